@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
-import { existsSync, globSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -14,12 +14,15 @@ export interface PublicModule {
   readonly entries: readonly string[]
 }
 
-export interface Finding {
+export interface Problem {
   readonly kind: 'binary' | 'source' | 'new'
   /** Package and subpath. */
   readonly module: string
   readonly detail: string
 }
+
+/** A comparison that cannot be made. The message says what to do. */
+export class ReleaseError extends Error {}
 
 interface Manifest {
   readonly name: string
@@ -31,7 +34,7 @@ interface Manifest {
 
 const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 
-/** Every package of the repository that is published, by name. */
+/** Returns every package of the repository that is published, by name. */
 export function publicModules(root: string): PublicModule[] {
   const folders = globSync([...(manifestOf(root).workspaces ?? [])], { cwd: root })
   return folders
@@ -46,24 +49,60 @@ export function publicModules(root: string): PublicModule[] {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Fetches and unpacks the previous release into a temporary directory, outside the repository. */
-export async function unpackPrevious(root: string, modules: readonly PublicModule[], version: string): Promise<string> {
+/**
+ * Returns the names of all packages that were ever published. A package that leaves the repository stays in this list, so
+ * that the comparison notices it.
+ */
+export function publishedNames(root: string): readonly string[] {
+  const file = join(root, 'scripts', 'published-packages.json')
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : []
+}
+
+/** Returns a shell script that compares the previous release of each module with the current build. */
+export function comparisonScript(modules: readonly PublicModule[], version: string): string {
+  const lines = modules.flatMap(({ name, folder }) => {
+    const target = `"$previous/${name}"`
+    return [
+      `# ${name} (${folder})`,
+      `npm pack ${name}@${version} --silent --pack-destination "$previous"`,
+      `mkdir -p ${target} && tar -xzf "$previous/${archiveOf(name, version)}" -C ${target} --strip-components=1`,
+      `diff -ru -x '*.js' -x '*.map' -x web "$previous/${name}/dist" ${folder}/dist`,
+    ]
+  })
+  return ['previous=$(mktemp -d)', 'npm run build', ...lines].join('\n')
+}
+
+/** The file that `npm pack` writes. */
+const archiveOf = (name: string, version: string) => `${name.replace('@', '').replace('/', '-')}-${version}.tgz`
+
+/**
+ * Fetches and unpacks the previous release into a temporary directory, outside the repository. A package without this version
+ * is left out: it is new.
+ *
+ * @throws ReleaseError when the registry cannot be reached, and when no package has this version
+ */
+export async function unpackPrevious(root: string, names: readonly string[], version: string): Promise<string> {
   const run = promisify(execFile)
   const directory = await mkdtemp(join(tmpdir(), 'plinth-api-compat-'))
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
-  for (const { name } of modules) {
+  let found = 0
+  for (const name of names) {
     const target = join(directory, name)
-    await run('mkdir', ['-p', target])
     try {
-      const { stdout } = await run('npm', ['pack', `${name}@${version}`, '--json', '--pack-destination', directory])
-      const [packed] = Object.values(JSON.parse(stdout) as Record<string, { filename: string }>)
-      const file = packed?.filename.replace('@', '').replace('/', '-') ?? ''
-      await run('tar', ['-xzf', join(directory, file), '-C', target, '--strip-components=1'])
+      await run('npm', ['pack', `${name}@${version}`, '--pack-destination', directory], { cwd: root })
     } catch (error) {
-      // No such release: the module is new. Anything else must not pass for that.
-      if (!/\bE404\b|notarget/i.test(String((error as { stderr?: string }).stderr))) throw error
+      const { stderr } = error as { stderr?: string }
+      if (/\bE404\b|\bETARGET\b/.test(String(stderr))) continue
+      const [reason = ''] = /npm (?:error|ERR!) code \S+/.exec(String(stderr)) ?? []
+      throw new ReleaseError(
+        `Cannot fetch ${name}@${version} (${reason}). Check the access to the registry, or set --previous.`,
+      )
     }
+    mkdirSync(target, { recursive: true })
+    await run('tar', ['-xzf', join(directory, archiveOf(name, version)), '-C', target, '--strip-components=1'])
+    found++
   }
+  if (found === 0) throw new ReleaseError(`No package has a release ${version}. Check --previous-version.`)
   return directory
 }
 
@@ -71,37 +110,47 @@ export async function unpackPrevious(root: string, modules: readonly PublicModul
  * Compares the build in each package's `dist` with the previous packages.
  *
  * @param previous directory with one unpacked package per name
+ * @throws ReleaseError when `previous` is empty or a package is not built
  */
 export async function compareModules(
   root: string,
   modules: readonly PublicModule[],
   previous: string,
-): Promise<Finding[]> {
-  const findings: Finding[] = []
-  for (const { name, folder } of modules) {
-    const before = join(previous, name)
-    if (!existsSync(join(before, 'package.json'))) {
-      findings.push({ kind: 'new', module: name, detail: 'added after the previous release: new public API' })
+): Promise<Problem[]> {
+  const manifests = globSync('{*,@*/*}/package.json', { cwd: previous, exclude: ['node_modules/**'] })
+  const before = new Set(manifests.map((file) => dirname(file).replaceAll('\\', '/')))
+  if (before.size === 0) throw new ReleaseError(`${previous} contains no unpacked packages.`)
+  const problems: Problem[] = []
+  for (const name of [...before].sort()) {
+    const module = modules.find((one) => one.name === name)
+    if (module === undefined) problems.push({ kind: 'binary', module: name, detail: 'the package is gone' })
+    else problems.push(...(await compareModule(join(root, module.folder), join(previous, name), name)))
+  }
+  for (const { name } of modules.filter((module) => !before.has(module.name)))
+    problems.push({ kind: 'new', module: name, detail: 'added after the previous release: new public API' })
+  return problems
+}
+
+async function compareModule(now: string, before: string, name: string): Promise<readonly Problem[]> {
+  const problems: Problem[] = []
+  const currentExports = manifestOf(now).exports ?? {}
+  for (const [subpath, entry] of Object.entries(manifestOf(before).exports ?? {})) {
+    const module = subpath === '.' ? name : `${name}${subpath.slice(1)}`
+    const current = currentExports[subpath]
+    if (current === undefined) {
+      problems.push({ kind: 'binary', module, detail: 'the subpath is gone' })
       continue
     }
-    const now = join(root, folder)
-    const currentExports = manifestOf(now).exports ?? {}
-    for (const [subpath, entry] of Object.entries(manifestOf(before).exports ?? {})) {
-      const module = subpath === '.' ? name : `${name}${subpath.slice(1)}`
-      const current = currentExports[subpath]
-      if (current === undefined) {
-        findings.push({ kind: 'binary', module, detail: 'the subpath is gone' })
-        continue
-      }
-      const built = asBuilt(current)
-      const gone = await lostExports(join(before, entry.default), join(now, built.default))
-      for (const lost of gone) findings.push({ kind: 'binary', module, detail: `export "${lost}" is gone` })
-      if (declarations(join(before, entry.types)) !== declarations(join(now, built.types))) {
-        findings.push({ kind: 'source', module, detail: `declarations changed: ${entry.types}` })
-      }
-    }
+    const built = asBuilt(current)
+    for (const file of [built.default, built.types])
+      if (!existsSync(join(now, file)))
+        throw new ReleaseError(`${name} is not built: ${file} is missing. Run npm run build.`)
+    for (const detail of await lostMembers(join(before, entry.default), join(now, built.default)))
+      problems.push({ kind: 'binary', module, detail })
+    if (declarations(join(before, entry.types)) !== declarations(join(now, built.types)))
+      problems.push({ kind: 'source', module, detail: `declarations changed: ${entry.types}` })
   }
-  return findings
+  return problems
 }
 
 /** In the repository the exports point at the sources; published they point at the build. */
@@ -110,13 +159,33 @@ const asBuilt = ({ types, default: code }: { readonly types: string; readonly de
   default: code.replace(/^\.\/src\/(.+?)\.ts$/, './dist/$1.js'),
 })
 
-async function lostExports(before: string, now: string): Promise<string[]> {
-  const names = async (file: string) => Object.keys(await import(pathToFileURL(file).href))
-  const kept = new Set(await names(now))
-  return (await names(before)).filter((name) => !kept.has(name))
+/** Returns a text for each export, and each member of an exported class, that exists at run time only in `before`. */
+async function lostMembers(before: string, now: string): Promise<string[]> {
+  const load = async (file: string): Promise<Readonly<Record<string, unknown>>> => import(pathToFileURL(file).href)
+  const [was, is] = [await load(before), await load(now)]
+  return Object.entries(was).flatMap(([name, value]) => {
+    if (!(name in is)) return [`export "${name}" is gone`]
+    const kept = new Set(membersOf(is[name]))
+    return membersOf(value)
+      .filter((member) => !kept.has(member))
+      .map((member) => `member "${name}.${member}" is gone`)
+  })
 }
 
-/** The text of a declaration file and of those that it exports from, without comments and blanks. */
+/** Returns the methods and accessors of a class with those that it inherits, its static members, and the members of an object. */
+function membersOf(value: unknown): readonly string[] {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.keys(value)
+  if (typeof value !== 'function') return []
+  const statics = Object.keys(Object.getOwnPropertyDescriptors(value)).filter(
+    (name) => !['length', 'name', 'prototype', 'arguments', 'caller'].includes(name),
+  )
+  const methods: string[] = []
+  for (let part = value.prototype; part && part !== Object.prototype; part = Object.getPrototypeOf(part))
+    methods.push(...Object.getOwnPropertyNames(part).filter((name) => name !== 'constructor'))
+  return [...statics, ...methods.map((name) => `prototype.${name}`)]
+}
+
+/** Returns the text of a declaration file and of those that it imports, without comments and blanks. */
 function declarations(file: string, seen = new Set<string>()): string {
   if (seen.has(file) || !existsSync(file)) return ''
   seen.add(file)
@@ -125,7 +194,7 @@ function declarations(file: string, seen = new Set<string>()): string {
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
     .replace(/\s+/g, ' ')
     .trim()
-  const nested = [...text.matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) =>
+  const nested = [...text.matchAll(/(?:\bfrom|\bimport\()\s*(['"])(\.[^'"]+)\1/g)].map(([, , path = '']) =>
     declarations(join(file, '..', path.replace(/\.(ts|js)$/, '.d.ts')), seen),
   )
   return [bare, ...nested].join('\n')

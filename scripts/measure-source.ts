@@ -19,6 +19,8 @@ interface SourceFile {
   readonly lines: readonly { readonly text: string; readonly number: number }[]
   readonly longestFunction: number
   readonly casts: number
+  /** Line numbers. */
+  readonly positionalLists: readonly number[]
 }
 
 type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<Record<string, unknown>>
@@ -56,7 +58,55 @@ function read(root: string, workspace: string, path: string): SourceFile {
   const lengths = [...nodesOf(tree)]
     .filter(({ type }) => functions.has(type))
     .map(({ start, end }) => lineOf(end) - lineOf(start) + 1)
-  return { workspace, path, lines, longestFunction: Math.max(0, ...lengths), casts: castsIn(code, javascript) }
+  return {
+    workspace,
+    path,
+    lines,
+    longestFunction: Math.max(0, ...lengths),
+    casts: castsIn(code, javascript),
+    positionalLists: path.includes('/migrations/') ? [] : positionalLists(tree).map(({ start }) => lineOf(start)),
+  }
+}
+
+/** Names of a list from which another list gets its meaning by position. */
+const shortestColumns = 6
+const columnName = /^(?:[a-z]\w*\.)?[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/
+const isColumns = (names: readonly string[]) =>
+  names.length >= shortestColumns &&
+  names.every((name) => columnName.test(name)) &&
+  names.some((name) => name.includes('_'))
+const namesIn = (list: string) => list.split(',').map((name) => name.trim())
+
+/** Column names in an array, in the list of an `insert`, or between `select` and `from`. */
+function positionalLists(tree: Node): readonly Node[] {
+  const nested = new Set<unknown>()
+  return [...nodesOf(tree)].filter((node) => {
+    if (node.type === 'ArrayExpression') {
+      const elements = flattened(node)
+      for (const element of elements) nested.add(element)
+      for (const inner of nodesOf(node)) if (inner !== node) nested.add(inner)
+      return !nested.has(node) && isColumns(elements.map((element) => String(element['value'] ?? '')))
+    }
+    return textsOf(node).some((text) => {
+      const lists = [...text.matchAll(/insert into \w+\s*\(([^()]*)\)|\bselect\s+([\w\s.,]+?)\s+from\b/g)]
+      return lists.some(([, inserted, selected]) => isColumns(namesIn(inserted ?? selected ?? '')))
+    })
+  })
+}
+
+/** Elements of an array, with those of arrays that are spread in it. */
+function flattened(array: Node): readonly Node[] {
+  return (array['elements'] as (Node | null)[]).flatMap((element) => {
+    const spread = element?.type === 'SpreadElement' ? (element['argument'] as Node) : undefined
+    return spread?.type === 'ArrayExpression' ? flattened(spread) : [element ?? array]
+  })
+}
+
+function textsOf(node: Node): readonly string[] {
+  if (node.type === 'Literal') return typeof node['value'] === 'string' ? [node['value']] : []
+  if (node.type !== 'TemplateLiteral') return []
+  const quasis = node['quasis'] as { readonly value: { readonly cooked: string } }[]
+  return [quasis.map(({ value }) => value.cooked).join('x')]
 }
 
 /** Of every `as` only what is no JavaScript is a cast: the word stands in texts and in SQL too, and imports rename with it. */
@@ -116,6 +166,7 @@ const byWorkspace = [...Map.groupBy(files, ({ workspace }) => workspace)].map(([
   ),
   'longest function': Math.max(...own.map(({ longestFunction }) => longestFunction)),
   casts: sum(own.map(({ casts }) => casts)),
+  'positional lists': sum(own.map(({ positionalLists }) => positionalLists.length)),
 }))
 const byFolder = [...Map.groupBy(files, ({ path }) => dirname(path))].map(([folder, own]) => ({
   folder,
@@ -130,6 +181,9 @@ if (process.argv.includes('--json')) {
   console.table(byWorkspace)
   console.log(`${sum(byWorkspace.map(({ lines }) => lines))} lines in ${files.length} files`)
   console.log(`${sum(byWorkspace.map((one) => one.casts))} casts`)
+  const lists = files.flatMap(({ path, positionalLists }) => positionalLists.map((line) => `${path}:${line}`))
+  console.log(`${lists.length} positional lists of ${shortestColumns} columns or more`)
+  for (const place of lists) console.log(`  ${place}`)
   console.log(`${blocks.length} repeated blocks of ${shortestBlock} lines or more`)
   for (const places of blocks) console.log(`  ${places.join('  ')}`)
   console.log('longest functions')

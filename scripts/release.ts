@@ -1,16 +1,24 @@
 /**
- * What is looked at before a release.
+ * Checks before a release.
  *
- * `npm run audit` asks the registry for known weaknesses of the packages that a release brings along, and fails from the severity
- * "moderate" on. `npm run release -- api-compat --previous-version <version>`: lists the public modules and the commands that compare
- * them with their previous release (document 1, "Public library compatibility"). It writes nothing. With `--check` it
- * compares: a run-time export that is gone is a binary incompatibility and fails; a declaration that changed is a source
+ * `npm run audit` asks the registry for known vulnerabilities of the runtime dependencies. It fails from the severity "moderate" on.
+ *
+ * `npm run --silent release -- api-compat --previous-version <version>` prints a shell script that compares each public module
+ * with its previous release (document 1, "Public library compatibility"). It writes nothing. With `--check` it compares: an
+ * export, a class member or a package that is gone is a binary incompatibility and fails; a changed declaration is a source
  * incompatibility and is reported for the maintainers to judge; a module without a previous release is new public API.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import { compareModules, type Finding, publicModules, unpackPrevious } from './api-compat.ts'
+import {
+  compareModules,
+  comparisonScript,
+  publicModules,
+  publishedNames,
+  ReleaseError,
+  unpackPrevious,
+} from './api-compat.ts'
 import { fetchReport, judgeReport } from './audit.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -24,26 +32,21 @@ program
   .option('--previous <directory>', 'unpacked previous packages, instead of fetching them from the registry')
   .option('--root <directory>', 'repository', root)
   .action(async (options: { previousVersion: string; check?: boolean; previous?: string; root: string }) => {
-    const modules = publicModules(options.root)
-    if (options.check !== true) {
-      for (const { name, folder } of modules) {
-        console.log(`${name} (${folder})`)
-        console.log(`  npm pack ${name}@${options.previousVersion}`)
-        console.log(`  diff -ru --include='*.d.ts' package/dist ${folder}/dist`)
-      }
-      return
-    }
-    const unpacked = options.previous ?? (await unpackPrevious(options.root, modules, options.previousVersion))
-    const findings = await compareModules(options.root, modules, unpacked)
-    for (const { kind, module, detail } of findings) console.log(`${kind}: ${module}: ${detail}`)
-    const broken = findings.filter(({ kind }: Finding) => kind === 'binary')
-    console.log(`${modules.length} modules, ${broken.length} binary incompatibilities`)
-    if (broken.length > 0) process.exitCode = 1
+    const { root, previousVersion } = options
+    const modules = publicModules(root)
+    if (options.check !== true) return console.log(comparisonScript(modules, previousVersion))
+    const names = [...new Set([...publishedNames(root), ...modules.map(({ name }) => name)])]
+    const previous = options.previous ?? (await unpackPrevious(root, names, previousVersion))
+    const problems = await compareModules(root, modules, previous)
+    for (const { kind, module, detail } of problems) console.log(`${kind}: ${module}: ${detail}`)
+    const breaking = problems.filter(({ kind }) => kind === 'binary')
+    console.log(`${modules.length} modules, ${breaking.length} binary incompatibilities`)
+    if (breaking.length > 0) process.exitCode = 1
   })
 
 program
   .command('audit')
-  .summary('known weaknesses of the packages that a release brings along')
+  .summary('known vulnerabilities of the runtime dependencies')
   .option('--report <file>', 'what `npm audit --json` said, instead of asking the registry')
   .action(({ report }: { report?: string }) => {
     const { lines, isBroken } = judgeReport(report === undefined ? fetchReport(root) : readFileSync(report, 'utf8'))
@@ -51,4 +54,10 @@ program
     if (isBroken) process.exitCode = 1
   })
 
-await program.parseAsync()
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof ReleaseError)) throw error
+  console.error(error.message)
+  process.exitCode = 2
+}

@@ -23,6 +23,7 @@
  */
 import { spawn } from 'node:child_process'
 import {
+  chmodSync,
   createWriteStream,
   existsSync,
   mkdirSync,
@@ -105,7 +106,10 @@ function collect(parser, outcome) {
 
 function temporaryDirectory() {
   const { bavail = 0, bsize = 0 } = existsSync(memory) ? statfsSync(memory) : {}
-  return mkdtempSync(join(bavail * bsize >= roomInMemory ? memory : tmpdir(), 'plinth-tests-'))
+  const directory = mkdtempSync(join(bavail * bsize >= roomInMemory ? memory : tmpdir(), 'plinth-tests-'))
+  // Servers that a test starts as another user have their directories below it.
+  chmodSync(directory, 0o711)
+  return directory
 }
 
 const temporary = temporaryDirectory()

@@ -36,6 +36,11 @@ const schemasIn = (part: unknown): unknown[] =>
 const parameters: Member[] = operations.flatMap(({ place, parameters = [] }) =>
   parameters.map(({ name, schema }) => ({ place: `${place}?${name}`, name, schema })),
 )
+const headers = new Set(
+  operations.flatMap(({ place, parameters = [] }) =>
+    parameters.filter((one) => one.in === 'header').map(({ name }) => `${place}?${name}`),
+  ),
+)
 const members: Member[] = [
   ...parameters,
   ...operations.flatMap(({ place, requestBody, responses }) => [
@@ -52,6 +57,14 @@ t.test('C-046 every member and parameter of every route has a title in both lang
     return !isJson(title) || !title['en'] || !title['zh-CN'] || schema['title'] !== title['en']
   })
   t.same([...new Set(untitled.map(({ place }) => place))], [])
+})
+
+t.test('C-013 every field of a request and a response, and every parameter, has a camelCase name', async (t) => {
+  // The languages of a text are named by their tags.
+  const fields = members.filter(({ place, name }) => !headers.has(place) && name !== 'zh-CN')
+  t.ok(fields.length > 1000)
+  const others = fields.filter(({ name }) => !/^[a-z][A-Za-z0-9]*$/.test(name))
+  t.same([...new Set(others.map(({ place }) => place))], [])
 })
 
 /** Documented as text that is empty while there is none (document 3). */

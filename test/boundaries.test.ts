@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { inspect } from 'node:util'
 import http, { http as httpServer } from '@plinth/http'
 import {
@@ -15,7 +17,7 @@ import {
   type PluginDeclaration,
   service,
 } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { startForTest, throwsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 
 type Members = Partial<PluginDeclaration>
@@ -73,7 +75,7 @@ function reachable(value: unknown, seen = new Set<unknown>()): Set<unknown> {
 t.test('K-008 no plugin reads the secret of another one through what the kernel gives', async (t) => {
   const { context, services } = await intruded()
   const { kernel, configAdmin } = services
-  t.throws(() => context.config.get('platform.victim.secret' as never), { code: 'PLINTH_CONFIG_UNDECLARED' })
+  throwsWith(t, () => context.config.get('platform.victim.secret' as never), { code: 'PLINTH_CONFIG_UNDECLARED' })
   for (const offered of [kernel, configAdmin]) {
     for (const member of ['get', 'secrets', 'service', 'runtimeOf', 'config', 'onChange', 'seal']) {
       t.notOk(member in offered, `no ${member}`)
@@ -125,9 +127,14 @@ t.test('K-018 what the kernel gives cannot be changed, and leads to nothing that
   roles.add('cli')
   t.notOk(running.runtimeOf('victim')?.roles.has('cli'), 'roles of one plugin are its own')
   t.strictSame(running.runtimeOf('victim')?.config.get('platform.victim.peers'), ['one'])
-  t.throws(() => kernel.contributions(point), { code: 'PLINTH_CONTRIBUTION_UNDECLARED' }, 'a point of another plugin')
-  t.throws(() => context.contributions(point), { code: 'PLINTH_CONTRIBUTION_UNDECLARED' })
-  t.throws(() => context.own(till), { code: 'PLINTH_SERVICE_UNDECLARED' })
+  throwsWith(
+    t,
+    () => kernel.contributions(point),
+    { code: 'PLINTH_CONTRIBUTION_UNDECLARED' },
+    'a point of another plugin',
+  )
+  throwsWith(t, () => context.contributions(point), { code: 'PLINTH_CONTRIBUTION_UNDECLARED' })
+  throwsWith(t, () => context.own(till), { code: 'PLINTH_SERVICE_UNDECLARED' })
   const found = reachable([kernel, configAdmin])
   t.notOk(found.has(running), 'the product in the hands of its starter is out of reach')
   for (const value of found) {
@@ -180,3 +187,10 @@ t.test('K-018 whoever sees a contribution cannot replace what it does; its own s
 
 const victimIn = ({ plugins }: Kernel) => plugins.find(({ id }) => id === 'victim') ?? victim
 const peersIn = ({ explain }: ConfigAdmin) => explain('platform.victim.peers')?.effective.value
+
+t.test('a library with a history of weaknesses is not installed with the one that asks for it', (t) => {
+  const { packages } = JSON.parse(readFileSync(join(import.meta.dirname, '../package-lock.json'), 'utf8'))
+  t.equal(packages['node_modules/secp256k1'].dependencies.elliptic, '^6.5.7')
+  t.equal(packages['node_modules/elliptic'].name, '@favware/skip-dependency')
+  t.end()
+})

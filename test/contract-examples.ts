@@ -5,6 +5,7 @@
 import assert from 'node:assert'
 import { http, metrics } from '@plinth/http'
 import {
+  businessFailures,
   type CommandDeclaration,
   type DeliveryOutcome,
   definePlugin,
@@ -57,6 +58,9 @@ const decide = ({ limit, windowMs }: { readonly limit: number; readonly windowMs
   retryAfterMs: count <= limit ? 0 : windowMs,
 })
 
+const texts = { 'account-unknown': 'There is no such SMS account.' }
+const refusal = businessFailures('acme-sms', texts, { 'account-unknown': '404' })
+
 const viewBalance: PermissionDeclaration = {
   code: 'acme-sms:balance:view',
   displayName: { en: 'View the balance', 'zh-CN': '查看余额' },
@@ -80,6 +84,7 @@ const pollBalance: ScheduledTask<Keys> = {
   displayName: { en: 'Ask for the balance', 'zh-CN': '查询余额' },
   fixedDelay: 'platform.acme-sms.poll',
   autoStartup: true,
+  irreversible: true,
   run: async ({ signal, log }) => log.info({ open: await account(signal) }, 'balance asked'),
 }
 
@@ -134,6 +139,7 @@ export const acmeSms = definePlugin({
     'platform.acme-sms.task-name': key.string({ title: 'Name', default: 'acme-sms.poll-balance' }),
   },
   configGroups: { 'acme-sms': { en: 'ACME text messages', 'zh-CN': 'ACME 短信' } },
+  businessErrors: [refusal],
   permissions: [viewBalance],
   migrations: [{ id: '0001-create-sms' }],
   entities: [SmsMessage],

@@ -1,69 +1,106 @@
 /**
- * Every key of the product does something. A test that changes a value and observes what follows says so, in a title, in the text
- * of an assertion or in a comment where the value is changed: "effect of" and the key, or "effects of" and several, with braces for what differs (`a.{b,c}`). Here the
- * keys are compared with that.
+ * Every key of the product has an effect. A test proves it by a call of `effectOf` from `@plinth/kernel/testing`, which
+ * observes the product with the default and with another value and requires a difference. Here the keys are compared with
+ * these calls. Keys that tests only claim in a comment are listed in `effects/still-claimed.ts`.
  */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
-import checkout from '@plinth-example/checkout'
-import t from 'tap'
-import quickstart from '../examples/quickstart/plinth.config.ts'
-import { testFiles } from '../scripts/test-files.ts'
-
-/** The checkout needs a chain, so the quickstart does not list it. */
-const product = defineProduct({ ...quickstart, plugins: [...quickstart.plugins, checkout] })
+import t, { type Test } from 'tap'
+import { claimedKeys, filesByKey, provenKeys, provingTest } from './effects/key-claims.ts'
+import { configuredTasks, fullProduct, inMemory } from './effects/product.ts'
+import { stillClaimed, stillClaimedCount } from './effects/still-claimed.ts'
 
 const root = join(import.meta.dirname, '..')
-/** `a.{b,c}` stands for `a.b` and `a.c`. */
-const spread = (keys: string): string[] => {
-  const [, before, choices = '', after] = /^([^{]*)\{([^{}]*)\}(.*)$/s.exec(keys) ?? []
-  return before === undefined ? [keys] : choices.split(',').flatMap((choice) => spread(`${before}${choice}${after}`))
-}
-const claim = /\beffects? of ((?:platform\.[a-z0-9.{},-]*[a-z0-9}](?:,? (?:and )?)?)+)/g
+const proofs = filesByKey(root, provenKeys)
+const proven = new Set(proofs.keys())
+const tasks = configuredTasks()
 
-const observed = new Set(
-  testFiles(root).flatMap((file) =>
-    [...readFileSync(join(root, file), 'utf8').matchAll(claim)].flatMap(([, keys = '']) =>
-      keys.split(/,? (?:and )?/).flatMap(spread),
-    ),
-  ),
-)
-
-const database = { 'platform.database.sqlite.file': ':memory:', 'platform.http.port': '0' }
-
-t.test('the keys of scheduled tasks say when they run, and whether by themselves', async (t) => {
-  const tasks = product.plugins
-    .flatMap(({ scheduledTasks = [] }) => scheduledTasks)
-    .filter(({ fixedDelay }) => typeof fixedDelay === 'string')
-  t.ok(tasks.length > 4)
-  const set = Object.fromEntries(
-    tasks.flatMap(({ fixedDelay, autoStartup }, index): [string, string][] => [
-      [String(fixedDelay), `${7 + index}m`],
-      [String(autoStartup), 'false'],
-    ]),
-  )
-  const running = await startForTest(product, { roles: ['web'], set: { ...database, ...set } })
+/** Intervals in milliseconds and automatic start of the tasks above. */
+async function taskStates(t: Test, set: Readonly<Record<string, string>>) {
+  const running = await startForTest(fullProduct, { roles: ['web'], set: { ...inMemory, ...set } })
   t.teardown(() => running.stop('test ended'))
-  for (const [index, { name, fixedDelay, autoStartup }] of tasks.entries()) {
-    const state = await running.service(scheduler).get(name)
-    t.equal(state.fixedDelayMs, (7 + index) * 60_000, `effect of ${fixedDelay}`)
-    t.match(state, { autoStartup: false, nextRunAt: null }, `effect of ${autoStartup}`)
-    for (const key of [fixedDelay, autoStartup]) observed.add(String(key))
+  const states = []
+  for (const { name } of tasks) states.push(await running.service(scheduler).get(name))
+  return states
+}
+
+t.test('the keys of scheduled tasks set their interval and their automatic start', async (t) => {
+  t.ok(tasks.length > 4)
+  const before = await taskStates(t, {})
+  const changes = tasks.flatMap(({ fixedDelay, autoStartup }, index): [string, string][] => [
+    [fixedDelay, `${7 + index}m`],
+    [autoStartup, String(before[index]?.autoStartup === false)],
+  ])
+  const after = await taskStates(t, Object.fromEntries(changes))
+  for (const [index, { fixedDelay, autoStartup }] of tasks.entries()) {
+    const [byDefault, changed] = [before[index], after[index]]
+    t.equal(changed?.fixedDelayMs, (7 + index) * 60_000, `effect of ${fixedDelay}`)
+    t.not(byDefault?.fixedDelayMs, changed?.fixedDelayMs, `${fixedDelay} is compared with its default`)
+    t.equal(changed?.autoStartup, !byDefault?.autoStartup, `effect of ${autoStartup}`)
+    if (changed?.autoStartup === false) t.equal(changed.nextRunAt, null, `${autoStartup} plans no run`)
+    for (const key of [fixedDelay, autoStartup]) proven.add(key)
   }
 })
 
-t.test('every key of the product has an effect that a test observes', async (t) => {
-  const running = await startForTest(product, { roles: ['cli'], set: database })
+t.test('each key of the product has an effect that a test proves or at least claims', async (t) => {
+  const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
   t.teardown(() => running.stop('test ended'))
-  const keys = new Set(running.config.catalogue.map(({ key }) => key))
-  const missing = [...keys].filter((key) => !observed.has(key))
-  t.same(missing, [], 'no test observes an effect of these keys')
+  const keys = running.config.catalogue.map(({ key }) => key)
+  const listed = new Set(stillClaimed)
+  const claimed = filesByKey(root, claimedKeys)
   t.same(
-    [...observed].filter((key) => !keys.has(key)),
+    keys.filter((key) => !proven.has(key) && !listed.has(key)),
     [],
-    'tests observe effects of keys that are not declared',
+    'call effectOf for these keys in a test',
+  )
+  t.same(
+    stillClaimed.filter((key) => proven.has(key)),
+    [],
+    'remove these keys from effects/still-claimed.ts, because a test proves them',
+  )
+  t.same(
+    stillClaimed.filter((key) => !claimed.has(key)),
+    [],
+    'no comment says where a test uses these keys',
+  )
+  t.same(
+    [...new Set([...proven, ...claimed.keys(), ...stillClaimed])].filter((key) => !keys.includes(key)),
+    [],
+    'tests prove or claim effects of keys that are not declared',
+  )
+  t.equal(
+    stillClaimed.length,
+    stillClaimedCount,
+    'stillClaimedCount in effects/still-claimed.ts is the length of the list, which only becomes shorter',
+  )
+  t.same(
+    [...proofs, ...claimed].filter(([, files]) => files.length > 1).map(([key, files]) => `${key}: ${files}`),
+    [],
+    'one test file proves or claims a key, so that the proof that its cut is noticed is short',
+  )
+  t.comment(`${keys.length - stillClaimed.length} of ${keys.length} keys are proven`)
+})
+
+t.test('only an executed call proves a key', async (t) => {
+  const source = `import { effectOf } from '@plinth/kernel/testing'
+    // effectOf(t, 'platform.a', {})
+    t.equal(1, 1, "effectOf(t, 'platform.b', {})")
+    await effectOf(t, 'platform.{c,d}', { changed: 1 as number, observe })
+    await effectOf(t, name, { changed: 1, observe })
+    await other.effectOf(t, 'platform.e', { changed: 1, observe })`
+  t.same(provenKeys(source), ['platform.c', 'platform.d'])
+})
+
+t.test('the outermost test around a call proves its keys', async (t) => {
+  const source = `
+    t.test('outer', async (t) => {
+      await t.test('inner', (t) => effectOf(t, 'platform.{a,b}', {}))
+    })
+    onSqlite(t, 'on a database', (t, db) => effectOf(t, 'platform.c', {}))
+    const prove = (t) => effectOf(t, 'platform.d', {})`
+  t.same(
+    ['platform.a', 'platform.b', 'platform.c', 'platform.d', 'platform.e'].map((key) => provingTest(source, key)),
+    ['outer', 'outer', 'on a database', undefined, undefined],
   )
 })

@@ -26,7 +26,7 @@ t.test('every coded error is named after its package and written in two sentence
 
 t.test('every coded error is raised by its package, documented and expected by a test', async (t) => {
   const reference = read('docs/errors.md')
-  const tests = testFiles(root)
+  const tests = [...testFiles(root), ...globSync('test/author-mistakes/*.ts', { cwd: root })]
   const expected = new Set(tests.flatMap((file) => read(file).match(/\bPLINTH_[A-Z0-9_]+\b/g) ?? []))
   const faults = tables.flatMap(({ folder, codes }) => {
     const sources = globSync(`${folder}/src/**/*.ts`, { cwd: root }).filter((file) => !/errors\.ts$/.test(file))
@@ -49,5 +49,19 @@ t.test('an error that is written in the code goes past the reference', async (t)
   t.same(
     sources.filter((file) => /new PlinthError\(/.test(read(file))),
     [],
+  )
+})
+
+t.test('C-047 the API description contains the reasons of all business errors of the plugins', async (t) => {
+  const { 'x-reasons': reasons } = JSON.parse(read('docs/openapi.json'))
+  const described = new Set(Object.keys(reasons).map((reason) => reason.split('.')[0]))
+  const areas = globSync('plugins/*/src/**/*.ts', { cwd: root }).flatMap((file) =>
+    [...read(file).matchAll(/\bbusinessFailures\(\s*'([^']+)'/g)].map(([, area]) => area),
+  )
+  t.ok(areas.length >= 25)
+  t.same(
+    areas.filter((area) => !described.has(area)),
+    [],
+    'list the business errors in `businessErrors` of the plugin',
   )
 })

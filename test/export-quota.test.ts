@@ -51,5 +51,15 @@ t.test('R-106 every export and batch endpoint has a quota of its own, lower than
   const url = '/api/v1/admin/install/diagnostics/export'
   const { statusCode, headers } = await server.inject({ url, headers: { authorization } })
   t.equal(statusCode, 200)
+  const changes = [{ key: 'platform.site.name', action: 'set', value: 'Shop' }]
+  for (let review = 1; review <= 11; review++) {
+    const preview = {
+      method: 'POST',
+      url: '/api/v1/admin/system-config/changes/preview',
+      payload: { changes },
+    } as const
+    const answer = await server.inject({ ...preview, headers: { authorization } })
+    t.equal(answer.json().code, '200', `preview ${review} within a minute`)
+  }
   t.ok(Number(headers['x-ratelimit-limit']) < usual, 'the header of an answer says so')
 })

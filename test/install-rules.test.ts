@@ -1,7 +1,7 @@
 /** An installation that fails and one that succeeds, told by the rules of operations to somebody who is set up to be told. */
 import { join } from 'node:path'
 import asyncTask from '@plinth/async-task'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import notification from '@plinth/notification'
@@ -10,9 +10,16 @@ import rules from '@plinth/notification/rules'
 import databaseChannel from '@plinth/notification-channels/database'
 import linkage from '@plinth/notification-linkage'
 import storage from '@plinth/storage'
+import { pino } from 'pino'
 import t from 'tap'
 import { secrets, startInstall } from '../plugins/install/test/fixtures/product.ts'
 import { taskPlugin } from '../plugins/install/test/fixtures/task-plugin.ts'
+
+const plugins = [asyncTask, storage, notification, inbox, rules, databaseChannel, linkage]
+const configOn = (db: TestDatabase) => ({
+  'platform.storage.root': join(db.directory, 'storage'),
+  'platform.notification.default-channel': 'database',
+})
 
 onEachDatabase(
   t,
@@ -24,13 +31,7 @@ onEachDatabase(
         if (isBroken) throw new Error(`no table for ${secrets.administrator}`)
       },
     })
-    const settings = {
-      plugins: [asyncTask, storage, notification, inbox, rules, databaseChannel, linkage, breaks.plugin],
-      config: {
-        'platform.storage.root': join(db.directory, 'storage'),
-        'platform.notification.default-channel': 'database',
-      },
-    }
+    const settings = { plugins: [...plugins, breaks.plugin], config: configOn(db) }
     // Nobody could set up a rule before there is an administrator: it delivers nothing yet.
     const first = await startInstall(t, db, { ...settings, roles: ['web'] })
     const failed = (await first.execute()).data
@@ -46,7 +47,7 @@ onEachDatabase(
     const codes = ['install.execution.completed', 'install.execution.failed']
     for (const code of codes) {
       const body = { code, recipientUserIds: [userId] }
-      t.match(await first.call('POST', '/api/v1/notification-rules', { headers, body }), { code: '200' }, code)
+      t.hasStrict(await first.call('POST', '/api/v1/notification-rules', { headers, body }), { code: '200' }, code)
     }
     await first.running.stop('the second one delivers')
 
@@ -66,3 +67,25 @@ onEachDatabase(
     t.notMatch(JSON.stringify(items), secrets.administrator)
   },
 )
+
+onEachDatabase(t, 'I-206 before the first migration no rule is missed when an installation fails', async (t, db) => {
+  const lines: string[] = []
+  const { running, execute, form } = await startInstall(t, db, {
+    plugins,
+    config: { ...configOn(db), 'platform.database.migrate-at-start': false },
+    roles: ['web'],
+    logger: pino({ level: 'warn' }, { write: (line) => void lines.push(line) }),
+  })
+  const { data } = await execute({ body: { ...form, site: { ...form.site, name: '' } } })
+  t.match(data, { passed: false, locked: false })
+  await running.service(events).idle()
+  const told = lines.map((line) => JSON.parse(line))
+  t.hasStrict(
+    told.filter(({ msg }) => /announced/.test(msg)),
+    [{ msg: 'the end of the installation is announced to this process alone' }],
+  )
+  t.same(
+    told.filter(({ level }) => level >= 50),
+    [],
+  )
+})

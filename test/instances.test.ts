@@ -20,7 +20,7 @@ const publishRestMs = 100
 async function startTwo(t: Test, db: TestDatabase, more: Readonly<Record<string, JsonValue>>) {
   const config = {
     ...db.config,
-    // effect of platform.scheduler.lease: longer than a database on a busy machine stands still
+    // Longer than a database on a busy machine stands still
     'platform.scheduler.lease': '8s',
     'platform.events.dispatcher.lease': '3s',
     'platform.system-config.master-key-file': join(db.directory, 'master.key'),
@@ -96,7 +96,7 @@ async function allIsWell(t: Test, db: Database) {
   )
   for (const { subject, n } of sent) {
     const rows = await db.query<{ position: number }>(
-      'select position from probe_received where subject = ? order by id',
+      'select position from probe_received where subject = ? order by turn, id',
       [subject],
     )
     const firsts = [...new Set(rows.map(({ position }) => Number(position)))]

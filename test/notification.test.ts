@@ -62,10 +62,10 @@ t.test('N-129 an admin send under the same idempotency key is sent once', async 
     return call('POST', 'notifications/send', message, { 'idempotency-key': key })
   }
   const first = await send('Hi', 'release-42')
-  t.match(first, { code: '200', data: [{ channel: 'database', success: true }] })
+  t.hasStrict(first, { code: '200', data: [{ channel: 'database', success: true }] })
   t.same(await send('Hi', 'release-42'), first, 'the same answer')
-  t.match(await send('Other', 'release-42'), { code: '422', data: { reason: 'idempotency.key-reused' } })
-  t.match(await send('Hi', 'release-43'), { code: '200' })
+  t.hasStrict(await send('Other', 'release-42'), { code: '422', data: { reason: 'idempotency.key-reused' } })
+  t.hasStrict(await send('Hi', 'release-43'), { code: '200' })
   t.equal((await call('GET', 'notifications/inbox')).data.total, 2)
 })
 
@@ -74,13 +74,13 @@ t.test(
   async (t) => {
     const { call } = await startQuickstart(t, { PLATFORM_NOTIFICATION_CHANNELS_WEBHOOK_ENABLED: 'false' })
     const send = () => call('POST', 'notifications/send', { channels: ['webhook'], content: 'Hi' })
-    t.match(await send(), { code: '503', data: { reason: 'notification.channel-disabled' } })
+    t.hasStrict(await send(), { code: '503', data: { reason: 'notification.channel-disabled' } })
     const root = 'platform.notification.channels.webhook'
     const store = (key: string, value: string | boolean) =>
       call('POST', 'admin/system-config/changes', { changes: [{ key: `${root}.${key}`, action: 'set', value }] })
-    t.match(await store('enabled', true), { code: '200' })
+    t.hasStrict(await store('enabled', true), { code: '200' })
     t.match(await send(), { data: { result: { provider: 'dingtalk', errorCode: 'webhook.endpoint-missing' } } })
-    t.match(await store('default-provider', 'slack'), { code: '200' })
+    t.hasStrict(await store('default-provider', 'slack'), { code: '200' })
     t.match(await send(), { data: { result: { provider: 'slack' } } })
   },
 )

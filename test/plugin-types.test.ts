@@ -4,7 +4,17 @@
  */
 import { databaseSecret } from '@plinth/database'
 import { http, routesWith, Type } from '@plinth/http'
-import { type Clock, configAdmin, definePlugin, extensionPoint, healthCheck, key, service } from '@plinth/kernel'
+import {
+  asClass,
+  asFunction,
+  type Clock,
+  configAdmin,
+  definePlugin,
+  extensionPoint,
+  healthCheck,
+  key,
+  service,
+} from '@plinth/kernel'
 import t from 'tap'
 
 interface Till {
@@ -83,22 +93,25 @@ t.test('C-002 mistakes that reach beyond the declaration of a plugin do not comp
     id: 'shop',
     ...identity,
     setup({ wire, clock }) {
-      const makers = { till: Drawer, opened: ({ till }: Pick<Parts, 'till'>) => String(till.openedAt) }
-      const parts = wire<Parts>()({ clock }, makers)
+      const resolvers = {
+        till: asClass(Drawer),
+        opened: asFunction(({ till }: Pick<Parts, 'till'>) => String(till.openedAt)),
+      }
+      const parts = wire<Parts>()({ clock }, resolvers)
       parts.opened.slice(parts.till.openedAt)
       // @ts-expect-error 13: a part that is neither given nor made
-      wire<Parts>()({ clock }, { till: Drawer })
-      // @ts-expect-error 14: a maker of another type
-      wire<Parts>()({ clock }, { ...makers, opened: () => new Date() })
-      // @ts-expect-error 15: a maker for what nobody named
-      wire<Parts>()({ clock }, { till: Drawer, opened: () => 'x', cents: () => 1 })
-      const opened = ({ ledger }: { readonly ledger: Ledger }) => ledger.lines().join()
-      // @ts-expect-error 16: a maker that asks for what is not there
-      wire<Parts>()({ clock }, { ...makers, opened })
+      wire<Parts>()({ clock }, { till: asClass(Drawer) })
+      // @ts-expect-error 14: a resolver of another type
+      wire<Parts>()({ clock }, { ...resolvers, opened: asFunction(() => new Date()) })
+      // @ts-expect-error 15: a resolver for a part that nobody named
+      wire<Parts>()({ clock }, { till: asClass(Drawer), opened: asFunction(() => 'x'), cents: asFunction(() => 1) })
+      const opened = asFunction(({ ledger }: { readonly ledger: Ledger }) => ledger.lines().join())
+      // @ts-expect-error 16: a function that takes a part that does not exist
+      wire<Parts>()({ clock }, { ...resolvers, opened })
       // @ts-expect-error 17: a given part of another type
-      wire<Parts>()({ clock: Date }, makers)
+      wire<Parts>()({ clock: Date }, resolvers)
       // @ts-expect-error 18: parts without their types
-      wire()({ clock }, makers).till
+      wire()({ clock }, resolvers).till
     },
   })
   const { route } = routesWith<{ readonly till: Till }>()

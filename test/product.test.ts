@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { http, metrics } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { defineProduct, type PlinthError, type RunningProduct } from '@plinth/kernel'
-import { manualClock, startForTest, until } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import { notification } from '@plinth/notification'
 import { rateLimiter } from '@plinth/rate-limit'
 import { configCentre } from '@plinth/system-config'
@@ -79,11 +79,11 @@ t.test(
     const message = { channels: ['log', 'memory', 'acme-chat'], subject: 'Release', content: 'It is out.' }
 
     const headers = await logIn(url, running)
-    t.match(await (await send(url, message)).json(), { code: '401' }, 'not without a login')
+    t.hasStrict(await (await send(url, message)).json(), { code: '401' }, 'not without a login')
     const first = await send(url, message, headers)
     t.equal(first.status, 200)
     const body = await first.json()
-    t.match(body, {
+    t.hasStrict(body, {
       code: '200',
       data: [
         { channel: 'log', success: true },
@@ -316,7 +316,7 @@ t.test('K-019 lite starts with no database and no cache and answers', async (t) 
   const url = running.service(http).url ?? ''
   t.equal((await fetch(`${url}/health/ready`)).status, 200)
   const headers = await logIn(url, running)
-  t.match(await (await send(url, { subject: 'Hi', content: 'there' }, headers)).json(), {
+  t.hasStrict(await (await send(url, { subject: 'Hi', content: 'there' }, headers)).json(), {
     code: '200',
     data: [{ channel: 'log' }],
   })
@@ -511,7 +511,7 @@ t.test(
         `the owner of ${key} judges it`,
       )
       const saved = centre.save([change], { actor: { name: 'root' } })
-      await t.rejects(saved, { code: '400', message: /cannot be saved/ }, `and ${value} is not stored`)
+      await rejectsWith(t, saved, { code: '400', message: /cannot be saved/ }, `and ${value} is not stored`)
     }
     t.equal(centre.version, 0)
 

@@ -71,7 +71,7 @@ async function fallsSilent(t: Test, db: TestDatabase) {
     running
       .output()
       .split('\n')
-      .filter((line) => line.includes('does not answer in time')).length
+      .filter((line) => line.includes('database is not available')).length
   await until(() => told() > 0, 'the log tells it')
   t.equal(told(), 1, 'once')
 

@@ -13,6 +13,7 @@ import { accounts } from '@plinth/iam'
 import type { Product } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import product from '../../examples/quickstart/plinth.config.ts'
+import { settingsOf, settingsText } from '../databases.ts'
 import { fillTables } from './fill.ts'
 import type { Sizes } from './sizes.ts'
 import { statementCount, takeLongestWriteMs } from './statements.ts'
@@ -22,6 +23,7 @@ export type Call =
   | { readonly call: 'purge'; readonly task: string }
   | { readonly call: 'rows'; readonly tables: readonly string[] }
   | { readonly call: 'used' }
+  | { readonly call: 'settings' }
 
 /** What the process has used since its start. */
 export interface Used {
@@ -113,6 +115,8 @@ async function answer(message: Call): Promise<unknown> {
       return purge(message.task)
     case 'rows':
       return rowsOf(message.tables)
+    case 'settings':
+      return settingsText(await settingsOf(db, db.dialect === 'postgresql' ? 'postgresql' : 'sqlite'))
     case 'used': {
       const { user, system } = process.cpuUsage()
       return { cpuMs: (user + system) / 1_000, statements: statementCount() } satisfies Used

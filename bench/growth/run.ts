@@ -8,7 +8,8 @@ import { loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
+import type { TestDialect } from '@plinth/database/testing'
+import { type OpenDatabase, onDatabases } from '../databases.ts'
 import { sectionText } from '../kernel/report.ts'
 import { quantile } from '../kernel/statistics.ts'
 import { calls, pageOf } from './calls.ts'
@@ -166,11 +167,10 @@ async function measureIdle(products: Products): Promise<string[][]> {
   return table
 }
 
-async function measure(dialect: 'sqlite' | 'postgresql'): Promise<void> {
+async function measure(dialect: TestDialect, open: OpenDatabase): Promise<void> {
   const ends: (() => Promise<void>)[] = []
   const start = async (size: Sizes) => {
-    const db = await createDatabase(dialect)
-    ends.push(() => db.drop())
+    const db = await open()
     const product = await startProductProcess(db.config)
     ends.push(() => product.end())
     const begun = performance.now()
@@ -196,14 +196,16 @@ async function measure(dialect: 'sqlite' | 'postgresql'): Promise<void> {
         .map((load) => load.toFixed(1))
         .join(', ')}`,
     ]
-    console.log(`${sectionText({ title: dialect, tables, notes, bars: [] })}\n`)
+    console.log(
+      `${sectionText({ title: `Growth: ${dialect}`, settings: String(await few.product.ask({ call: 'settings' })), tables, notes, bars: [] })}\n`,
+    )
   } finally {
     for (const end of ends.reverse()) await end()
   }
 }
 
-for (const { dialect, skip } of dialectsUnderTest) {
-  if (!values.database.includes(dialect) || dialect === 'mariadb') continue
-  if (skip) console.log(`## ${dialect}\n\n${skip}\n`)
-  else await measure(dialect)
-}
+// MariaDB has no statements of its own to fill the tables.
+await onDatabases(
+  values.database.filter((name) => name !== 'mariadb'),
+  measure,
+)

@@ -16,7 +16,11 @@ const bench = definePlugin({
   requires: { http: httpServer },
   permissions: [{ code: 'bench:article:view', displayName: 'View articles' }],
   setup({ services }) {
-    const rules = { public: 'public', user: 'user', permission: { permission: 'bench:article:view' } } as const
+    const rules = {
+      public: 'public',
+      user: 'user',
+      permission: { permission: 'bench:article:view', scope: 'none' },
+    } as const
     const params = Type.Object({ id: Type.Integer({ minimum: 1 }) })
     const response = Type.Object({ id: Type.Integer(), title: Type.String() })
     for (const [name, path] of Object.entries(paths)) {

@@ -1,4 +1,24 @@
+import { availableParallelism, cpus, loadavg } from 'node:os'
 import type { Spread } from './statistics.ts'
+
+/** When and where a program began to measure. Each table belongs to one date and one machine. */
+export const circumstances = [
+  new Date().toISOString().slice(0, 10),
+  `Node.js ${process.versions.node}`,
+  `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores`,
+  `load at the start ${loadavg()[0]?.toFixed(1)}`,
+].join('; ')
+
+const leftOutMark = 'left out: '
+
+/** Reports a part that cannot be measured here. `bench/run.ts` repeats it at the end. */
+export function leaveOut(part: string, reason: string): void {
+  console.log(`${leftOutMark}${part}: ${reason}\n`)
+}
+
+/** The parts that a program reported with `leaveOut`, from its output. */
+export const leftOutIn = (output: string): readonly string[] =>
+  output.split('\n').flatMap((line) => (line.startsWith(leftOutMark) ? [line.slice(leftOutMark.length)] : []))
 
 /** How a figure of each unit is written. Microseconds come in milliseconds, as all times. */
 const units = {
@@ -21,6 +41,8 @@ export interface Bar {
 /** One part of the report. */
 export interface Section {
   readonly title: string
+  /** Settings of databases that decide the figures: `synchronous = 2, ...`. */
+  readonly settings?: string
   readonly tables: readonly (readonly (readonly string[])[])[]
   readonly notes: readonly string[]
   readonly bars: readonly Bar[]
@@ -28,8 +50,11 @@ export interface Section {
 
 export const ratioText = ({ median, min, max }: Spread) => `${median.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)})`
 
-export function sectionText({ title, tables, notes }: Section): string {
-  return [`## ${title}`, ...tables.map(tableText), notes.map((note) => `- ${note}`).join('\n')].join('\n\n')
+export function sectionText({ title, settings, tables, notes }: Section): string {
+  const where = settings === undefined ? circumstances : `${circumstances}; ${settings}`
+  return [`## ${title}`, `${where}.`, ...tables.map(tableText), notes.map((note) => `- ${note}`).join('\n')].join(
+    '\n\n',
+  )
 }
 
 /** A Markdown table, its first row the heading, columns aligned for a terminal. */

@@ -1,12 +1,12 @@
 /**
- * Points that lapse by the expiry job of the product, against one source after another: by the entity manager, and by SQL
- * written by hand, which write the same rows into the same tables in the same run. `node bench/ledger/expiry.ts
- * [--database sqlite] [--lots 1000000] [--due 200000] [--rows 500] [--rounds 5]`: of so many lots that lie there `due` lapse by the
- * job, and `rows` a turn by each of the others.
+ * Points that expire by the expiry job of the product, against SQL written by hand by sets and row by row, and against the entity
+ * manager. All write the same rows into the same tables in the same run. `node bench/ledger/expiry.ts [--database sqlite]
+ * [--lots 1000000] [--due 200000] [--rows 500] [--rounds 5]`: of all lots, `due` expire by the job and as many by sets, and `rows` a
+ * turn by each of the others.
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database, exactInteger } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, type TestDatabase, type TestDialect } from '@plinth/database/testing'
+import type { TestDialect } from '@plinth/database/testing'
 import events from '@plinth/events'
 import http from '@plinth/http'
 import i18n from '@plinth/i18n'
@@ -15,10 +15,13 @@ import { defineProduct } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import memberPointsPlugin, { memberPoints } from '@plinth/member-points'
 import money, { ledger } from '@plinth/money'
+import { type BenchDatabase, type OpenDatabase, onDatabases, settingsOf, settingsText, settle } from '../databases.ts'
 import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
-import { inverse, ratio, rotated, spread } from '../kernel/statistics.ts'
+import { spread } from '../kernel/statistics.ts'
+import { measureTurns, type TurnCandidate } from '../kernel/turns.ts'
+import { openPeer } from '../peer-connection.ts'
+import { byEntities, byHand, bySets, type Expire } from './expire-by-hand.ts'
 import { asset, fillBooks } from './filled-books.ts'
-import { type ByRow, byEntities, byHand } from './lapse-by-row.ts'
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +30,6 @@ const { values } = parseArgs({
     due: { type: 'string', default: '200000' },
     rows: { type: 'string', default: '500' },
     database: { type: 'string', multiple: true, default: ['sqlite', 'postgresql', 'mariadb'] },
-    synchronous: { type: 'string', default: 'full' },
   },
 })
 const rounds = Number(values.rounds)
@@ -38,8 +40,10 @@ const warmUp = Math.min(perTurn, 5_000)
 const lotsOfAccount = 10
 const start = Date.UTC(2026, 11, 1)
 
-/** "Great" of each database, to the entity manager row by row. */
-const bars: Readonly<Record<TestDialect, number>> = { sqlite: 15, postgresql: 25, mariadb: 60 }
+/** Sources of one transaction, as many as the job takes. */
+const page = 500
+/** At least, to statements by sets. */
+const atLeast = 0.4
 
 /** Where the time of the job goes: what its statements wait for, by their beginnings. */
 function profileOf(db: Database) {
@@ -83,13 +87,7 @@ function profileOf(db: Database) {
   }
 }
 
-interface Candidate {
-  readonly name: string
-  /** Lets lots lapse. @returns how many */
-  turn(round: number): Promise<number>
-}
-
-async function open(at: TestDatabase) {
+async function startPoints(at: BenchDatabase) {
   const clock = manualClock(start)
   const config = { ...at.config, 'platform.http.port': 0, 'platform.iam.password.hash.memory': '1MiB' }
   const plugins = [databasePlugin, http, i18n, iam, events, money, memberPointsPlugin]
@@ -97,8 +95,8 @@ async function open(at: TestDatabase) {
   return { running, clock, db: running.service(database), points: running.service(memberPoints) }
 }
 
-/** Everything that lapsed left its account, once. */
-async function assertBalanced(db: Database, lapsed: number): Promise<void> {
+/** Everything that expired left its account, once, and the entries agree with the balances. */
+async function assertBalanced(db: Database, expired: number): Promise<void> {
   const one = async (sql: string) => exactInteger((await db.query<{ n: unknown }>(sql))[0]?.n)
   const [balances, lots] = [
     await one(`select sum(available) as n from money_account where role = 'owner'`),
@@ -106,23 +104,23 @@ async function assertBalanced(db: Database, lapsed: number): Promise<void> {
   ]
   const gone = await one(`select count(*) as n from points_source where status = 'expired'`)
   const uses = await one(`select count(*) as n from points_source_use where kind = 'expire'`)
-  if (balances !== lots || gone !== lapsed || uses !== lapsed) {
-    throw new Error(`Balances ${balances}, lots ${lots}; ${lapsed} lapsed, of them sources ${gone} and uses ${uses}.`)
+  if (balances !== lots || gone !== expired || uses !== expired) {
+    throw new Error(`Balances ${balances}, lots ${lots}; ${expired} expired, of them sources ${gone} and uses ${uses}.`)
   }
+  const broken =
+    await db.query(`select a.id from money_account a join money_entry e on e.account_id = a.id and e.seq = a.version
+    where a.role = 'owner' and e.available_after <> a.available`)
+  if (broken.length > 0) throw new Error(`${broken.length} accounts do not agree with their last entries.`)
 }
 
-async function measure(dialect: TestDialect): Promise<Bar> {
-  const made = await createDatabase(dialect)
-  const at =
-    dialect === 'sqlite'
-      ? { ...made, config: { ...made.config, 'platform.database.sqlite.synchronous': values.synchronous } }
-      : made
-  const { running, clock, db, points } = await open(at)
+async function measure(dialect: TestDialect, open: OpenDatabase): Promise<Bar> {
+  const at = await open()
+  const { running, clock, db, points } = await startPoints(at)
   const byJob = warmUp + rounds * perTurn
-  const lapsing = byJob + 3 * (rounds + 1) * rows
-  const accounts = Math.ceil(Math.max(lapsing, Number(values.lots)) / lotsOfAccount)
+  const expiring = 2 * byJob + 3 * (rounds + 1) * rows
+  const accounts = Math.ceil(Math.max(expiring, Number(values.lots)) / lotsOfAccount)
   const grants = accounts * lotsOfAccount
-  const owner = { type: 'user', id: '0' }
+  const owner = { type: 'user', id: '999999999' }
   await running.service(ledger).credit({ owner, asset, amount: 1, key: 'opens', kind: 'points.task' })
   const systemId = (await running.service(ledger).find({ owner: { type: 'system', id: 'issued' }, asset }))?.id ?? 0
   await db.execute('delete from points_source')
@@ -135,85 +133,77 @@ async function measure(dialect: TestDialect): Promise<Bar> {
   console.error(`${dialect}: ${grants} lots loaded in ${((performance.now() - loading) / 1000).toFixed(0)} s`)
 
   const profile = profileOf(db)
+  const lotsOf = (round: number) => (round === 0 ? warmUp : perTurn)
   let due = 0
   let next = byJob
-  const byRow = (name: string, candidate: ByRow): Candidate => ({
+  const peer = await openPeer(db, at)
+  const job: TurnCandidate = {
+    name: 'the expiry job',
+    async turn(round) {
+      due += lotsOf(round)
+      clock.shiftWallClock(start + due - clock.now())
+      await profile.during(() => points.expire())
+      return lotsOf(round)
+    },
+  }
+  const expireSet = bySets(peer, dialect, systemId, page)
+  const sets: TurnCandidate = {
+    name: `by hand, sets of ${page} in a transaction`,
+    async turn(round) {
+      const first = next + 1
+      next += lotsOf(round)
+      await expireSet(first, next)
+      return lotsOf(round)
+    },
+  }
+  const byRow = (name: string, expire: Expire): TurnCandidate => ({
     name,
     async turn() {
-      await candidate.lapse(Array.from({ length: rows }, () => ++next))
+      await expire(Array.from({ length: rows }, () => ++next))
       return rows
     },
   })
-  const single = await byHand(at, systemId)
-  const together = await byHand(at, systemId, 500)
-  const product: Candidate = {
-    name: 'the expiry job',
-    async turn(round) {
-      const lots = round === 0 ? warmUp : perTurn
-      due += lots
-      clock.shiftWallClock(start + due - clock.now())
-      await profile.during(() => points.expire())
-      return lots
-    },
-  }
-  const entities = byRow('row by row, by the entity manager', byEntities(db, systemId))
-  const written = byRow('row by row, by hand', single)
-  const paged = byRow('row by row, by hand, 500 in a transaction', together)
-  const candidates = [product, entities, written, paged]
-  const wall = new Map<Candidate, number[]>(candidates.map((candidate) => [candidate, []]))
-  const cpu = new Map<Candidate, number[]>(candidates.map((candidate) => [candidate, []]))
-  for (let round = 0; round <= rounds; round++) {
-    for (const candidate of rotated(candidates, round)) {
-      const cpuBefore = process.cpuUsage()
-      const began = performance.now()
-      const lots = await candidate.turn(round)
-      if (round === 0) continue
-      wall.get(candidate)?.push((performance.now() - began) / lots)
-      const { user, system } = process.cpuUsage(cpuBefore)
-      cpu.get(candidate)?.push((user + system) / 1000 / lots)
+  const peers = [
+    sets,
+    byRow('row by row, by hand, 500 in a transaction', byHand(peer, systemId, 500)),
+    byRow('row by row, by hand', byHand(peer, systemId)),
+    byRow('row by row, by the entity manager', byEntities(db, systemId)),
+  ]
+  try {
+    const turns = await measureTurns([job, ...peers], rounds, () => settle(db, dialect))
+    await assertBalanced(db, expiring)
+    const table = [
+      ['candidate', 'lots/s', 'ms each', 'ms CPU of the process'],
+      ...[job, ...peers].map((candidate) => {
+        const { median, min, max } = spread(turns.of(candidate, 'wall'))
+        return [
+          candidate.name,
+          `${(1000 / median).toFixed(0)} (${(1000 / max).toFixed(0)}..${(1000 / min).toFixed(0)})`,
+          median.toFixed(3),
+          spread(turns.of(candidate, 'cpu')).median.toFixed(3),
+        ]
+      }),
+    ]
+    const ratios = [
+      ['the expiry job, to', 'lots/s'],
+      ...peers.map((base) => [base.name, ratioText(turns.times(job, base, 'wall'))]),
+    ]
+    const settings = settingsText(await settingsOf(db, dialect))
+    const notes = [
+      `${byJob} lots by the job, as many by sets, ${rows} a turn by each of the others, ${rounds} rounds; ${grants} lots, ${2 * grants} entries and ${grants} journals were there before`,
+    ]
+    const tables = [table, ratios, profile.table()]
+    console.log(`${sectionText({ title: `Expiry: ${dialect}`, settings, tables, notes, bars: [] })}\n`)
+    return {
+      name: `${dialect}: lots that expire a second, to sets by hand`,
+      measured: turns.times(job, sets, 'wall'),
+      bar: { atLeast },
+      unit: 'ratio',
     }
-  }
-  await assertBalanced(db, lapsing)
-  await single.close()
-  await together.close()
-  await running.stop('done')
-  await made.drop()
-
-  const of = (from: Map<Candidate, number[]>, candidate: Candidate) => from.get(candidate) ?? []
-  const table = [
-    ['candidate', 'lots/s', 'ms each', 'ms CPU of the process'],
-    ...candidates.map((candidate) => {
-      const { median, min, max } = spread(of(wall, candidate))
-      return [
-        candidate.name,
-        `${(1000 / median).toFixed(0)} (${(1000 / max).toFixed(0)}..${(1000 / min).toFixed(0)})`,
-        median.toFixed(3),
-        spread(of(cpu, candidate)).median.toFixed(3),
-      ]
-    }),
-  ]
-  const times = (base: Candidate) => inverse(ratio(of(wall, product), of(wall, base)))
-  const ratios = [
-    ['the expiry job, to', 'lots/s'],
-    ...[entities, written, paged].map((base) => [base.name, ratioText(times(base))]),
-  ]
-  const notes = [
-    `${byJob} lots by the job, ${rows} a turn by each of the others, ${rounds} rounds; ${grants} lots, ${2 * grants} entries and ${grants} journals lay there before`,
-  ]
-  if (dialect === 'sqlite') notes.push(`synchronous = ${values.synchronous}`)
-  console.log(`${sectionText({ title: dialect, tables: [table, ratios, profile.table()], notes, bars: [] })}\n`)
-  return {
-    name: `${dialect}: lots that lapse a second, to the entity manager row by row`,
-    measured: times(entities),
-    bar: { atLeast: bars[dialect] },
-    unit: 'ratio',
+  } finally {
+    await peer.close()
+    await running.stop('done')
   }
 }
 
-const results: Bar[] = []
-for (const { dialect, skip } of dialectsUnderTest) {
-  if (!values.database.includes(dialect)) continue
-  if (skip) console.log(`## ${dialect}\n\n${skip}\n`)
-  else results.push(await measure(dialect))
-}
-console.log(barsText(results))
+console.log(`## Bars: expiry\n\n${barsText(await onDatabases(values.database, measure))}`)

@@ -67,7 +67,7 @@ export async function fillBooks(db: Database, dialect: TestDialect, systemId: nu
 }
 
 /** 64 hexadecimal digits that follow no order, as those of SHA-256 do. SQLite has no such function: there a product mixes the bits. */
-const hashes: Readonly<Record<TestDialect, string>> = {
+export const hashes: Readonly<Record<TestDialect, string>> = {
   sqlite: `printf('%016x%048x', (i * 7046029254386) & 9007199254740991, i)`,
   postgresql: `encode(sha256(convert_to(i::text, 'UTF8')), 'hex')`,
   mariadb: 'sha2(i, 256)',

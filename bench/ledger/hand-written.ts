@@ -1,179 +1,228 @@
-/** The rows of one posting written by hand, with what a programmer would take for it: prepared statements of the driver. */
+/** The rows of postings written by hand, with the statements that a programmer would choose who knows each database. */
 import { hash } from 'node:crypto'
-import type { TestDatabase } from '@plinth/database/testing'
-import { serverSettings } from '@plinth/database/testing'
-import Sqlite from 'better-sqlite3'
-import { createPool as mysqlPool } from 'mysql2/promise'
-import pg, { type PoolClient } from 'pg'
+import type { Database } from '@plinth/database'
+import type { TestDialect } from '@plinth/database/testing'
+import type { BenchDatabase } from '../databases.ts'
+import { openPeer, type PeerConnection, type Value } from '../peer-connection.ts'
 
-/** Writes credits and debits; as many connections as callers. */
+export interface Credit {
+  readonly accountId: number
+  readonly amount: number
+}
+
 export interface HandWritten {
-  /** One credit in a transaction of its own. */
-  post(accountId: number, systemId: number, amount: number): Promise<void> | void
-  /** As many credits of different accounts in one transaction. */
-  batch(accountIds: readonly number[], systemId: number, amount: number): Promise<void> | void
-  close(): Promise<void> | void
+  /** Writes one credit in its own transaction. */
+  post(credit: Credit): Promise<void>
+  /** Writes credits in one transaction, row by row. */
+  rowByRow(credits: readonly Credit[]): Promise<void>
+  /** Writes credits in one transaction with one statement for each table. */
+  multiRow(credits: readonly Credit[]): Promise<void>
+  /** As `post`. Credits that wait while a transaction commits are written together in the next one. */
+  grouped(credit: Credit): Promise<void>
+  close(): Promise<void>
 }
 
-const journal = `(id, idem_hash, idem_key, fingerprint, action, kind, ref_type, ref_id, parent_id, actor, reason, occurred_at, created_at)
-  values (?, ?, ?, ?, 'credit', 'bench.posting', null, null, null, null, null, ?, ?)`
-const entryColumns =
-  '(id, journal_id, account_id, asset, seq, d_available, d_frozen, available_after, frozen_after, kind, month_key, created_at)'
-const entryPlaces = `(?, ?, ?, ?, ?, ?, 0, ?, ?, 'bench.posting', 202611, ?)`
-const update = `update money_account set available = available + ?, version = version + 1, updated_at = ?
-  where id = ? and status = 'open' and available + ? >= 0`
-const read = 'select available, frozen, version from money_account where id = ?'
-const entries = `insert into money_entry ${entryColumns} values ${entryPlaces}, ${entryPlaces}`
-
-/** Beyond the ids of the product. */
-let lastId = 8_000_000_000_000_000
-let lastKey = 0
-
-function rowsOf() {
-  const key = `by-hand:${process.pid}:${++lastKey}`
-  lastId += 3
-  const now = Date.now()
-  const journal = [lastId, hash('sha256', key), key, hash('sha256', `["credit","bench.posting",${key}]`), now, now]
-  return { id: lastId, journal, now }
-}
-
-function entryValues(
-  id: number,
-  accountId: number,
-  systemId: number,
-  amount: number,
-  row: Row,
-  now: number,
-): unknown[] {
-  return [
-    ...[id - 1, id, accountId, 'bench', row.version, amount, row.available, row.frozen, now],
-    ...[id - 2, id, systemId, null, null, -amount, null, null, now],
-  ]
-}
-
-interface Row {
+interface Account {
   readonly available: number
   readonly frozen: number
   readonly version: number
 }
 
-export function openHandWritten(at: TestDatabase, connections: number): HandWritten {
-  if (at.dialect === 'sqlite') return sqlite(at)
-  return at.dialect === 'postgresql' ? postgresql(at, connections) : mariadb(at, connections)
+const journalColumns =
+  '(id, idem_hash, idem_key, fingerprint, action, kind, ref_type, ref_id, parent_id, actor, reason, occurred_at, created_at)'
+const journalPlaces = `(?, ?, ?, ?, 'credit', 'bench.posting', null, null, null, null, null, ?, ?)`
+const entryColumns =
+  '(id, journal_id, account_id, asset, seq, d_available, d_frozen, available_after, frozen_after, kind, month_key, created_at)'
+const entryPlaces = `(?, ?, ?, ?, ?, ?, 0, ?, ?, 'bench.posting', 202611, ?)`
+const repeated = (places: string, count: number) => Array.from({ length: count }, () => places).join(', ')
+
+const insertJournals = (dialect: TestDialect, count: number) => {
+  const [insert, end] =
+    dialect === 'mariadb' ? ['insert ignore', ''] : ['insert', ' on conflict (idem_hash) do nothing']
+  return `${insert} into money_journal ${journalColumns} values ${repeated(journalPlaces, count)}${end}`
+}
+const insertEntries = (count: number) =>
+  `insert into money_entry ${entryColumns} values ${repeated(entryPlaces, count)}`
+
+const accountColumns = 'id, available, frozen, version'
+const update = `update money_account set available = available + ?, version = version + 1, updated_at = ?
+  where id = ? and status = 'open' and available + ? >= 0`
+
+/** Adds to many accounts in one statement: the time, then the totals. */
+const updateMany = {
+  sqlite: `update money_account set available = available + v.amount, version = version + v.n, updated_at = ?
+    from (select value ->> 0 as account_id, value ->> 1 as amount, value ->> 2 as n from json_each(?)) v
+    where id = v.account_id and status = 'open' and available + v.amount >= 0 returning ${accountColumns}`,
+  postgresql: `update money_account set available = available + v.amount, version = version + v.n, updated_at = ?
+    from unnest(?::bigint[], ?::bigint[], ?::bigint[]) as v(account_id, amount, n)
+    where id = v.account_id and status = 'open' and available + v.amount >= 0 returning ${accountColumns}`,
+  mariadb: `update json_table(?, '$[*]' columns (account_id bigint path '$[0]', amount bigint path '$[1]', n bigint path '$[2]')) v
+    join money_account a on a.id = v.account_id
+    set a.available = a.available + v.amount, a.version = a.version + v.n, a.updated_at = ?
+    where a.status = 'open' and a.available + v.amount >= 0`,
+} as const
+
+/** Beyond the ids of the product. */
+let lastId = 8_000_000_000_000_000
+let lastKey = 0
+
+function journalOf(now: number) {
+  const key = `by-hand:${process.pid}:${++lastKey}`
+  lastId += 3
+  const values = [lastId, hash('sha256', key), key, hash('sha256', `["credit","bench.posting",${key}]`), now, now]
+  return { id: lastId, values }
 }
 
-function sqlite(at: TestDatabase): HandWritten {
-  const db = new Sqlite(String(at.config['platform.database.sqlite.file']))
-  db.pragma('journal_mode = wal')
-  db.pragma(`synchronous = ${at.config['platform.database.sqlite.synchronous']}`)
-  const begin = db.prepare('begin immediate')
-  const commit = db.prepare('commit')
-  const insertJournal = db.prepare(`insert into money_journal ${journal} on conflict (idem_hash) do nothing`)
-  const change = db.prepare(update)
-  const look = db.prepare(read)
-  const insertEntries = db.prepare(entries)
-  const one = (accountId: number, systemId: number, amount: number) => {
-    const { id, journal, now } = rowsOf()
-    if (insertJournal.run(journal).changes !== 1) throw new Error('replay')
-    if (change.run([amount, BigInt(now), BigInt(accountId), amount]).changes !== 1) throw new Error('insufficient')
-    const [row] = look.all([BigInt(accountId)]) as unknown as Row[]
-    insertEntries.run(entryValues(id, accountId, systemId, amount, row as Row, now).map(bindable))
-  }
-  return {
-    post(accountId, systemId, amount) {
-      begin.run([])
-      one(accountId, systemId, amount)
-      commit.run([])
-    },
-    batch(accountIds, systemId, amount) {
-      begin.run([])
-      for (const accountId of accountIds) one(accountId, systemId, amount)
-      commit.run([])
-    },
-    close() {
-      db.close()
-    },
-  }
+/** Values of the two entries of a credit. */
+const entriesOf = (
+  id: number,
+  systemId: number,
+  { accountId, amount }: Credit,
+  after: Account,
+  now: number,
+): Value[] => [
+  ...[id - 1, id, accountId, 'bench', after.version, amount, after.available, after.frozen, now],
+  ...[id - 2, id, systemId, null, null, -amount, null, null, now],
+]
+
+const accountOf = (row: Account): Account => ({
+  ...{ available: Number(row.available), frozen: Number(row.frozen), version: Number(row.version) },
+})
+
+async function postOne(peer: PeerConnection, dialect: TestDialect, systemId: number, credit: Credit): Promise<void> {
+  const { accountId, amount } = credit
+  const now = Date.now()
+  const { id, values } = journalOf(now)
+  if ((await peer.run(insertJournals(dialect, 1), values)).changes !== 1) throw new Error('replay')
+  const changed =
+    dialect === 'mariadb'
+      ? await peer.run(update, [amount, now, accountId, amount])
+      : await peer.run(`${update} returning ${accountColumns}`, [amount, now, accountId, amount])
+  if (changed.changes !== 1) throw new Error('insufficient')
+  const { rows } =
+    dialect === 'mariadb'
+      ? await peer.run(`select ${accountColumns} from money_account where id = ?`, [accountId])
+      : changed
+  await peer.run(insertEntries(2), entriesOf(id, systemId, credit, accountOf(rows[0]), now))
 }
 
-const bindable = (value: unknown) => (typeof value === 'number' && value > 2 ** 31 ? BigInt(value) : value)
-
-function postgresql(at: TestDatabase, connections: number): HandWritten {
-  const settings = serverSettings(at.config)
-  const pool = new pg.Pool({
-    ...{ host: settings?.host, port: settings?.port, user: settings?.username, database: settings?.name },
-    max: connections,
+async function postMany(
+  peer: PeerConnection,
+  dialect: TestDialect,
+  systemId: number,
+  credits: readonly Credit[],
+): Promise<void> {
+  const now = Date.now()
+  const journals = credits.map(() => journalOf(now))
+  const made = await peer.run(
+    insertJournals(dialect, credits.length),
+    journals.flatMap(({ values }) => values),
+  )
+  if (made.changes !== credits.length) throw new Error('replay')
+  const totals = new Map<number, { amount: number; n: number }>()
+  for (const { accountId, amount } of credits) {
+    const total = totals.get(accountId) ?? { amount: 0, n: 0 }
+    totals.set(accountId, { amount: total.amount + amount, n: total.n + 1 })
+  }
+  const changed = await changeAccounts(peer, dialect, totals, now)
+  if (changed.length !== totals.size) throw new Error('insufficient')
+  // Back to the balances before, and forward again credit by credit.
+  const running = new Map<number, Account>()
+  for (const row of changed) {
+    const [accountId, { available, frozen, version }] = [Number(row.id), accountOf(row)]
+    const { amount = 0, n = 0 } = totals.get(accountId) ?? {}
+    running.set(accountId, { available: available - amount, frozen, version: version - n })
+  }
+  const entries = credits.flatMap((credit, index) => {
+    const before = running.get(credit.accountId) as Account
+    const after = { ...before, available: before.available + credit.amount, version: before.version + 1 }
+    running.set(credit.accountId, after)
+    return entriesOf(journals[index]?.id ?? 0, systemId, credit, after, now)
   })
-  const named = (name: string, sql: string) => {
-    let count = 0
-    return { name, text: sql.replaceAll('?', () => `$${++count}`) }
+  await peer.run(insertEntries(2 * credits.length), entries)
+}
+
+/** Returns the accounts after the change. */
+async function changeAccounts(
+  peer: PeerConnection,
+  dialect: TestDialect,
+  totals: ReadonlyMap<number, { readonly amount: number; readonly n: number }>,
+  now: number,
+): Promise<readonly (Account & { readonly id: number })[]> {
+  const ids = [...totals.keys()].sort((a, b) => a - b)
+  const totalOf = (id: number) => totals.get(id) ?? { amount: 0, n: 0 }
+  const json = JSON.stringify(ids.map((id) => [id, totalOf(id).amount, totalOf(id).n]))
+  if (dialect === 'sqlite') return (await peer.run(updateMany.sqlite, [now, json])).rows
+  if (dialect === 'postgresql') {
+    const lists = [ids, ids.map((id) => totalOf(id).amount), ids.map((id) => totalOf(id).n)]
+    return (await peer.run(updateMany.postgresql, [now, ...lists])).rows
   }
-  const insertJournal = named('journal', `insert into money_journal ${journal} on conflict (idem_hash) do nothing`)
-  const change = named('change', `${update} returning available, frozen, version`)
-  const insertEntries = named('entries', entries)
-  const run = async (work: (client: PoolClient) => Promise<void>) => {
-    const client = await pool.connect()
-    try {
-      await client.query('begin')
-      await work(client)
-      await client.query('commit')
-    } finally {
-      client.release()
-    }
+  await peer.run(updateMany.mariadb, [json, now])
+  const places = ids.map(() => '?').join(', ')
+  return (await peer.run(`select ${accountColumns} from money_account where id in (${places})`, ids)).rows
+}
+
+/** @param connections as many as there are callers of `post` at once; 1 on SQLite, where `post` has one caller */
+export async function openHandWritten(
+  db: Database,
+  at: BenchDatabase,
+  systemId: number,
+  connections: number,
+): Promise<HandWritten> {
+  const { dialect } = at
+  const free: PeerConnection[] = []
+  for (let count = 0; count < connections; count++) free.push(await openPeer(db, at))
+  const transaction = async (work: (peer: PeerConnection) => Promise<void>) => {
+    const peer = free.pop()
+    if (peer === undefined) throw new Error('more callers than connections')
+    await peer.begin()
+    await work(peer)
+    await peer.commit()
+    free.push(peer)
   }
-  const one = async (client: PoolClient, accountId: number, systemId: number, amount: number) => {
-    const { id, journal, now } = rowsOf()
-    const made = await client.query({ ...insertJournal, values: journal })
-    if (made.rowCount !== 1) throw new Error('replay')
-    const { rows } = await client.query({ ...change, values: [amount, now, accountId, amount] })
-    const values = entryValues(id, accountId, systemId, amount, rows[0], now)
-    await client.query({ ...insertEntries, values })
-  }
+  const multiRow = (credits: readonly Credit[]) => transaction((peer) => postMany(peer, dialect, systemId, credits))
   return {
-    post: (accountId, systemId, amount) => run((client) => one(client, accountId, systemId, amount)),
-    batch: (accountIds, systemId, amount) =>
-      run(async (client) => {
-        for (const accountId of accountIds) await one(client, accountId, systemId, amount)
+    post: (credit) => transaction((peer) => postOne(peer, dialect, systemId, credit)),
+    rowByRow: (credits) =>
+      transaction(async (peer) => {
+        for (const credit of credits) await postOne(peer, dialect, systemId, credit)
       }),
-    close: () => pool.end(),
+    multiRow,
+    grouped: groupCommit(multiRow),
+    async close() {
+      for (const peer of free) await peer.close()
+    },
   }
 }
 
-function mariadb(at: TestDatabase, connections: number): HandWritten {
-  const settings = serverSettings(at.config)
-  const pool = mysqlPool({
-    ...{ host: settings?.host ?? '', port: settings?.port ?? 0, user: settings?.username ?? '' },
-    ...{ database: settings?.name ?? '', connectionLimit: connections },
-  })
-  const run = async (work: (connection: Awaited<ReturnType<typeof pool.getConnection>>) => Promise<void>) => {
-    const connection = await pool.getConnection()
-    try {
-      await connection.query('start transaction')
-      await work(connection)
-      await connection.query('commit')
-    } finally {
-      connection.release()
+/** Writes one group at a time: the next one takes all credits that came meanwhile. */
+function groupCommit(write: (credits: readonly Credit[]) => Promise<void>): (credit: Credit) => Promise<void> {
+  let waiting: { readonly credit: Credit; readonly done: PromiseWithResolvers<void> }[] = []
+  let isRunning = false
+  const run = async () => {
+    while (waiting.length > 0) {
+      const group = waiting
+      waiting = []
+      await write(group.map(({ credit }) => credit)).then(
+        () => {
+          for (const { done } of group) done.resolve()
+        },
+        (error) => {
+          for (const { done } of group) done.reject(error)
+        },
+      )
+      // The callers that were answered post again before the next group is closed.
+      await new Promise((resolve) => setImmediate(resolve))
     }
+    isRunning = false
   }
-  const one = async (
-    connection: Awaited<ReturnType<typeof pool.getConnection>>,
-    accountId: number,
-    systemId: number,
-    amount: number,
-  ) => {
-    const { id, journal: values, now } = rowsOf()
-    await connection.execute(`insert ignore into money_journal ${journal}`, values as string[])
-    await connection.execute(update, [amount, now, accountId, amount])
-    const [rows] = await connection.execute(read, [accountId])
-    const row = (rows as Row[])[0] as Row
-    await connection.execute(entries, entryValues(id, accountId, systemId, amount, row, now) as string[])
-  }
-  return {
-    post: (accountId, systemId, amount) => run((connection) => one(connection, accountId, systemId, amount)),
-    batch: (accountIds, systemId, amount) =>
-      run(async (connection) => {
-        for (const accountId of accountIds) await one(connection, accountId, systemId, amount)
-      }),
-    close: () => pool.end(),
+  return (credit) => {
+    const done = Promise.withResolvers<void>()
+    waiting.push({ credit, done })
+    if (!isRunning) {
+      isRunning = true
+      setImmediate(run)
+    }
+    return done.promise
   }
 }

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
+import type { TestDialect } from '@plinth/database/testing'
 import events from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
@@ -14,6 +14,7 @@ import { defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import memberPoints from '@plinth/member-points'
 import money, { ledger } from '@plinth/money'
+import { type OpenDatabase, onDatabases, settingsOf, settingsText } from '../databases.ts'
 import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
 import { quantile, ratio, rotated, spread } from '../kernel/statistics.ts'
 import { asset, fillBooks } from './filled-books.ts'
@@ -49,8 +50,8 @@ const isFilled: Readonly<Record<Ask, (data: any) => boolean>> = {
   'where a balance comes from': ({ lots }) => lots.items.length === 20,
 }
 
-async function open(dialect: TestDialect, entries: number) {
-  const made = await createDatabase(dialect)
+async function startFilled(dialect: TestDialect, openDatabase: OpenDatabase, entries: number) {
+  const made = await openDatabase()
   const config = {
     ...{ ...made.config, 'platform.http.port': 0 },
     ...{ 'platform.iam.password.hash.memory': '1MiB', 'platform.iam.password.hash.passes': 1 },
@@ -61,7 +62,7 @@ async function open(dialect: TestDialect, entries: number) {
   // Two entries of each grant.
   const accounts = Math.ceil(entries / 2 / grantsEach)
   const now = Date.now()
-  const opener = { owner: { type: 'user', id: '0' }, asset }
+  const opener = { owner: { type: 'user', id: '999999999' }, asset }
   await books.credit({ ...opener, amount: 1, key: 'opens', kind: 'points.task' })
   const systemId = (await books.find({ owner: { type: 'system', id: 'issued' }, asset }))?.id ?? 0
   const began = performance.now()
@@ -100,16 +101,15 @@ async function open(dialect: TestDialect, entries: number) {
       if (answer.code !== '200' || !isFilled[ask](answer.data)) throw new Error(`${ask}: ${JSON.stringify(answer)}`)
       return time
     },
-    async close() {
-      await running.stop('done')
-      await made.drop()
-    },
+    settings: settingsText(await settingsOf(db, dialect)),
+    close: () => running.stop('done'),
   }
 }
 
-async function measure(dialect: TestDialect): Promise<readonly Bar[]> {
+async function measure(dialect: TestDialect, open: OpenDatabase): Promise<readonly Bar[]> {
   const sizes = [fewEntries, Number(values.entries)] as const
-  const [few, many] = [await open(dialect, sizes[0]), await open(dialect, sizes[1])]
+  const few = await startFilled(dialect, open, sizes[0])
+  const many = await startFilled(dialect, open, sizes[1])
   const bars: Bar[] = []
   const table = [['asked for', 'entries', 'p50 ms', 'p95 ms']]
   const ratios = [['asked for', `p50 with ${sizes[1]} entries / with ${sizes[0]}`]]
@@ -141,14 +141,10 @@ async function measure(dialect: TestDialect): Promise<readonly Bar[]> {
   const notes = [
     `${grantsEach} grants of each account, ${thisMonth} of them this month; ${calls} calls a turn by ${users} members, ${rounds} rounds`,
   ]
-  console.log(`${sectionText({ title: dialect, tables: [table, ratios], notes, bars: [] })}\n`)
+  console.log(
+    `${sectionText({ title: `Overview: ${dialect}`, settings: many.settings, tables: [table, ratios], notes, bars: [] })}\n`,
+  )
   return bars
 }
 
-const results: Bar[] = []
-for (const { dialect, skip } of dialectsUnderTest) {
-  if (!values.database.includes(dialect)) continue
-  if (skip) console.log(`## ${dialect}\n\n${skip}\n`)
-  else results.push(...(await measure(dialect)))
-}
-console.log(barsText(results))
+console.log(`## Bars: overview\n\n${barsText((await onDatabases(values.database, measure)).flat())}`)

@@ -1,16 +1,18 @@
 /**
- * Postings of the ledger against SQL written by hand that writes the same rows into the same tables in the same run: single
- * ones and batches, one caller and many, spread over accounts and all on one. `node bench/ledger/run.ts [--database sqlite]
- * [--rounds 7] [--postings 600]`.
+ * Postings of the ledger against SQL written by hand that writes the same rows into the same tables, with the same settings, in
+ * the same run: single ones and batches, one caller and many, spread over accounts and all on one. `node bench/ledger/run.ts
+ * [--database sqlite] [--rounds 7] [--postings 600]`.
  */
 import { parseArgs } from 'node:util'
-import databasePlugin from '@plinth/database'
-import { createDatabase, dialectsUnderTest, type TestDatabase, type TestDialect } from '@plinth/database/testing'
+import databasePlugin, { type Database, database } from '@plinth/database'
+import type { TestDialect } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import money, { type Ledger, ledger, ledgerAssets } from '@plinth/money'
-import { type Bar, barsText, sectionText } from '../kernel/report.ts'
-import { inverse, ratio, rotated, type Spread, spread } from '../kernel/statistics.ts'
+import { type BenchDatabase, type OpenDatabase, onDatabases, settingsOf, settingsText, settle } from '../databases.ts'
+import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
+import { spread } from '../kernel/statistics.ts'
+import { type Measure, measureTurns } from '../kernel/turns.ts'
 import { type HandWritten, openHandWritten } from './hand-written.ts'
 
 const { values } = parseArgs({
@@ -18,7 +20,6 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '7' },
     postings: { type: 'string', default: '600' },
     database: { type: 'string', multiple: true, default: ['sqlite', 'postgresql', 'mariadb'] },
-    synchronous: { type: 'string', default: 'full' },
   },
 })
 const rounds = Number(values.rounds)
@@ -38,12 +39,11 @@ const assets = definePlugin({
   },
 })
 
-/** What both sides post to. */
+/** The ledger, the SQL written by hand, and the accounts that both post to. */
 interface Books {
   readonly ledger: Ledger
   readonly byHand: HandWritten
   readonly ids: readonly number[]
-  readonly systemId: number
 }
 
 type Pick = (index: number) => number
@@ -57,8 +57,8 @@ interface Candidate {
 
 let keys = 0
 
-/** So many callers, each with the next posting when its last one is answered. */
-async function byCallers(callers: number, post: (index: number) => Promise<unknown> | unknown): Promise<void> {
+/** Runs callers at the same time. Each sends its next posting when the previous one returned. */
+async function byCallers(callers: number, post: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0
   const caller = async () => {
     for (let index = next++; index < postings; index = next++) await post(index)
@@ -74,34 +74,37 @@ const product = (callers: number, pick: Pick, name: string): Candidate => ({
     ),
 })
 
-const handWritten = (callers: number, pick: Pick, name: string): Candidate => ({
-  name: `by hand, ${name}`,
-  run: ({ byHand, ids, systemId }) => byCallers(callers, (index) => byHand.post(ids[pick(index)] ?? 0, systemId, 1)),
+/** `post`: each caller commits alone. `grouped`: one transaction for all callers that wait. */
+const byHand = (how: 'post' | 'grouped', callers: number, pick: Pick, name: string): Candidate => ({
+  name: `by hand, ${name}${how === 'grouped' ? ', group commit' : ''}`,
+  run: ({ byHand, ids }) => byCallers(callers, (index) => byHand[how]({ accountId: ids[pick(index)] ?? 0, amount: 1 })),
 })
 
 const perBatch = 100
-const batches = (count: number) => Array.from({ length: Math.ceil(count / perBatch) }, (_, index) => index * perBatch)
 
-const productBatch: Candidate = {
-  name: `ledger, batches of ${perBatch}`,
-  async run({ ledger, ids }) {
-    for (const from of batches(postings)) {
-      const accountIds = Array.from({ length: perBatch }, (_, index) => ids[spreadOver(from + index)] ?? 0)
-      const postings = accountIds.map((accountId) => ({ accountId, amount: 1, key: `bench:${++keys}` }))
-      await ledger.batch({ asset, kind, direction: 'credit', accountIds, postings: async () => postings })
+/** Writes all postings in batches to accounts that differ. */
+const inBatches = (
+  name: string,
+  write: (books: Books, accountIds: readonly number[]) => Promise<unknown>,
+): Candidate => ({
+  name,
+  async run(books) {
+    for (let from = 0; from < postings; from += perBatch) {
+      const accountIds = Array.from({ length: perBatch }, (_, index) => books.ids[spreadOver(from + index)] ?? 0)
+      await write(books, accountIds)
     }
   },
-}
+})
 
-const byHandBatch: Candidate = {
-  name: `by hand, batches of ${perBatch}, row by row`,
-  async run({ byHand, ids, systemId }) {
-    for (const from of batches(postings)) {
-      const accountIds = Array.from({ length: perBatch }, (_, index) => ids[spreadOver(from + index)] ?? 0)
-      await byHand.batch(accountIds, systemId, 1)
-    }
-  },
-}
+const productBatch = inBatches(`ledger, batches of ${perBatch}`, ({ ledger }, accountIds) => {
+  const postings = accountIds.map((accountId) => ({ accountId, amount: 1, key: `bench:${++keys}` }))
+  return ledger.batch({ asset, kind, direction: 'credit', accountIds, postings: async () => postings })
+})
+
+const byHandBatch = (how: 'rowByRow' | 'multiRow', name: string): Candidate =>
+  inBatches(`by hand, batches of ${perBatch}, ${name}`, ({ byHand }, accountIds) =>
+    byHand[how](accountIds.map((accountId) => ({ accountId, amount: 1 }))),
+  )
 
 interface Comparison {
   readonly candidate: Candidate
@@ -109,43 +112,49 @@ interface Comparison {
   readonly atLeast?: number
 }
 
+/** Minimum ratio of the product's speed to each peer's, by time. */
+interface Bars {
+  readonly single: number
+  /** Postings to many accounts: against callers that each commit, and against group commit. */
+  readonly many: readonly [alone: number, grouped: number]
+  /** Postings to one account, against the same two peers. */
+  readonly hot: readonly [alone: number, grouped: number]
+  readonly batch: number
+}
+
+const bars: Readonly<Record<TestDialect, Bars>> = {
+  sqlite: { single: 0.5, many: [1.5, 0.4], hot: [1.5, 0.4], batch: 0.5 },
+  postgresql: { single: 0.5, many: [0.6, 0.4], hot: [0.85, 0.4], batch: 0.5 },
+  mariadb: { single: 0.6, many: [0.6, 0.4], hot: [1, 0.4], batch: 0.5 },
+}
+
 function comparisonsOn(dialect: TestDialect): readonly Comparison[] {
-  const one = handWritten(1, spreadOver, '1 caller')
-  const batch = { candidate: productBatch, base: byHandBatch }
-  const single = { candidate: product(1, spreadOver, '1 caller'), base: one }
-  if (dialect === 'sqlite') {
+  const wanted = bars[dialect]
+  const callers = dialect === 'sqlite' ? 64 : connections
+  // On SQLite one connection writes at a time, so callers that commit alone are one caller.
+  const alone = dialect === 'sqlite' ? 1 : connections
+  const single = byHand('post', 1, spreadOver, '1 caller')
+  const against = (pick: Pick, suffix: string, [aloneAtLeast, groupedAtLeast]: Bars['many']): Comparison[] => {
+    const name = `${callers} callers${suffix}`
+    const candidate = product(callers, pick, name)
+    const base = alone === 1 ? single : byHand('post', alone, pick, name)
     return [
-      { ...single, atLeast: 0.6 },
-      { candidate: product(64, spreadOver, '64 callers'), base: one, atLeast: 2 },
-      { candidate: product(64, hot, '64 callers, one account'), base: one },
-      batch,
+      { candidate, base, atLeast: aloneAtLeast },
+      { candidate, base: byHand('grouped', callers, pick, name), atLeast: groupedAtLeast },
     ]
   }
-  const bars = dialect === 'postgresql' ? [0.7, 0.85] : [0.8, 1]
-  const many = `${connections} callers`
   return [
-    single,
-    ...(
-      [
-        [spreadOver, `${many}, spread`],
-        [hot, `${many}, one account`],
-      ] as const
-    ).map(([pick, name], index) => ({
-      candidate: product(connections, pick, name),
-      base: handWritten(connections, pick, name),
-      atLeast: bars[index] ?? 0,
-    })),
-    batch,
+    { candidate: product(1, spreadOver, '1 caller'), base: single, atLeast: wanted.single },
+    ...against(spreadOver, '', wanted.many),
+    ...against(hot, ', one account', wanted.hot),
+    { candidate: productBatch, base: byHandBatch('multiRow', 'multi-row'), atLeast: wanted.batch },
+    { candidate: productBatch, base: byHandBatch('rowByRow', 'row by row') },
   ]
 }
 
-async function open(at: TestDatabase) {
-  const config = {
-    ...at.config,
-    ...(at.dialect === 'sqlite' ? {} : { 'platform.database.pool-size': connections }),
-  }
-  const product = defineProduct({ name: 'bench', plugins: [databasePlugin, money, assets], config })
-  const running = await startForTest(product)
+async function startLedger(at: BenchDatabase) {
+  const config = { ...at.config, ...(at.dialect === 'sqlite' ? {} : { 'platform.database.pool-size': connections }) }
+  const running = await startForTest(defineProduct({ name: 'bench', plugins: [databasePlugin, money, assets], config }))
   const books = running.service(ledger)
   const ids: number[] = []
   for (let account = 0; account < accounts; account++) {
@@ -153,72 +162,72 @@ async function open(at: TestDatabase) {
     ids.push((await books.credit({ owner, asset, amount: 1, key: `open:${account}`, kind })).accountId)
   }
   const systemId = (await books.find({ owner: { type: 'system', id: 'issued' }, asset }))?.id ?? 0
-  return { running, books: { ledger: books, ids, systemId, byHand: openHandWritten({ ...at, config }, connections) } }
+  const db = running.service(database)
+  const byHand = await openHandWritten(db, at, systemId, at.dialect === 'sqlite' ? 1 : connections)
+  return { running, db, books: { ledger: books, ids, byHand } }
 }
 
-async function measure(dialect: TestDialect): Promise<readonly Bar[]> {
-  const made = await createDatabase(dialect)
-  const at = { ...made, config: { ...made.config, 'platform.database.sqlite.synchronous': values.synchronous } }
-  const { running, books } = await open(dialect === 'sqlite' ? at : made)
-  const comparisons = comparisonsOn(dialect)
-  const candidates = [
-    ...new Map(comparisons.flatMap(({ candidate, base }) => [candidate, base]).map((c) => [c.name, c])).values(),
-  ]
-  const wall = new Map<string, number[]>(candidates.map(({ name }) => [name, []]))
-  const cpu = new Map<string, number[]>(candidates.map(({ name }) => [name, []]))
-  for (let round = 0; round <= rounds; round++) {
-    for (const { name, run } of rotated(candidates, round)) {
-      const cpuBefore = process.cpuUsage()
-      const start = performance.now()
-      await run(books)
-      // The first round warms up.
-      if (round === 0) continue
-      wall.get(name)?.push((performance.now() - start) / postings)
-      const { user, system } = process.cpuUsage(cpuBefore)
-      cpu.get(name)?.push((user + system) / 1000 / postings)
-    }
+/** Every entry of either side stands for its change of a balance. */
+async function assertBalanced(db: Database): Promise<void> {
+  const broken = await db.query(`select account_id from money_entry e join money_account a on a.id = e.account_id
+    where a.role = 'owner' group by account_id, a.available, a.version
+    having sum(d_available) <> a.available or max(seq) <> a.version or count(*) <> a.version`)
+  if (broken.length > 0) throw new Error(`${broken.length} accounts do not agree with their entries`)
+}
+
+async function measure(dialect: TestDialect, open: OpenDatabase): Promise<readonly Bar[]> {
+  const { running, db, books } = await startLedger(await open())
+  try {
+    const comparisons = comparisonsOn(dialect)
+    const all = comparisons.flatMap(({ candidate, base }) => [candidate, base])
+    const candidates = [...new Map(all.map((one) => [one.name, one])).values()].map(({ name, run }) => ({
+      name,
+      turn: async () => {
+        await run(books)
+        return postings
+      },
+    }))
+    const turns = await measureTurns(candidates, rounds, () => settle(db, dialect))
+    await assertBalanced(db)
+    const named = ({ name }: Candidate) => ({ name, turn: async () => 0 })
+    const times = ({ candidate, base }: Comparison, measure: Measure) =>
+      turns.times(named(candidate), named(base), measure)
+    const table = [
+      ['candidate', 'postings/s', 'ms each', 'ms CPU of the process'],
+      ...candidates.map((one) => [
+        one.name,
+        (1000 / spread(turns.of(one, 'wall')).median).toFixed(0),
+        ratioText(spread(turns.of(one, 'wall'))),
+        ratioText(spread(turns.of(one, 'cpu'))),
+      ]),
+    ]
+    const ratios = comparisons.map((one) => [
+      `${one.candidate.name} to ${one.base.name}`,
+      ratioText(times(one, 'wall')),
+      ratioText(times(one, 'cpu')),
+    ])
+    const settings = settingsText(await settingsOf(db, dialect))
+    const notes = [
+      `${postings} postings a turn, ${rounds} rounds; the peers have the settings of the product, and as many connections`,
+    ]
+    const tables = [table, [['ratio', 'by time', 'by CPU'], ...ratios]]
+    console.log(`${sectionText({ title: `Ledger: ${dialect}`, settings, tables, notes, bars: [] })}\n`)
+    return comparisons.flatMap((one): Bar[] =>
+      one.atLeast === undefined
+        ? []
+        : [
+            {
+              name: `${dialect}: ${one.candidate.name}, to ${one.base.name}`,
+              measured: times(one, 'wall'),
+              bar: { atLeast: one.atLeast },
+              unit: 'ratio',
+            },
+          ],
+    )
+  } finally {
+    await books.byHand.close()
+    await running.stop('done')
   }
-  await books.byHand.close()
-  await running.stop('done')
-  await made.drop()
-  const text = ({ median, min, max }: Spread) => `${median.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)})`
-  const of = (from: Map<string, number[]>, { name }: Candidate) => from.get(name) ?? []
-  const table = [
-    ['candidate', 'postings/s', 'ms each', 'ms CPU of the process'],
-    ...candidates.map((one) => [
-      one.name,
-      (1000 / spread(of(wall, one)).median).toFixed(0),
-      text(spread(of(wall, one))),
-      text(spread(of(cpu, one))),
-    ]),
-  ]
-  const ratios = comparisons.map(({ candidate, base }) => [
-    `${candidate.name} to ${base.name}`,
-    text(inverse(ratio(of(wall, candidate), of(wall, base)))),
-    text(inverse(ratio(of(cpu, candidate), of(cpu, base)))),
-  ])
-  const notes = [`${postings} postings a turn, ${rounds} rounds`]
-  if (dialect === 'sqlite') notes.push(`synchronous = ${values.synchronous}`)
-  const tables = [table, [['ratio', 'by time', 'by CPU'], ...ratios]]
-  console.log(`${sectionText({ title: dialect, tables, notes, bars: [] })}\n`)
-  return comparisons.flatMap(({ candidate, base, atLeast }) =>
-    atLeast === undefined
-      ? []
-      : [
-          {
-            name: `${dialect}: ${candidate.name}, to ${base.name}`,
-            measured: inverse(ratio(of(wall, candidate), of(wall, base))),
-            bar: { atLeast },
-            unit: 'ratio' as const,
-          },
-        ],
-  )
 }
 
-const bars: Bar[] = []
-for (const { dialect, skip } of dialectsUnderTest) {
-  if (!values.database.includes(dialect)) continue
-  if (skip) console.log(`## ${dialect}\n\n${skip}\n`)
-  else bars.push(...(await measure(dialect)))
-}
-console.log(barsText(bars))
+console.log(`## Bars: ledger\n\n${barsText((await onDatabases(values.database, measure)).flat())}`)

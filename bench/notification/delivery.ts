@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
+import type { TestDialect } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import http from '@plinth/http'
 import i18n from '@plinth/i18n'
@@ -16,6 +16,7 @@ import notificationPlugin, { type Notification, notification } from '@plinth/not
 import inboxPlugin from '@plinth/notification/inbox'
 import databaseChannel from '@plinth/notification-channels/database'
 import memory from '@plinth/notification-channels/memory'
+import { type OpenDatabase, onDatabases, settingsOf, settingsText } from '../databases.ts'
 import { type Bar, barsText, sectionText } from '../kernel/report.ts'
 import { inverse, ratio, type Spread, spread } from '../kernel/statistics.ts'
 
@@ -42,7 +43,7 @@ async function perSecond(count: number, call: (index: number) => Promise<unknown
   return (1_000 * count) / (performance.now() - start)
 }
 
-async function measureFacade(): Promise<readonly Bar[]> {
+async function measureFacade(): Promise<void> {
   let direct: NotificationChannel | undefined
   const peek = definePlugin({
     id: 'bench.peek',
@@ -90,7 +91,6 @@ async function measureFacade(): Promise<readonly Bar[]> {
   const cost = (1_000_000 / spread(figures.facade).median).toFixed(1)
   const notes = [`the facade costs ${cost} us a send: deadline, abort signals, message id, counting`]
   console.log(`${sectionText({ title: 'facade', tables: [table], notes, bars: [] })}\n`)
-  return []
 }
 
 async function byHand(db: Database, userIds: readonly number[]): Promise<void> {
@@ -103,8 +103,8 @@ async function byHand(db: Database, userIds: readonly number[]): Promise<void> {
   }
 }
 
-async function measureOn(dialect: TestDialect): Promise<readonly Bar[]> {
-  const at = await createDatabase(dialect)
+async function measureOn(dialect: TestDialect, open: OpenDatabase): Promise<readonly Bar[]> {
+  const at = await open()
   const running = await startForTest(
     defineProduct({
       name: 'delivery',
@@ -149,8 +149,8 @@ async function measureOn(dialect: TestDialect): Promise<readonly Bar[]> {
     figures.queue.push(queue)
     figures.hand.push(hand)
   }
+  const settings = settingsText(await settingsOf(db, dialect))
   await running.stop('done')
-  await at.drop()
   const seconds = ({ median, min, max }: Spread) => `${median.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)})`
   const table = [
     ['what', 'figure'],
@@ -159,15 +159,10 @@ async function measureOn(dialect: TestDialect): Promise<readonly Bar[]> {
     [`s, the same rows by hand, ${together} a statement`, seconds(spread(figures.hand))],
   ]
   const notes = [`${rounds} rounds; the enqueued message includes its events, parts, rows of the send log and counts`]
-  console.log(`${sectionText({ title: dialect, tables: [table], notes, bars: [] })}\n`)
+  console.log(`${sectionText({ title: `Delivery: ${dialect}`, settings, tables: [table], notes, bars: [] })}\n`)
   const measured = inverse(ratio(figures.queue, figures.hand))
   return [{ name: `${dialect}: enqueued message, rows by hand`, measured, bar: { atLeast: 0.5 }, unit: 'ratio' }]
 }
 
-const bars: Bar[] = [...(await measureFacade())]
-for (const { dialect, skip } of dialectsUnderTest) {
-  if (!values.database.includes(dialect)) continue
-  if (skip) console.log(`## ${dialect}\n\n${skip}\n`)
-  else bars.push(...(await measureOn(dialect)))
-}
-console.log(barsText(bars))
+await measureFacade()
+console.log(`## Bars: delivery\n\n${barsText((await onDatabases(values.database, measureOn)).flat())}`)

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
+import type { TestDialect } from '@plinth/database/testing'
 import events from '@plinth/events'
 import http from '@plinth/http'
 import i18n from '@plinth/i18n'
@@ -14,6 +14,7 @@ import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import inboxPlugin, { type Inbox, inbox } from '@plinth/notification/inbox'
+import { type OpenDatabase, onDatabases, settingsOf, settingsText } from '../databases.ts'
 import { type Bar, barsText, sectionText } from '../kernel/report.ts'
 import { inverse, ratio, rotated, type Spread, spread } from '../kernel/statistics.ts'
 
@@ -119,8 +120,8 @@ async function sizeOf(db: Database, table: string): Promise<number> {
   return Number(row?.bytes ?? Number.NaN)
 }
 
-async function measure(dialect: TestDialect): Promise<readonly Bar[]> {
-  const at = await createDatabase(dialect)
+async function measure(dialect: TestDialect, open: OpenDatabase): Promise<readonly Bar[]> {
+  const at = await open()
   const running = await startForTest(
     defineProduct({
       name: 'fan-out',
@@ -142,8 +143,8 @@ async function measure(dialect: TestDialect): Promise<readonly Bar[]> {
       bytes.set(name, await sizeOf(db, table))
     }
   }
+  const settings = settingsText(await settingsOf(db, dialect))
   await running.stop('done')
-  await at.drop()
   const text = ({ median, min, max }: Spread) => `${median.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)})`
   const of = (name: string) => seconds.get(name) ?? []
   const table = [
@@ -162,14 +163,8 @@ async function measure(dialect: TestDialect): Promise<readonly Bar[]> {
     bar: { atLeast: 0.5 },
     unit: 'ratio',
   })
-  console.log(`${sectionText({ title: dialect, tables: [table], notes, bars: [] })}\n`)
+  console.log(`${sectionText({ title: `Inbox: ${dialect}`, settings, tables: [table], notes, bars: [] })}\n`)
   return [against(sameRows), against(wholeRows)]
 }
 
-const bars: Bar[] = []
-for (const { dialect, skip } of dialectsUnderTest) {
-  if (!values.database.includes(dialect)) continue
-  if (skip) console.log(`## ${dialect}\n\n${skip}\n`)
-  else bars.push(...(await measure(dialect)))
-}
-console.log(barsText(bars))
+console.log(`## Bars: inbox\n\n${barsText((await onDatabases(values.database, measure)).flat())}`)

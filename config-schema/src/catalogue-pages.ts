@@ -1,5 +1,6 @@
 import { type CatalogueEntry, groupsOf } from './catalogue.ts'
 import type { JsonValue } from './declaration.ts'
+import { writeEnvValue } from './env-file.ts'
 import { localize } from './localize.ts'
 
 const words = {
@@ -81,7 +82,7 @@ const code = (text: string) => `\`${cell(text)}\``
 
 /**
  * `.env.example`: every key commented out with its default, so that a copy of the file changes nothing. A secret shows
- * no value. Written in the quoting that shells and Node.js read alike.
+ * no value. Written in the quoting that shells and `parseEnvFile` read alike.
  */
 export function catalogueToDotenv(entries: readonly CatalogueEntry[]): string {
   const sections = groupsOf(entries).map(([group, members]) => [
@@ -115,7 +116,6 @@ function dotenvValue(value: JsonValue): string {
     return value.join(',')
   }
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  if (/^[\w.,:/@%+=-]*$/.test(text)) return text
-  if (!/['\r\n]/.test(text)) return `'${text}'`
-  return /["\\$`\r\n]/.test(text) ? '' : `"${text}"`
+  const written = writeEnvValue(text)
+  return written?.isForShells ? written.text : ''
 }

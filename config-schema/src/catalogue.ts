@@ -1,4 +1,12 @@
-import type { JsonSchema, JsonValue, KeyDeclaration, KeyDeclarations, NeededWhile, Reload } from './declaration.ts'
+import type {
+  InsecureValue,
+  JsonSchema,
+  JsonValue,
+  KeyDeclaration,
+  KeyDeclarations,
+  NeededWhile,
+  Reload,
+} from './declaration.ts'
 import { environmentNameOf } from './environment-name.ts'
 import { inBothLocales, type Localized } from './localize.ts'
 import type { OwnedKey } from './owned-keys.ts'
@@ -16,6 +24,10 @@ export interface CatalogueEntry {
   readonly schema: JsonSchema
   readonly title: Localized
   readonly description?: Localized
+  /** Its texts may have several lines. */
+  readonly multiline?: boolean
+  /** Rule of the pattern in words. It completes "must ..." and "必须…". */
+  readonly rule?: Localized
   /** Written form. A sensitive default is `maskedValue` unless it is empty. */
   readonly default?: JsonValue
   readonly required: boolean
@@ -26,8 +38,12 @@ export interface CatalogueEntry {
   readonly state?: boolean
   /** `process`: set where the process starts, never stored for all instances. */
   readonly scope?: 'process'
+  /** The value that is not safe in production. */
+  readonly insecure?: Omit<InsecureValue, 'reason'> & { readonly reason: Localized }
   /** No change may leave it false while another key has a value that needs it. */
   readonly neededWhile?: NeededWhile
+  /** Of a secret: the keys that decide where it is sent. */
+  readonly destination?: readonly string[]
   /** Environment variable. */
   readonly env: string
   readonly deprecated?: { readonly since: string; readonly replacement?: string; readonly reason?: Localized }
@@ -69,6 +85,8 @@ function entryOf({ key, plugin, env, declaration, groupTitle }: OwnedKey): Catal
     schema,
     title: inBothLocales(declaration.title),
     ...(description !== undefined && { description: inBothLocales(description) }),
+    ...(declaration.multiline && { multiline: true }),
+    ...(declaration.rule !== undefined && { rule: inBothLocales(declaration.rule) }),
     ...(fallback !== undefined && { default: sensitive && !isEmpty(fallback) ? maskedValue : fallback }),
     required,
     sensitive,
@@ -76,7 +94,11 @@ function entryOf({ key, plugin, env, declaration, groupTitle }: OwnedKey): Catal
     editable: declaration.editable,
     ...(declaration.state && { state: true }),
     ...(declaration.scope && { scope: declaration.scope }),
+    ...(declaration.insecure && {
+      insecure: { ...declaration.insecure, reason: inBothLocales(declaration.insecure.reason) },
+    }),
     ...(declaration.neededWhile && { neededWhile: declaration.neededWhile }),
+    ...(declaration.destination && { destination: declaration.destination }),
     env,
     ...(deprecated && {
       deprecated: { ...deprecation, ...(reason !== undefined && { reason: inBothLocales(reason) }) },

@@ -24,6 +24,15 @@ export interface NeededWhile {
   readonly is: string
 }
 
+/** A value that is not safe in production, with the reason that people read. */
+export interface InsecureValue {
+  /** The value, in its written form. */
+  readonly is: JsonValue
+  /** It is insecure only while another key of the same plugin has this value. */
+  readonly while?: { readonly key: string; readonly is: JsonValue }
+  readonly reason: LocalizedText
+}
+
 /**
  * The declaration of one configuration key. `T` is the type that the owner reads: the schema describes what is written
  * (`"5m"`), `T` what is read (300000 milliseconds).
@@ -32,6 +41,13 @@ export interface KeyDeclaration<T = unknown> {
   readonly schema: JsonSchema
   readonly title: LocalizedText
   readonly description?: LocalizedText
+  /**
+   * True: its texts may have line breaks and tabs. Other keys contain one line of text; no key contains other control
+   * characters.
+   */
+  readonly multiline?: boolean
+  /** Rule of the `pattern` in words. It completes "must ..." and "必须…". If it is omitted, messages show the regular expression. */
+  readonly rule?: LocalizedText
   /** Default in its written form. Without a default the key reads as `undefined` unless it is required. */
   readonly default?: JsonValue
   /** Start is refused while no source gives a value. Not together with a default. */
@@ -56,6 +72,15 @@ export interface KeyDeclaration<T = unknown> {
    * the product would not start. The other key may be of a plugin that is not loaded; then nothing needs it.
    */
   readonly neededWhile?: NeededWhile
+  /** The value that a product in production is warned about, at start, by `plinth doctor` and in the back office. */
+  readonly insecure?: InsecureValue
+  /**
+   * Only for a sensitive key: the keys that decide where the secret is sent, such as host, endpoint and account. The secret
+   * applies only together with the values of these keys that it was entered for; a change of one of them unsets it (decision
+   * F.2). An empty list: the secret is never sent to an address that another key contains. Absent: not decided; the planner
+   * rejects that for a secret that can be stored in a plugin that declares address keys.
+   */
+  readonly destination?: readonly string[]
   /** Heading in the catalogue. Without one, the second segment of the key. */
   readonly group?: string
   /** Environment variable. Without one, the key in upper case with `_` for `.` and `-`. */

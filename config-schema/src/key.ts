@@ -1,5 +1,6 @@
 import type {
   Deprecation,
+  InsecureValue,
   JsonSchema,
   JsonValue,
   KeyDeclaration,
@@ -13,6 +14,10 @@ import { formatDuration } from './quantity.ts'
 export interface KeyOptions<W extends JsonValue> {
   readonly title: LocalizedText
   readonly description?: LocalizedText
+  /** Lets texts have several lines. False when absent. */
+  readonly multiline?: boolean
+  /** The rule of a `pattern` in words. See `KeyDeclaration.rule`. */
+  readonly rule?: LocalizedText
   /** False when absent. */
   readonly sensitive?: boolean
   /** `restart` when absent. */
@@ -25,6 +30,10 @@ export interface KeyOptions<W extends JsonValue> {
   readonly scope?: 'process'
   /** For a boolean key. */
   readonly neededWhile?: NeededWhile
+  /** See `KeyDeclaration.insecure`. */
+  readonly insecure?: InsecureValue
+  /** Only for a sensitive key. Not together with `state`; a list that is not empty not together with `required`. */
+  readonly destination?: readonly string[]
   readonly group?: string
   readonly env?: string
   readonly deprecated?: Deprecation
@@ -98,8 +107,21 @@ type Constraints = { readonly [name: string]: unknown }
 function builder<B extends Builder>(schemaOf: (constraints: Constraints) => JsonSchema): B {
   const declare = (options: KeyOptions<JsonValue> & { readonly default?: JsonValue; readonly required?: boolean }) => {
     const { title, description, required, sensitive, reload, editable, state, scope, ...others } = options
-    const { default: fallback, neededWhile, group, env, deprecated, examples, ...constraints } = others
-    const optional = { description, default: fallback, state, scope, neededWhile, group, env, deprecated, examples }
+    const {
+      default: fallback,
+      multiline,
+      rule,
+      neededWhile,
+      insecure,
+      destination,
+      group,
+      env,
+      deprecated,
+      examples,
+      ...constraints
+    } = others
+    const common = { description, multiline, rule, default: fallback, state, scope, neededWhile, insecure, destination }
+    const optional = { ...common, group, env, deprecated, examples }
     return deepFreeze({
       schema: schemaOf(constraints),
       title,
@@ -139,7 +161,7 @@ const quantity = (format: string, write: (amount: number) => string) =>
  * types; `validateDeclaration` reports what is wrong with a declaration.
  */
 export const key = {
-  /** Any text. An empty text counts as a value; `minLength: 1` refuses it. */
+  /** One line of text, or several with `multiline: true`. An empty text counts as a value; `minLength: 1` rejects it. */
   string: typed<KeyBuilder<string, string, StringConstraints>>({ type: 'string' }),
   /** A whole number within plus or minus 2^53 - 1. */
   integer: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'integer' }),

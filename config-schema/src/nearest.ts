@@ -9,6 +9,13 @@ function wordsOf(name: string): string[] {
     .filter((word) => word !== '')
 }
 
+/** True when two neighbouring letters of a text are in the wrong order. */
+function isSwap(left: string, right: string): boolean {
+  const at = [...left].findIndex((letter, index) => letter !== right[index])
+  const swapped = left.slice(0, at) + left.charAt(at + 1) + left.charAt(at) + left.slice(at + 2)
+  return at >= 0 && swapped === right
+}
+
 /**
  * How far two names are apart, judged by the words in which they differ only: in long names with a common beginning a
  * plain edit distance finds every sibling near. `undefined` means unrelated.
@@ -27,8 +34,8 @@ function difference(left: readonly string[], right: readonly string[]): number |
   if (a.length === 0 || b.length === 0)
     return words <= 3 && words < shared + (words === 0 ? 1 : 0) ? 2 * words : undefined
   const [from, to] = [a.join('-'), b.join('-')]
-  const edits = distance(from, to)
-  // Two letters in the wrong order are two edits, so a name that agrees elsewhere may differ by two in a short word.
+  const edits = isSwap(from, to) ? 1 : distance(from, to)
+  // Two letters in the wrong order may be two edits, so a name that agrees elsewhere may differ by two in a short word.
   const fewest = shared > 0 && Math.min(from.length, to.length) > 3 ? 2 : 1
   if (edits <= Math.max(fewest, Math.floor(Math.max(from.length, to.length) * 0.4))) return edits
   // Another segment in the middle of a name that is otherwise the same.

@@ -25,7 +25,7 @@ export interface KeyOwner {
 export interface KeyFault {
   readonly plugin: string
   readonly key: string
-  /** As for `validateDeclaration`, `duplicate-key`, or `duplicate-variable`. */
+  /** As for `validateDeclaration`, `duplicate-key`, `duplicate-variable`, or `secret-destination`. */
   readonly rule: string
   readonly message: string
   /** The key that was there first. */
@@ -65,5 +65,43 @@ export function collectKeys(owners: readonly KeyOwner[]): {
       keys.set(key, owned)
     }
   }
+  for (const owned of keys.values()) {
+    const { plugin, key } = owned
+    for (const message of destinationFaults(owned, keys))
+      faults.push({ plugin, key, rule: 'secret-destination', message })
+  }
   return { keys, faults }
+}
+
+/** Last parts of keys that contain an address. */
+const addressName = /(?:^|-)(?:host|hosts|endpoint|url|uri|server|address)$/
+const addressFormats: ReadonlySet<unknown> = new Set(['url', 'url-with-credentials', 'host'])
+
+/** Whether the key can be stored and contains an address that something is sent to. */
+const isAddress = ({ key, declaration: { editable, schema } }: OwnedKey): boolean =>
+  editable && (addressFormats.has(schema['format']) || addressName.test(key.slice(key.lastIndexOf('.') + 1)))
+
+/** Errors of the destination of a secret that only the keys of all plugins together show. */
+function destinationFaults(secret: OwnedKey, keys: ReadonlyMap<string, OwnedKey>): readonly string[] {
+  const { sensitive, editable, destination, reload } = secret.declaration
+  if (destination === undefined) {
+    if (!sensitive || !editable) return []
+    const address = [...keys.values()].find(
+      (one) => one.plugin === secret.plugin && one.key !== secret.key && isAddress(one),
+    )
+    return address === undefined
+      ? []
+      : [`is a secret without \`destination\`, and "${address.key}" of the same plugin contains an address`]
+  }
+  return destination.flatMap((name) => {
+    const declaration = keys.get(name)?.declaration
+    if (declaration === undefined) return [`has the destination "${name}", which no plugin declares`]
+    const clauses: readonly (readonly [isBroken: boolean, clause: string])[] = [
+      [(declaration.destination ?? []).length > 0, 'has a destination itself'],
+      [declaration.state === true, 'is state of a plugin'],
+      [declaration.deprecated !== undefined, 'is deprecated'],
+      [declaration.reload === 'live' && reload !== 'live', 'is live, while the secret needs a restart'],
+    ]
+    return clauses.flatMap(([isBroken, clause]) => (isBroken ? [`has the destination "${name}", which ${clause}`] : []))
+  })
 }

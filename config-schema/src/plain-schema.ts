@@ -135,7 +135,7 @@ export function plainFaults({ type, ...rest }: JsonSchema, place = 'schema'): re
 /** Every rule of a plain schema without faults that a value breaks; one of the wrong type breaks no other. */
 export function plainViolations(schema: JsonSchema, value: JsonValue, path = ''): readonly Violation[] {
   const { type, ...rest } = schema
-  if (!types[String(type)]?.matches(value)) return [violationOf('type', type, path, value)]
+  if (!types[String(type)]?.matches(value)) return [typeViolation(schema, path, value)]
   let violations: readonly Violation[] = []
   for (const [name, operand] of Object.entries(rest)) {
     const structure = structures[name]
@@ -145,6 +145,14 @@ export function plainViolations(schema: JsonSchema, value: JsonValue, path = '')
     }
   }
   return violations
+}
+
+/** A value of the wrong type. A format says more than the type of its text. */
+export function typeViolation({ type, format }: JsonSchema, path: string, value: JsonValue): Violation {
+  const violation = violationOf('type', type, path, value)
+  if (format === undefined) return violation
+  const { rule, example } = violationOf('format', format, path, value)
+  return { ...violation, rule, example }
 }
 
 const violationsAt = (schema: unknown, part: JsonValue, path: string) =>

@@ -4,18 +4,30 @@
  * @module
  */
 export { catalogueOf } from './catalogue.ts'
-export { didYouMean } from './nearest.ts'
+export {
+  decodeEnvFile,
+  type EnvFile,
+  type EnvFileEntry,
+  type EnvFileFault,
+  parseEnvFile,
+  type WrittenEnvValue,
+  writeEnvValue,
+} from './env-file.ts'
+export { type Keyword, keywords } from './keywords.ts'
+export { didYouMean, nearest } from './nearest.ts'
 export { collectKeys, type KeyFault, type OwnedKey } from './owned-keys.ts'
 export { longestSearched, redact, redactError, Secrets, withheldText } from './redaction.ts'
 export {
   type ConfigLayer,
   type KeyIndex,
+  type KnownEntries,
   type OrphanedValue,
   readSource,
   type SourceFinding,
   type SourceReading,
 } from './source-reading.ts'
 export {
+  type BoundDestination,
   type ConfigEntry,
   type ConfigSource,
   fallbackPlace,

@@ -70,7 +70,10 @@ function masked(text: string, places: readonly number[]): string {
   return parts.join('') + text.slice(end)
 }
 
-/** How a secret may be written: as it is, in JSON, in JSON within JSON, in a URL, in a form, in base64. */
+/**
+ * How a secret may be written: as it is, in JSON, in JSON within JSON, in a URL, in a form, in base64, also in the alphabet of
+ * base64url and as part of other bytes (`user:secret`), and base64 in a URL.
+ */
 function formsOf(secret: string): Set<string> {
   const escaped = JSON.stringify(secret).slice(1, -1)
   const inJsonText = JSON.stringify(escaped).slice(1, -1)
@@ -84,8 +87,19 @@ function formsOf(secret: string): Set<string> {
     return digits.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
   })
   const inUrl = encodeURIComponent(wellFormed)
-  return new Set([secret, escaped, inJsonText, inUrl, inForm, bytes.toString('base64'), ...within])
+  const inBase64 = [bytes.toString('base64'), ...within]
+  return new Set([
+    ...[secret, escaped, inJsonText, escaped.replaceAll('/', '\\/'), inUrl, inForm, lowerHex(inUrl), lowerHex(inForm)],
+    ...inBase64.flatMap((digits) => [
+      digits,
+      digits.replaceAll('+', '-').replaceAll('/', '_'),
+      encodeURIComponent(digits),
+    ]),
+  ])
 }
+
+/** Some libraries write the digits of `%2F` in lower case. */
+const lowerHex = (text: string) => text.replace(/%[0-9A-F]{2}/g, (digits) => digits.toLowerCase())
 
 /** Masks secrets in the message and the stack of an error and of its causes, in place: the error stays what it is. */
 export function redactError(error: unknown, mask: (text: string) => string): void {

@@ -3,6 +3,7 @@ import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js'
 import type { JsonSchema, JsonValue } from './declaration.ts'
 import { formats } from './formats.ts'
 import { keywords, pattern } from './keywords.ts'
+import { didYouMean } from './nearest.ts'
 import {
   isPlain,
   missing,
@@ -10,6 +11,7 @@ import {
   plainFaults,
   plainViolations,
   type SchemaFault,
+  typeViolation,
   undeclared,
   type Violation,
   violationOf,
@@ -39,7 +41,9 @@ export function schemaCheck(schema: JsonSchema): SchemaCheck {
     return check
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    return refusing([{ place: 'schema', message: `is not a usable JSON Schema: ${reason}` }])
+    const unknown = /unknown keyword: "(.+)"/.exec(reason)?.[1]
+    const hint = unknown === undefined ? '' : didYouMean(unknown, [...Object.keys(keywords), ...options])
+    return refusing([{ place: 'schema', message: `is not a usable JSON Schema: ${reason}.${hint}` }])
   }
 }
 
@@ -57,6 +61,12 @@ function refusing(faults: SchemaCheck['faults']): SchemaCheck {
   const rule = { en: 'wait until the schema of the key is repaired', 'zh-CN': '等到该配置项的模式修复之后再设置' }
   return { faults, violations: (part) => [{ keyword: 'schema', path: '', rule, example: undefined, part }] }
 }
+
+/** Options of the builders of keys. A builder takes a misspelt option for a keyword. */
+const options = [
+  ...['title', 'description', 'default', 'required', 'sensitive', 'reload', 'editable', 'state', 'scope'],
+  ...['neededWhile', 'insecure', 'destination', 'group', 'env', 'deprecated', 'examples'],
+]
 
 let ajv: Ajv2020 | undefined
 
@@ -88,11 +98,13 @@ function ajvViolations(errors: readonly ErrorObject[]): Violation[] {
 
 type Members = { readonly [name: string]: JsonValue }
 
-function ajvViolation({ keyword, instancePath, schema, data, message = '', params }: ErrorObject): Violation {
+function ajvViolation(error: ErrorObject): Violation {
+  const { keyword, instancePath, schema, data, message = '', params, parentSchema = {} } = error
   const extra: string | undefined = params['additionalProperty'] ?? params['unevaluatedProperty']
   if (extra !== undefined) {
     return { ...undeclared(pathTo(instancePath, extra), (data as Members)[extra] ?? null), keyword }
   }
+  if (keyword === 'type') return typeViolation(parentSchema, instancePath, data as JsonValue)
   if (keyword === 'required') return missing(instancePath, params['missingProperty'], data as JsonValue)
   const violation = violationOf(keyword, schema, instancePath, data as JsonValue)
   const named = Object.hasOwn(keywords, keyword) || violation.example !== undefined

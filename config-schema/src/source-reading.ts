@@ -1,7 +1,7 @@
 import type { JsonValue, KeyDeclaration } from './declaration.ts'
 import { didYouMean } from './nearest.ts'
 import type { OwnedKey } from './owned-keys.ts'
-import type { ConfigEntry, ConfigSource, SourceName } from './sources.ts'
+import type { BoundDestination, ConfigEntry, ConfigSource, SourceName } from './sources.ts'
 import { readGiven, type TextReading } from './value.ts'
 import { longestSecrets, tooLongTogether, valueLength } from './value-size.ts'
 
@@ -12,6 +12,8 @@ export interface ConfigLayer {
   readonly place: string
   readonly written: JsonValue
   readonly sensitive: boolean
+  /** Of a stored secret: the destination that it was entered for. */
+  readonly destination?: BoundDestination
 }
 
 /** A value in a source for a key that no loaded plugin declares; kept, never deleted. */
@@ -46,63 +48,102 @@ export interface SourceReading {
 /** Declared keys by their name and by their environment variable. */
 export type KeyIndex = Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, OwnedKey>>>
 
+/** The result of one entry, without regard to the other entries of its source. */
+interface Judged {
+  readonly findings: readonly SourceFinding[]
+  /** The declared key that it gives a value for; absent for a name of no key. */
+  readonly value?: {
+    readonly isDeprecated: boolean
+    /** The key that the value counts for. */
+    readonly target: string
+    /** The value, when it meets its rules. */
+    readonly layer: ConfigLayer | undefined
+    /** Returns the problem of a value that is not valid. */
+    readonly invalid: (message: string) => SourceFinding
+    readonly message: string
+  }
+}
+
+/** Entries that were judged before, of one source and for one set of declarations. */
+export type KnownEntries = WeakMap<ConfigEntry, Judged>
+
 /**
- * Holds what a source gives against the declarations. A deprecated key speaks for its replacement; a name of no key is an
+ * Checks what a source gives against the declarations. A deprecated key speaks for its replacement; a name of no key is an
  * orphan in the database and a finding elsewhere.
+ *
+ * @param known entries that were read before: they cost nothing, and their layers are the same objects. Entries never change
  */
-export function readSource({ name: source, entries, unreadable }: ConfigSource, keys: KeyIndex): SourceReading {
+export function readSource(
+  { name: source, entries, unreadable = [] }: ConfigSource,
+  keys: KeyIndex,
+  known: KnownEntries = new WeakMap(),
+): SourceReading {
   const layers: ConfigLayer[] = []
   const findings: SourceFinding[] = []
   const refused: string[] = []
   const orphaned: OrphanedValue[] = []
   let secretsLength = 0
-  if (unreadable !== undefined) {
-    const { place, reason } = unreadable
+  for (const { place, reason } of unreadable) {
     findings.push({ rule: 'unreadable', isWarning: false, place, details: { reason } })
   }
-  const found = entries.map((entry) => ({ entry, owned: keys[entry.by].get(entry.name) }))
-  const age = (owned: OwnedKey | undefined) => (owned?.declaration.deprecated === undefined ? 1 : 0)
+  const values: NonNullable<Judged['value']>[] = []
+  for (const entry of entries) {
+    const judged = known.get(entry) ?? judge(entry, source, keys)
+    known.set(entry, judged)
+    findings.push(...judged.findings)
+    if (judged.value !== undefined) values.push(judged.value)
+    else if (source === 'database') orphaned.push({ name: entry.name, source, place: entry.place })
+  }
   // Deprecated names first, so that in one source the name that replaces them wins.
-  for (const { entry, owned } of found.sort((a, b) => age(a.owned) - age(b.owned))) {
-    const { place, name, by } = entry
-    if (owned === undefined) {
-      if (source === 'database') orphaned.push({ name, source, place })
-      else if (isOurs(entry)) {
-        const details = { name, nearest: didYouMean(name, keys[by].keys()) }
-        // The environment belongs to the machine, not to the product: others may use the prefix too.
-        findings.push({ rule: 'unknown', isWarning: source === 'environment', place, details })
-      }
-      continue
-    }
-    const { plugin, declaration, key } = owned
-    const { replacement, since } = declaration.deprecated ?? {}
-    if (since !== undefined) {
-      const details = { key, since, replacement: replacement ?? 'another way; the key has no replacement' }
-      findings.push({ rule: 'deprecated', isWarning: true, place, plugin, details })
-    }
-    const target = (replacement === undefined ? undefined : keys.key.get(replacement)) ?? owned
-    const sensitive = declaration.sensitive || target.declaration.sensitive
-    // A safety key must not be within reach of whoever can write to the database (decision A14).
-    const isForbidden = source === 'database' && !(isStorable(declaration) && isStorable(target.declaration))
-    const isOfProcess = isForbidden && (declaration.scope === 'process' || target.declaration.scope === 'process')
-    let read = isOfProcess
-      ? ofProcess
-      : isForbidden
-        ? notFromDatabase
-        : readGiven({ ...target.declaration, sensitive }, entry)
-    if (read.ok && sensitive) {
-      const together = secretsLength + valueLength(read.value)
-      if (together > longestSecrets) read = { ok: false, rule: 'maxLength', message: tooLongTogether }
-      else secretsLength = together
-    }
-    if (read.ok) layers.push({ key: target.key, source, place, written: read.value, sensitive })
-    else {
-      // A row of an earlier version, when the key could be stored for all instances, does no harm: it is ignored.
-      findings.push({ rule: 'invalid', isWarning: isOfProcess, place, plugin, details: { key, reason: read.message } })
-      refused.push(target.key)
+  const inTurn = [...values.filter((value) => value.isDeprecated), ...values.filter((value) => !value.isDeprecated)]
+  for (const { target, layer, invalid, message } of inTurn) {
+    const length = layer?.sensitive ? valueLength(layer.written) : 0
+    const isTooLong = secretsLength + length > longestSecrets
+    if (layer !== undefined && !isTooLong) {
+      secretsLength += length
+      layers.push(layer)
+    } else {
+      findings.push(invalid(isTooLong ? tooLongTogether : message))
+      refused.push(target)
     }
   }
   return { layers, findings, refused, orphaned }
+}
+
+function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
+  const { place, name, by } = entry
+  const owned = keys[by].get(name)
+  if (owned === undefined) {
+    if (source === 'database' || !isOurs(entry)) return { findings: [] }
+    const details = { name, nearest: didYouMean(name, keys[by].keys()) }
+    // The environment belongs to the machine, not to the product: others may use the prefix too.
+    return { findings: [{ rule: 'unknown', isWarning: source === 'environment', place, details }] }
+  }
+  const { plugin, declaration, key } = owned
+  const { replacement, since } = declaration.deprecated ?? {}
+  const findings: SourceFinding[] = []
+  if (since !== undefined) {
+    const details = { key, since, replacement: replacement ?? 'another way; the key has no replacement' }
+    findings.push({ rule: 'deprecated', isWarning: true, place, plugin, details })
+  }
+  const target = (replacement === undefined ? undefined : keys.key.get(replacement)) ?? owned
+  const sensitive = declaration.sensitive || target.declaration.sensitive
+  // Access to the database must not be enough to change a safety key (decision A14).
+  const isForbidden = source === 'database' && !(isStorable(declaration) && isStorable(target.declaration))
+  const isOfProcess = isForbidden && (declaration.scope === 'process' || target.declaration.scope === 'process')
+  const read = isOfProcess
+    ? ofProcess
+    : isForbidden
+      ? notFromDatabase
+      : readGiven({ ...target.declaration, sensitive }, entry)
+  const bound = entry.destination === undefined ? {} : { destination: entry.destination }
+  const layer = read.ok ? { key: target.key, source, place, written: read.value, sensitive, ...bound } : undefined
+  // A row of an earlier version, when the key could be stored for all instances, does no harm: it is ignored.
+  const invalid = (reason: string): SourceFinding => {
+    return { rule: 'invalid', isWarning: isOfProcess, place, plugin, details: { key, reason } }
+  }
+  const message = read.ok ? '' : read.message
+  return { findings, value: { isDeprecated: since !== undefined, target: target.key, layer, invalid, message } }
 }
 
 /** A variable without the prefix is somebody else's. */

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
-import { parseEnv } from 'node:util'
 import type { JsonValue } from './declaration.ts'
+import { decodeEnvFile, parseEnvFile } from './env-file.ts'
 import type { GivenValue } from './value.ts'
 
 /** Weakest first: a later source wins over an earlier one. */
@@ -14,13 +14,20 @@ export interface ConfigEntry extends GivenValue {
   readonly by: 'key' | 'variable'
   /** Where an operator finds it: file and line, variable, row, argument. */
   readonly place: string
+  /** Of a stored secret: the destination that it was entered for. */
+  readonly destination?: BoundDestination
 }
+
+/** A fingerprint of the value of each key of a destination, by key. */
+export type BoundDestination = Readonly<Record<string, string>>
 
 export interface ConfigSource {
   readonly name: SourceName
   readonly entries: readonly ConfigEntry[]
-  /** Why its file could not be read. */
-  readonly unreadable?: { readonly place: string; readonly reason: string }
+  /** Its file, or the lines of its file, that cannot be read. */
+  readonly unreadable?: readonly { readonly place: string; readonly reason: string }[]
+  /** The file that it was read from, or that is not there: an absolute path. */
+  readonly file?: { readonly path: string; readonly isMissing: boolean }
 }
 
 /** Place of a value that a start has fallen back on. */
@@ -71,18 +78,38 @@ function fileSource(config: Surroundings['config'], file: string | undefined): C
 }
 
 /** A missing file is an empty source, unless it was asked for by name. */
-function dotenvSource(file: string, isNamed: boolean): ConfigSource {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
-  } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? String(error)
-    const unreadable = { place: isNamed ? file : basename(file), reason }
-    return { name: 'dotenv', entries: [], ...((isNamed || reason !== 'ENOENT') && { unreadable }) }
+function dotenvSource(path: string, isNamed: boolean): ConfigSource {
+  const name = basename(path)
+  const empty = (isMissing: boolean, place?: string, reason = ''): ConfigSource => {
+    const unreadable = place === undefined ? {} : { unreadable: [{ place, reason }] }
+    return { name: 'dotenv', entries: [], file: { path, isMissing }, ...unreadable }
   }
-  const names = text.split('\n').map((line) => /^\s*(?:export\s+)?([^=\s]+)\s*=/.exec(line)?.[1])
-  const placeOf = (name: string) => `${basename(file)}:${names.lastIndexOf(name) + 1}`
-  return { name: 'dotenv', entries: textEntries('variable', parseEnv(text), placeOf) }
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(path)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error)
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+    if (code === 'ENOENT' && !isLink) return isNamed ? empty(true, path, code) : empty(true)
+    return empty(
+      false,
+      isNamed ? path : name,
+      isLink && code === 'ENOENT' ? 'it is a link to a file that is missing' : code,
+    )
+  }
+  const text = decodeEnvFile(bytes)
+  if (typeof text !== 'string') return empty(false, `${name}:${text.line}`, text.reason)
+  const { entries, faults } = parseEnvFile(text)
+  // Of several entries of one name, the last.
+  const byName = new Map(entries.map((entry) => [entry.name, entry]))
+  return {
+    name: 'dotenv',
+    entries: Array.from(byName.values(), (entry): ConfigEntry => {
+      return { name: entry.name, by: 'variable', text: entry.value, place: `${name}:${entry.line}` }
+    }),
+    file: { path, isMissing: false },
+    unreadable: faults.map(({ line, reason }) => ({ place: `${name}:${line}`, reason })),
+  }
 }
 
 function textEntries(by: ConfigEntry['by'], texts: Texts, placeOf: (name: string) => string): ConfigEntry[] {

@@ -39,10 +39,23 @@ export function validateDeclaration(key: string, declaration: KeyDeclaration): r
   if (declaration.neededWhile !== undefined && declaration.schema?.['type'] !== 'boolean') {
     problems.push(problem('needed', 'neededWhile', 'must be absent: only a boolean key can be switched off'))
   }
+  problems.push(...destinationProblems(key, declaration))
   if (declaration.deprecated?.replacement === key) {
     problems.push(problem('deprecated', 'deprecated.replacement', 'must be another key'))
   }
   return isObject(declaration.schema) ? [...problems, ...schemaProblems(declaration)] : problems
+}
+
+function destinationProblems(key: string, declaration: KeyDeclaration): DeclarationProblem[] {
+  const { destination, sensitive, state, required } = declaration
+  if (!Array.isArray(destination)) return []
+  const rules: readonly (readonly [isBroken: boolean, clause: string])[] = [
+    [sensitive !== true, 'must be absent: only a sensitive key has a destination'],
+    [state === true, 'must be absent: nobody enters state'],
+    [required === true && destination.length > 0, 'must be empty: a required secret cannot be unset'],
+    [destination.includes(key), 'must not contain the key itself'],
+  ]
+  return rules.flatMap(([isBroken, clause]) => (isBroken ? [problem('destination', 'destination', clause)] : []))
 }
 
 const keyName = /^platform(\.[a-z0-9]+(-[a-z0-9]+)*)+$/
@@ -72,6 +85,8 @@ const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
   schema: { holds: isObject, rule: 'must be a JSON Schema' },
   title: { holds: isLocalized, rule: localizedRule },
   description: { holds: absentOr(isLocalized), rule: localizedRule },
+  multiline: { holds: absentOr(flag.holds), rule: flag.rule },
+  rule: { holds: absentOr(isLocalized), rule: localizedRule },
   default: { holds: () => true, rule: 'must meet the schema' },
   required: flag,
   sensitive: flag,
@@ -85,6 +100,19 @@ const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
         isObject(value) && 'key' in value && keyName.test(String(value.key)) && 'is' in value && isText(value.is),
     ),
     rule: 'must name a key in "key" and the value that needs this one in "is"',
+  },
+  insecure: {
+    holds: absentOr((value) => isObject(value) && 'is' in value && 'reason' in value && isLocalized(value.reason)),
+    rule: 'must name the value in "is" and the reason in "reason"',
+  },
+  destination: {
+    holds: absentOr(
+      (value) =>
+        Array.isArray(value) &&
+        new Set(value).size === value.length &&
+        value.every((one) => typeof one === 'string' && keyName.test(one)),
+    ),
+    rule: 'must be a list of different keys',
   },
   group: { holds: absentOr(isText), rule: 'must be text' },
   env: {
@@ -119,7 +147,11 @@ function schemaProblems(declaration: KeyDeclaration): DeclarationProblem[] {
     for (const [index, one] of examples.entries()) written.push(['examples', `examples.${index}`, one])
   // Without default and examples: a message must not offer the wrong value itself as its example.
   const sensitive = declaration.sensitive !== false
-  const bare: KeyDeclaration = { schema, title: '', required: false, sensitive, reload: 'restart', editable: true }
+  const { multiline = false } = declaration
+  const bare: KeyDeclaration = {
+    ...{ schema, title: '', required: false, sensitive, reload: 'restart', editable: true },
+    multiline: multiline === true,
+  }
   return written.flatMap(([rule, place, value]) =>
     validateValue(bare, value).map(({ message }) => problem(rule, place, message)),
   )

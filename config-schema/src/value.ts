@@ -1,9 +1,10 @@
 import type { JsonSchema, JsonValue, KeyDeclaration } from './declaration.ts'
 import { formats } from './formats.ts'
 import { types } from './keywords.ts'
-import { type Localized, localize, spaced } from './localize.ts'
+import { inBothLocales, type Localized, localize, spaced } from './localize.ts'
 import type { Violation } from './plain-schema.ts'
 import { schemaCheck } from './schema-check.ts'
+import { controlCharacter } from './text-line.ts'
 import { tooLongValue } from './value-size.ts'
 
 /** What stands for every value of a sensitive key, whatever its length. */
@@ -35,10 +36,11 @@ function brief(value: JsonValue): string {
 
 function problemOf(
   declaration: KeyDeclaration,
-  { keyword, path, rule, example, part }: Violation,
+  { keyword, path, rule: ofSchema, example, part }: Violation,
   locale: string,
 ): ValueProblem {
   const { sensitive, examples, default: fallback } = declaration
+  const rule = keyword === 'pattern' && declaration.rule !== undefined ? inBothLocales(declaration.rule) : ofSchema
   const declared = examples?.[0] ?? (sensitive || fallback === '' ? undefined : fallback)
   const shown = path === '' && ['type', 'format', 'pattern'].includes(keyword) ? (declared ?? example) : example
   const like: Localized =
@@ -56,15 +58,15 @@ function problemOf(
 }
 
 /**
- * Every rule of the schema that a written value breaks; empty when it is valid. A value above `longestValue` breaks that
- * rule alone.
+ * Every rule that a written value breaks; empty when it is valid. A value above `longestValue`, or with control characters
+ * that its key does not allow, breaks that rule alone.
  *
  * @param locale of the messages, as for `localize`
  */
 export function validateValue(declaration: KeyDeclaration, value: JsonValue, locale = 'en'): readonly ValueProblem[] {
   // Before any other rule, whose cost may grow with the value.
-  const tooLong = tooLongValue(value)
-  const violations = tooLong === undefined ? schemaCheck(declaration.schema).violations(value) : [tooLong]
+  const first = tooLongValue(value) ?? controlCharacter(value, declaration.multiline === true)
+  const violations = first === undefined ? schemaCheck(declaration.schema).violations(value) : [first]
   return violations.map((violation) => problemOf(declaration, violation, locale))
 }
 

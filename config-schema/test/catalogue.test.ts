@@ -63,6 +63,7 @@ t.test('nearest finds what was meant and stays silent otherwise', async (t) => {
   const long = `platform.http.${'port'.repeat(100)}`
   t.equal(nearest(long, [`${long}s`]), undefined, 'nobody means a name of more than 200 characters')
   t.equal(nearest('platform.http.prot', ['platform.http.port', 'platform.http.host']), 'platform.http.port')
+  t.equal(nearest('oldPort', ['aldport', 'old-port']), 'old-port', 'camel case separates words as a hyphen does')
   t.equal(nearest('satrt', ['stop', 'start', 'migrate']), 'start', 'also names without dots')
   t.equal(nearest('PLATFORM_RATE_LIMIT_ENABLE', names.map(environmentName)), 'PLATFORM_RATE_LIMIT_ENABLED')
   t.equal(nearest('platform.x.a', []), undefined)

@@ -136,6 +136,8 @@ t.test('C-003 every mistake in a declaration is reported with its place', async 
   t.same(members({ deprecated: { since: '1.2.0', replacement: 'other' } }), ['deprecated deprecated'])
   t.same(members({ deprecated: { since: '1.2.0', replacement: 'platform.x' } }), ['deprecated deprecated.replacement'])
   t.same(members({ deprecated: { since: '1.2.0', replacement: 'platform.y' } }), [])
+  t.same(members({ insecure: { is: true } }), ['insecure insecure'], 'a reason is needed')
+  t.same(validateDeclaration('platform.x', key.boolean({ title: 'x', insecure: { is: true, reason: 'Open.' } })), [])
   t.same(members({ neededWhile: { key: 'platform.y' } }), ['neededWhile neededWhile', 'needed neededWhile'])
   const neededWhile = { key: 'platform.y', is: 'x' }
   t.same(members({ neededWhile }), ['needed neededWhile'], 'only what can be switched off')

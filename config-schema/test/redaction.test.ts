@@ -11,13 +11,19 @@ const secretText = fc
 t.test('K-009 no secret survives redaction, whatever stands around it and however it is written', async () => {
   const around = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => text.replaceAll('*', ''))
   const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
+  const lower = (digits: string) => digits.toLowerCase()
   const forms: Readonly<Record<string, (text: string) => string>> = {
     plain: (text) => text,
     json: inJson,
     'json in json': (text) => inJson(inJson(text)),
     'query of a URL': (text) => encodeURIComponent(text.toWellFormed()),
     form: (text) => new URLSearchParams({ '': text }).toString().slice(1),
+    'form in lower case': (text) => new URLSearchParams({ '': text }).toString().slice(1).replace(/%../g, lower),
+    'URL in lower case': (text) => encodeURIComponent(text.toWellFormed()).replace(/%../g, lower),
+    'json with escaped slashes': (text) => inJson(text).replaceAll('/', '\\/'),
     base64: (text) => Buffer.from(text).toString('base64'),
+    base64url: (text) => Buffer.from(text).toString('base64url'),
+    'base64 in a URL': (text) => encodeURIComponent(Buffer.from(text).toString('base64')),
   }
   fc.assert(
     fc.property(fc.array(secretText, { minLength: 1, maxLength: 4 }), around, around, (secrets, before, after) => {

@@ -65,7 +65,7 @@ t.test('K-008 the surroundings of a process as sources, weakest first, each valu
     ],
   ])
   const named = sourcesOf({ config: {}, file: undefined, root, envFile: 'other.env' })[1]
-  t.match(named?.unreadable, { place: join(root, 'other.env'), reason: 'ENOENT' })
+  t.hasStrict(named?.unreadable, [{ place: join(root, 'other.env'), reason: 'ENOENT' }])
   t.strictSame(
     sourcesOf({ config: {}, file: undefined, root, envFile: false }).map(({ name }) => name),
     ['file', 'environment', 'command-line'],

@@ -29,7 +29,7 @@ export const createDepot = defineChangeSet({
   ],
 })
 
-const refusal = businessFailures('acme', en.acme, { 'depot-unknown': '404' })
+export const refusal = businessFailures('acme', en.acme, { 'depot-unknown': '404' })
 
 /** @throws BusinessError "404" `acme.depot-unknown`, always */
 export function depotUnknown(id: number): never {

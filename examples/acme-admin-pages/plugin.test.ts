@@ -54,15 +54,17 @@ t.test('a list, one thing, a form and an action in the back office, from fewer t
     columns: [{ title: 'Name' }, { title: 'City' }, { title: 'State', labels: { closed: 'Closed' } }],
     create: { method: 'POST', fields: [{ name: 'name', required: true, schema: { maxLength: 80 } }, { name: 'city' }] },
   })
-  t.match(await call('POST', list.create.path, { name: '', city: 'Lima' }), { code: '400' })
+  t.hasStrict(await call('POST', list.create.path, { name: '', city: 'Lima' }), { code: '400' })
   const { data } = await call('POST', list.create.path, { name: 'North', city: 'Lima' })
-  t.match((await call('GET', list.path)).data.items, [{ name: 'North', city: 'Lima', state: 'open' }])
+  t.hasStrict((await call('GET', list.path)).data.items, [{ name: 'North', city: 'Lima', state: 'open' }])
   const [close] = list.actions
-  t.match(close, { label: 'Close', allowed: true, when: { state: ['open'] }, body: { state: { value: 'closed' } } })
-  t.match(await call('PUT', close.path.replace('{id}', data.id), { state: close.body.state.value }), { code: '200' })
+  t.hasStrict(close, { label: 'Close', allowed: true, when: { state: ['open'] }, body: { state: { value: 'closed' } } })
+  t.hasStrict(await call('PUT', close.path.replace('{id}', data.id), { state: close.body.state.value }), {
+    code: '200',
+  })
   const detail = await page('acme.depot')
-  t.match((await call('GET', detail.path.replace('{id}', data.id))).data, { name: 'North', state: 'closed' })
-  t.match(await call('PUT', close.path.replace('{id}', '7'), { state: 'open' }), {
+  t.hasStrict((await call('GET', detail.path.replace('{id}', data.id))).data, { name: 'North', state: 'closed' })
+  t.hasStrict(await call('PUT', close.path.replace('{id}', '7'), { state: 'open' }), {
     code: '404',
     data: { reason: 'acme.depot-unknown' },
   })

@@ -2,7 +2,7 @@ import { database } from '@plinth/database'
 import { adminPages, http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
-import { createDepot, Depot } from './depot.ts'
+import { createDepot, Depot, refusal } from './depot.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { editDepots, routes } from './routes.ts'
@@ -12,6 +12,7 @@ export default definePlugin({
   id: 'acme.depots',
   version: '1.0.0',
   kernel: '^1.0.0',
+  businessErrors: [refusal],
   requires: { database, http },
   contributes: [optional(adminPages)],
   entities: [Depot],

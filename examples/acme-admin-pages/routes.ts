@@ -5,7 +5,7 @@ import { Depot, depotUnknown, states } from './depot.ts'
 export const editDepots = 'acme:depot:edit'
 
 const path = '/api/v1/admin/acme/depots'
-const access = { permission: editDepots }
+const access = { permission: editDepots, scope: 'none' } as const
 const facts = { name: line(80, { minLength: 1 }), city: line(80, { minLength: 1 }) }
 const state = Type.Enum(states)
 const depot = Type.Object({ id, ...facts, state })

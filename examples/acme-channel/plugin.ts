@@ -1,14 +1,15 @@
 import { definePlugin, key, notificationChannel } from '@plinth/kernel'
 
-/** Posts each message to a room of ACME's chat. The address of the room holds its token. */
+/** The address holds its token, so no other key decides where that is sent. */
+const room = key.url({ title: 'Room address', required: true, sensitive: true, destination: [], reload: 'live' })
+
+/** Posts each message to a room of ACME's chat. */
 export default definePlugin({
   id: 'acme.chat',
   version: '1.0.0',
   kernel: '^1.0.0',
   contributes: [notificationChannel],
-  config: {
-    'platform.acme.chat.room': key.url({ title: 'Room address', required: true, sensitive: true, reload: 'live' }),
-  },
+  config: { 'platform.acme.chat.room': room },
   setup({ config, contribute }) {
     const call = (signal: AbortSignal, request: { method: string; body?: string }) =>
       fetch(config.get('platform.acme.chat.room'), { ...request, signal, redirect: 'error' })

@@ -1,16 +1,18 @@
 /** What a buyer sees of a checkout, on a chain that says what the test lets it say. */
+import approval from '@plinth/approval'
 import databasePlugin, { database } from '@plinth/database'
-import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { definePlugin, defineProduct, type JsonValue } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { declaredTasks, definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
+import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import money from '@plinth/money'
 import paymentsPlugin, { payments } from '@plinth/money/payments'
 import cleanupPlugin from '@plinth/quickstart-cleanup'
 import { type Chain, type ChainFacts, chains } from '@plinth/web3'
+import settlementPlugin from '@plinth/web3-settlement'
 import t, { type Test } from 'tap'
 import checkoutPlugin, { checkout } from './plugin.ts'
 
@@ -23,7 +25,13 @@ const token = `0x${'a1'.repeat(20)}`
 const receiver = `0x${'c3'.repeat(20)}`
 const key = 'platform.example.checkout'
 
-async function startCheckout(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>> = {}) {
+async function startCheckout(
+  t: Test,
+  db: TestDatabase,
+  config: Readonly<Record<string, JsonValue>> = {},
+  plugins: readonly Plugin[] = [],
+) {
+  const clock = manualClock(Date.UTC(2026, 10, 1))
   const local: Chain = {
     ...{ name: 'local', chainId: 31337, enabled: true, requiredConfirmations: 3, finality: 'depth' },
     ...{ maxHeadLagBlocks: 50, explorerTransactionUrl: null, providers: [] },
@@ -40,14 +48,14 @@ async function startCheckout(t: Test, db: TestDatabase, config: Readonly<Record<
         list: async () => [...known.values()],
         get: async (name) => known.get(name),
         facts: async () => said as ChainFacts,
-        factsOfMany: async () => new Map(),
+        factsOfMany: async (_, hashes) => new Map(hashes.map((one) => [one, said as ChainFacts])),
       }),
   })
   const product = defineProduct({
     name: 'checkout',
     plugins: [
       ...[databasePlugin, eventsPlugin, httpPlugin, i18nPlugin, iamPlugin, cleanupPlugin],
-      ...[money, paymentsPlugin, chain, checkoutPlugin],
+      ...[money, paymentsPlugin, chain, checkoutPlugin, ...plugins],
     ],
     config: {
       ...db.config,
@@ -63,7 +71,7 @@ async function startCheckout(t: Test, db: TestDatabase, config: Readonly<Record<
       ...config,
     },
   })
-  const running = await startMigrated(product, { clock: manualClock(Date.UTC(2026, 10, 1)) })
+  const running = await startMigrated(product, { clock })
   t.teardown(() => running.stop('test ended'))
   const server = running.service(http)
   const logIn = async (username: string) => {
@@ -80,9 +88,13 @@ async function startCheckout(t: Test, db: TestDatabase, config: Readonly<Record<
     return (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => call(method, `${root}/${path}`, payload)
   }
   return {
-    ...{ running, known, member, admin: await logIn('admin'), db: running.service(database) },
+    ...{ running, clock, known, member, admin: await logIn('admin'), db: running.service(database) },
     payments: running.service(payments),
     seed: () => running.service(checkout).seedDemo(),
+    async closeUnpaid() {
+      const [task] = running.service(declaredTasks).scheduledTasks.filter(({ plugin }) => plugin === 'example.checkout')
+      await task?.run(new AbortController().signal)
+    },
     says: (facts: unknown) => {
       said = facts
     },
@@ -107,7 +119,7 @@ onEachDatabase(t, 'a sale says what to pay, how far the payment is, and delivers
   )
   const course = offers.items[1]
   const { data: made } = await ann('POST', 'orders', { offerId: course.id })
-  t.match(made, {
+  t.hasStrict(made, {
     ...{ offer: { code: 'DEMO-COURSE' }, price: 4_900, status: 'pending', transactionHash: null, deliveredAt: null },
     pay: { chainName: 'local', chainId: 31337, tokenContract: token, receiver, amountRaw: '49000000' },
   })
@@ -116,12 +128,12 @@ onEachDatabase(t, 'a sale says what to pay, how far the payment is, and delivers
   const progress = async () => (await ann('GET', `orders/${orderNo}/progress`)).data
   t.same(await progress(), { state: 'waiting', confirmations: null, requiredConfirmations: 3 })
 
-  t.match(await ann('PUT', `orders/${orderNo}/transaction`, { transactionHash: '0x12' }), { code: '400' })
+  t.hasStrict(await ann('PUT', `orders/${orderNo}/transaction`, { transactionHash: '0x12' }), { code: '400' })
   const announced = await ann('PUT', `orders/${orderNo}/transaction`, {
     transactionHash: hash.toUpperCase().replace('X', 'x'),
   })
-  t.match(announced.data, { transactionHash: hash, status: 'pending', deliveredAt: null }, 'it proves nothing')
-  t.match(await progress(), { state: 'unreachable', confirmations: null })
+  t.hasStrict(announced.data, { transactionHash: hash, status: 'pending', deliveredAt: null }, 'it proves nothing')
+  t.hasStrict(await progress(), { state: 'unreachable', confirmations: null })
   for (const [facts, expected] of [
     [mined({ receipt: null, canonicalBlockHash: null }), { state: 'waiting', confirmations: null }],
     [mined(), { state: 'confirming', confirmations: 2 }],
@@ -133,20 +145,23 @@ onEachDatabase(t, 'a sale says what to pay, how far the payment is, and delivers
     t.match(await progress(), expected)
   }
   for (const path of [`orders/${orderNo}`, `orders/${orderNo}/progress`]) {
-    t.match(await bob('GET', path), { code: '404', data: { reason: 'checkout.order-unknown' } }, 'of somebody else')
+    t.hasStrict(await bob('GET', path), { code: '404', data: { reason: 'checkout.order-unknown' } }, 'of somebody else')
   }
   t.same((await bob('GET', 'orders')).data.items, [])
 
   const settlement = { outTradeNo: orderNo, type: 'web3-settlement', transactionHash: hash }
-  t.match(await payments.settle(settlement), { outcome: 'settled' })
-  t.match(await payments.settle(settlement), { outcome: 'skipped' })
-  t.match((await ann('GET', `orders/${orderNo}`)).data, { status: 'success', deliveredAt: '2026-11-01T00:00:00.000Z' })
-  t.match((await ann('GET', 'orders')).data.items, [{ orderNo, status: 'success' }])
-  t.match(await ann('PUT', `orders/${orderNo}/transaction`, { transactionHash: blockHash }), {
+  t.hasStrict(await payments.settle(settlement), { outcome: 'settled' })
+  t.hasStrict(await payments.settle(settlement), { outcome: 'skipped' })
+  t.hasStrict((await ann('GET', `orders/${orderNo}`)).data, {
+    status: 'success',
+    deliveredAt: '2026-11-01T00:00:00.000Z',
+  })
+  t.hasStrict((await ann('GET', 'orders')).data.items, [{ orderNo, status: 'success' }])
+  t.hasStrict(await ann('PUT', `orders/${orderNo}/transaction`, { transactionHash: blockHash }), {
     code: '409',
     data: { reason: 'payment.order-not-pending' },
   })
-  t.match(await ann('POST', 'orders', { offerId: 7 }), { code: '404', data: { reason: 'checkout.offer-unknown' } })
+  t.hasStrict(await ann('POST', 'orders', { offerId: 7 }), { code: '404', data: { reason: 'checkout.offer-unknown' } })
 })
 
 onEachDatabase(
@@ -173,7 +188,7 @@ onEachDatabase(
       await set('0x12')
       t.match(await order(), closed, name)
       await set({ chain: 'local', token, receiver }[name] ?? '')
-      t.match(await order(), { code: '200' }, name)
+      t.hasStrict(await order(), { code: '200' }, name)
     }
   },
 )
@@ -186,13 +201,91 @@ onEachDatabase(t, 'demo offers are removed while nobody has ordered one', async 
     return (await admin('POST', cleanup, payload)).data.modules[0]
   }
   await seed()
-  t.match((await admin('GET', cleanup)).data, { state: 'ready', targets: [{ type: 'offers', count: 3 }] })
-  t.match(await clean(), { outcome: 'cleaned', removed: [{ count: 3 }] })
+  t.hasStrict((await admin('GET', cleanup)).data, { state: 'ready', targets: [{ type: 'offers', count: 3 }] })
+  t.hasStrict(await clean(), { outcome: 'cleaned', removed: [{ count: 3 }] })
   const ann = await member('ann')
   t.same((await ann('GET', 'offers')).data.items, [])
   await seed()
   const [{ id: offerId }] = (await ann('GET', 'offers?size=1')).data.items
-  t.match(await ann('POST', 'orders', { offerId }), { code: '200' })
-  t.match((await admin('GET', cleanup)).data, { state: 'blocked', blockers: [{ code: 'real-orders', count: 1 }] })
-  t.match(await clean(), { outcome: 'blocked', executed: false })
+  t.hasStrict(await ann('POST', 'orders', { offerId }), { code: '200' })
+  t.hasStrict((await admin('GET', cleanup)).data, { state: 'blocked', blockers: [{ code: 'real-orders', count: 1 }] })
+  t.hasStrict(await clean(), { outcome: 'blocked', executed: false })
+})
+
+onEachDatabase(t, 'a sale that is not paid in time is closed, and its amount can be asked for again', async (t, db) => {
+  const config = { [`${key}.payment-timeout`]: '10m', [`${key}.amount-release`]: '2h' }
+  const product = await startCheckout(t, db, config, [approval, settlementPlugin])
+  const { clock, member, admin, payments, seed, says, closeUnpaid } = product
+  await seed()
+  const [{ id: offerId }] = (await (await member('guest'))('GET', 'offers?size=1')).data.items
+  const order = async (username: string) => {
+    const call = await member(username)
+    const { orderNo, pay, expiresAt } = (await call('POST', 'orders', { offerId })).data
+    t.equal(expiresAt, new Date(clock.now() + 600_000).toISOString(), 'the buyer sees until when to pay')
+    const sale = async () => (await call('GET', `orders/${orderNo}`)).data
+    return { call, orderNo, amount: pay.amountRaw, sale, path: `orders/${orderNo}` }
+  }
+  const late = await order('ann')
+  const [announced, reviewed, closed] = [await order('bob'), await order('cleo'), await order('dan')]
+  const all = [late, announced, reviewed, closed]
+  t.equal(new Set(all.map(({ amount }) => amount)).size, 4)
+  const told = (await announced.call('PUT', `${announced.path}/transaction`, { transactionHash: hash })).data
+  t.equal(told.expiresAt, null, 'an order that names a transaction does not expire')
+  says(mined())
+  const reviews = '/api/v1/admin/web3/payment-settlement-review-logs'
+  const review = (outTradeNo: string, transactionHash: string) =>
+    admin('POST', reviews, { outTradeNo, transactionHash, action: 'settle' })
+  t.equal((await review(reviewed.orderNo, blockHash)).data.status, 'open')
+  await payments.close(closed.orderNo)
+  const states = async () => {
+    await closeUnpaid()
+    const open = await product.db.query<{ order_no: string }>(
+      'select order_no from checkout_sale where open_terms is not null',
+    )
+    const keepsAmount = new Set(open.map((row) => row.order_no))
+    return Promise.all(
+      all.map(async ({ sale, orderNo }) => [(await sale()).status, keepsAmount.has(orderNo) ? 'reserved' : 'free']),
+    )
+  }
+  const waiting = ['pending', 'reserved']
+  clock.shiftWallClock(599_999)
+  t.same(await states(), [waiting, waiting, waiting, ['closed', 'reserved']])
+  clock.shiftWallClock(1)
+  t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
+  t.equal((await late.sale()).expiresAt, null)
+  const other = (await (await member('eve'))('POST', 'orders', { offerId })).data
+  t.notOk(new Set(all.map(({ amount }) => amount)).has(other.pay.amountRaw), 'a late payment fits no other order')
+  clock.shiftWallClock(7_199_999)
+  t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
+  clock.shiftWallClock(1)
+  t.same(await states(), [['closed', 'free'], waiting, waiting, ['closed', 'free']])
+  t.equal((await late.call('GET', `${late.path}/progress`)).data.state, 'closed')
+  const next = (await late.call('POST', 'orders', { offerId })).data
+  t.equal(next.pay.amountRaw, late.amount, 'the amount is free again')
+
+  const refused = await late.call('PUT', `${late.path}/transaction`, { transactionHash: hash })
+  t.same([refused.code, refused.data.reason], ['409', 'payment.order-not-pending'])
+  const { data: lateReview } = await review(late.orderNo, `0x${'ef'.repeat(32)}`)
+  t.equal(lateReview.reasons[0], 'local-order-not-settleable', 'a late payment is for a person')
+})
+
+t.test('the times of an unpaid sale are those of the configuration', async (t) => {
+  const stateAfter = (waitMs: number) => async (config: KeyValues) => {
+    const at = await createDatabase('sqlite')
+    t.teardown(() => at.drop())
+    const { clock, member, seed, closeUnpaid } = await startCheckout(t, at, config)
+    await seed()
+    const ann = await member('ann')
+    const [{ id: offerId }] = (await ann('GET', 'offers?size=1')).data.items
+    const { orderNo, pay } = (await ann('POST', 'orders', { offerId })).data
+    clock.shiftWallClock(3_600_000)
+    await closeUnpaid()
+    clock.shiftWallClock(waitMs)
+    await closeUnpaid()
+    const next = (await ann('POST', 'orders', { offerId })).data
+    const { status } = (await ann('GET', `orders/${orderNo}`)).data
+    return { status, isFree: next.pay.amountRaw === pay.amountRaw }
+  }
+  await effectOf(t, 'platform.example.checkout.payment-timeout', { changed: '3h', observe: stateAfter(0) })
+  await effectOf(t, 'platform.example.checkout.amount-release', { changed: '1h', observe: stateAfter(3_600_000) })
 })

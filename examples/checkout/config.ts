@@ -33,4 +33,36 @@ export const keys = {
     },
     ...{ default: '', maxLength: 42, reload: 'live' },
   }),
+  'platform.example.checkout.payment-timeout': key.duration({
+    title: { en: 'Time to pay an order', 'zh-CN': '订单支付时限' },
+    description: {
+      en: 'Orders that name no transaction for this time are closed.',
+      'zh-CN': '超过该时限仍未声明交易的订单会被关闭。',
+    },
+    ...{ default: '1h', minimum: '1m', maximum: '30d', reload: 'live' },
+  }),
+  'platform.example.checkout.amount-release': key.duration({
+    title: { en: 'Time until an amount is used again', 'zh-CN': '金额再次使用前的等待时间' },
+    description: {
+      en: 'The amount of a closed order stays reserved for this time. A payment that arrives meanwhile fits no other order.',
+      'zh-CN': '订单关闭后，其金额在该时间内保留；期间到达的付款不会匹配其他订单。',
+    },
+    ...{ default: '7d', minimum: '1h', maximum: '365d', reload: 'live' },
+  }),
+  'platform.example.checkout.close-unpaid.fixed-delay': key.duration({
+    title: { en: 'Interval of closing unpaid orders', 'zh-CN': '未付订单关闭间隔' },
+    description: {
+      en: 'Time between the end of a run and the start of the next run.',
+      'zh-CN': '一次执行结束到下一次开始的间隔。',
+    },
+    ...{ default: '1m', minimum: '1s', reload: 'live' },
+  }),
+  'platform.example.checkout.close-unpaid.auto-startup': key.boolean({
+    title: { en: 'Close unpaid orders automatically', 'zh-CN': '自动关闭未付订单' },
+    description: {
+      en: 'If it is off, unpaid orders keep their amounts until the task is started manually.',
+      'zh-CN': '关闭后，未付订单会一直占用其金额，直到手动运行该任务。',
+    },
+    ...{ default: true, reload: 'live' },
+  }),
 }

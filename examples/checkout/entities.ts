@@ -22,7 +22,7 @@ export type Offer = InferEntity<typeof Offer>
 export const Sale = defineEntity({
   name: 'CheckoutSale',
   tableName: 'checkout_sale',
-  uniques: [{ properties: ['orderNo'] }],
+  uniques: [{ properties: ['orderNo'] }, { properties: ['openTerms'] }],
   indexes: [{ properties: ['userId', 'id'] }, { properties: ['offerId'] }],
   properties: {
     id: column.primaryKey(),
@@ -30,6 +30,13 @@ export const Sale = defineEntity({
     userId: column.id(),
     offerId: column.id(),
     createdAt: column.timestamp(),
+    /**
+     * Chain, token, receiver and amount, while a payment may belong to this sale: until it is paid, and for some time after it was
+     * closed. No other sale has the same.
+     */
+    openTerms: column.text(255).nullable(),
+    /** When its payment order was found closed; null: it is open or paid. */
+    closedAt: column.timestamp().nullable(),
     /** When the buyer got it; null: it is not paid. */
     deliveredAt: column.timestamp().nullable(),
   },

@@ -10,4 +10,6 @@ export const refusal = businessFailures('checkout', en.checkout, {
   'offer-unknown': '404',
   'order-unknown': '404',
   'order-not-open': '409',
+  'amounts-used-up': '409',
+  'payer-unsupported': '409',
 })

@@ -26,3 +26,18 @@ export const createCheckout = defineChangeSet({
     schema.createIndex('checkout_sale_offer_id_index').on('checkout_sale').column('offer_id'),
   ],
 })
+
+/** Two open sales never ask for the same amount of the same token, so that a payment belongs to one of them. */
+export const tellSalesApart = defineChangeSet({
+  id: '0002-tell-sales-apart',
+  up: ({ schema, type }) => [
+    schema.alterTable('checkout_sale').addColumn('open_terms', type.text(255)),
+    schema.createIndex('checkout_sale_open_terms_unique').unique().on('checkout_sale').column('open_terms'),
+  ],
+})
+
+/** The amount of a closed sale stays reserved for a while: a late payment must not fit the order of another buyer. */
+export const storeClosing = defineChangeSet({
+  id: '0003-store-closing',
+  up: ({ schema, type }) => [schema.alterTable('checkout_sale').addColumn('closed_at', type.timestamp)],
+})

@@ -84,11 +84,39 @@ export const routes = [
   }),
   route({
     method: 'GET',
+    path: `${root}/orders/:orderNo/payer-message`,
+    summary: 'The text whose signature proves from which address an own order is paid',
+    access: 'user',
+    request: { params },
+    response: Type.Object({ message: Type.String() }),
+    handler: async (request, { sales }) => ({
+      message: await sales.payerMessage(requirePrincipal(request).userId, request.params.orderNo),
+    }),
+  }),
+  route({
+    method: 'PUT',
+    path: `${root}/orders/:orderNo/payer`,
+    summary: 'Say from which address an own order is paid, and prove it',
+    description: 'An address that is bound to the own account needs no signature.',
+    access: 'user',
+    request: {
+      params,
+      body: Type.Object({ address: line(42, { minLength: 42 }), signature: Type.Optional(line(200)) }),
+    },
+    response: saleView,
+    handler: async (request, { sales }) =>
+      viewOfSale(await sales.provePayer(requirePrincipal(request).userId, request.params.orderNo, request.body)),
+  }),
+  route({
+    method: 'GET',
     path: `${root}/orders/:orderNo/progress`,
     summary: 'How far the payment of an own order is on its chain',
     access: 'user',
     request: { params },
     response: progressView,
-    handler: (request, { sales }) => sales.progress(requirePrincipal(request).userId, request.params.orderNo),
+    async handler(request, { sales }) {
+      const { reasons, ...progress } = await sales.progress(requirePrincipal(request).userId, request.params.orderNo)
+      return { ...progress, ...(reasons.length === 0 ? {} : { reasons: [...reasons] }) }
+    },
   }),
 ]

@@ -1,17 +1,23 @@
-import { type Database, findPage, type PageWindow } from '@plinth/database'
+import { randomInt } from 'node:crypto'
+import { type Database, findPage, insertMissing, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { PaymentOrder, Payments } from '@plinth/money/payments'
 import { type Chains, web3Addresses } from '@plinth/web3'
+import type { OrderSettlements, PayerClaim, SettlementView } from '@plinth/web3-settlement'
 import { Offer, Sale } from './entities.ts'
 import { refusal } from './failures.ts'
 
 export interface SaleParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
-  readonly payments: Pick<Payments, 'create' | 'get' | 'findMany' | 'attachTransaction'>
+  readonly payments: Pick<Payments, 'create' | 'get' | 'findMany' | 'attachTransaction' | 'close'>
   readonly chains: Pick<Chains, 'get' | 'facts'>
+  /** Absent where nothing settles: then nobody can prove who pays. */
+  readonly settlements: OrderSettlements | undefined
   /** Where and in what is paid. Read at use. */
   readonly till: () => Till
+  /** How long an order waits for its payment. Read at use. */
+  readonly paymentTimeoutMs: () => number
 }
 
 /** As it is configured. */
@@ -26,14 +32,19 @@ export interface SaleWithPayment {
   readonly sale: Sale
   readonly offer: Offer
   readonly payment: PaymentOrder
+  /** When the order expires, in milliseconds since the epoch. Null: it has ended, or it names a transaction. */
+  readonly expiresAt: number | null
 }
 
 /** How far a payment is, as a node of the chain says now. */
 export interface Progress {
-  readonly state: 'waiting' | 'unreachable' | 'confirming' | 'confirmed' | 'failed'
+  /** `closed`: the order has expired, or an operator has closed it. A payment does not settle it any more. */
+  readonly state: 'waiting' | 'unreachable' | 'confirming' | 'confirmed' | 'failed' | 'closed'
   /** A mined transaction has 1; null without a block. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number
+  /** Reasons against the settlement, as codes of `@plinth/web3-settlement`; empty when there are none. */
+  readonly reasons: SettlementView['reasons']
 }
 
 /** Scene of the checkout's payment orders. */
@@ -42,6 +53,12 @@ export const paymentScene = 'checkout.sale'
 const provider = 'web3'
 /** Decimals of a price. */
 const ofPrices = 2
+/** Units above the price that an order may ask for, where the token has so many decimals. */
+const maxExtra = 1_000_000n
+/** Amounts that are tried for an order before it is rejected. */
+const maxTries = 20
+/** Sales that are read at once to close the expired ones. */
+const closedTogether = 100
 
 /**
  * Sales from the order to what the buyer gets. The checkout says what to pay and how far a payment is; that it was made is
@@ -62,24 +79,66 @@ export class Sales {
    * Orders an offer at its price of now. The terms of the payment stay as they are, whatever becomes of offer and settings.
    *
    * @throws BusinessError "404" `checkout.offer-unknown`, "409" `checkout.closed` where the settings name no chain that
-   *   is enabled and has a number of confirmations, no token or no receiver
+   *   is enabled and has a number of confirmations, no token or no receiver; "409" `checkout.amounts-used-up`
    */
   async create(userId: number, offerId: number): Promise<string> {
-    const { db, clock, payments } = this.#parts
+    const { db, payments } = this.#parts
     const terms = await this.#terms()
     return db.transactional(async (em) => {
       const offer = await em.findOne(Offer, { id: offerId })
       if (offer === null) throw refusal('offer-unknown')
-      const id = db.newId()
-      const orderNo = `C${id.toString(36).toUpperCase()}`
-      await em.insert(Sale, { id, orderNo, userId, offerId, createdAt: new Date(clock.now()), deliveredAt: null })
       const { units, ...where } = terms
-      await payments.create({
-        ...{ outTradeNo: orderNo, provider, scene: paymentScene, userId, asset: 'usd', amount: offer.price },
-        ...{ ...where, amountRaw: String(BigInt(offer.price) * units) },
-      })
-      return orderNo
+      for (let attempt = 0; attempt < maxTries; attempt++) {
+        // Less than a hundredth more than the price: a payment of this amount is for this order alone.
+        const extra = attempt === 0 ? 0n : BigInt(randomInt(Number(units > maxExtra ? maxExtra : units)))
+        const amountRaw = String(BigInt(offer.price) * units + extra)
+        const openTerms = [where.chainName, where.tokenContract, where.receiver, amountRaw].join(':')
+        const orderNo = await this.#reserve(userId, offerId, openTerms)
+        if (orderNo === undefined) continue
+        await payments.create({
+          ...{ outTradeNo: orderNo, provider, scene: paymentScene, userId, asset: 'usd', amount: offer.price },
+          ...{ ...where, amountRaw },
+        })
+        return orderNo
+      }
+      throw refusal('amounts-used-up')
     })
+  }
+
+  /** Adds a sale; undefined where an open sale has these terms. */
+  async #reserve(userId: number, offerId: number, openTerms: string): Promise<string | undefined> {
+    const { db, clock } = this.#parts
+    const id = db.newId()
+    const orderNo = `C${id.toString(36).toUpperCase()}`
+    const sale = { id, orderNo, userId, offerId, openTerms, createdAt: new Date(clock.now()) }
+    await insertMissing(db, Sale, 'openTerms', [sale])
+    const [added] = await db.query('select id from checkout_sale where id = ?', [id])
+    return added === undefined ? undefined : orderNo
+  }
+
+  /**
+   * The text by whose signature a buyer proves to pay from an address.
+   *
+   * @throws BusinessError "404" `checkout.order-unknown`, "409" `checkout.payer-unsupported`
+   */
+  async payerMessage(userId: number, orderNo: string): Promise<string> {
+    const { settlements } = this.#parts
+    await this.get(userId, orderNo)
+    if (settlements === undefined) throw refusal('payer-unsupported')
+    return settlements.payerMessage(orderNo)
+  }
+
+  /**
+   * Stores from which address a buyer pays: then nobody else is credited with a transfer of this address.
+   *
+   * @throws BusinessError "404" `checkout.order-unknown`, "409" `checkout.payer-unsupported`, and as `OrderSettlements.provePayer`
+   */
+  async provePayer(userId: number, orderNo: string, claim: PayerClaim): Promise<SaleWithPayment> {
+    const { settlements } = this.#parts
+    await this.get(userId, orderNo)
+    if (settlements === undefined) throw refusal('payer-unsupported')
+    await settlements.provePayer(orderNo, claim)
+    return this.get(userId, orderNo)
   }
 
   /** @throws BusinessError "404" `checkout.order-unknown`, also for a sale of somebody else */
@@ -88,7 +147,7 @@ export class Sales {
     const sale = await em.findOne(Sale, { orderNo, userId })
     if (sale === null) throw refusal('order-unknown')
     const offer = await em.findOneOrFail(Offer, { id: sale.offerId })
-    return { sale, offer, payment: await this.#parts.payments.get(orderNo) }
+    return this.#withExpiry({ sale, offer, payment: await this.#parts.payments.get(orderNo) })
   }
 
   async list(userId: number, window: PageWindow) {
@@ -99,7 +158,7 @@ export class Sales {
     const paymentOf = await this.#parts.payments.findMany(found.items.map(({ orderNo }) => orderNo))
     const items = found.items.flatMap((sale): SaleWithPayment[] => {
       const [offer, payment] = [offerOf.get(sale.offerId), paymentOf.get(sale.orderNo)]
-      return offer === undefined || payment === undefined ? [] : [{ sale, offer, payment }]
+      return offer === undefined || payment === undefined ? [] : [this.#withExpiry({ sale, offer, payment })]
     })
     return { ...found, items }
   }
@@ -112,33 +171,97 @@ export class Sales {
    */
   async announce(userId: number, orderNo: string, transactionHash: string): Promise<SaleWithPayment> {
     const found = await this.get(userId, orderNo)
-    return { ...found, payment: await this.#parts.payments.attachTransaction(orderNo, transactionHash) }
+    const payment = await this.#parts.payments.attachTransaction(orderNo, transactionHash)
+    return this.#withExpiry({ ...found, payment })
+  }
+
+  #withExpiry({ sale, offer, payment }: Omit<SaleWithPayment, 'expiresAt'>): SaleWithPayment {
+    const expiresAt = sale.createdAt.getTime() + this.#parts.paymentTimeoutMs()
+    return { sale, offer, payment, expiresAt: isUnpaid(payment) ? expiresAt : null }
   }
 
   /** Asks a node; writes nothing. @throws BusinessError "404" `checkout.order-unknown` */
   async progress(userId: number, orderNo: string): Promise<Progress> {
-    const { chainName, transactionHash, requiredConfirmations: required } = (await this.get(userId, orderNo)).payment
+    const { payment } = await this.get(userId, orderNo)
+    const { chainName, transactionHash, requiredConfirmations: required } = payment
     const requiredConfirmations = required ?? 1
-    const waiting: Progress = { state: 'waiting', confirmations: null, requiredConfirmations }
+    const waiting: Progress = { state: 'waiting', confirmations: null, requiredConfirmations, reasons: [] }
+    if (payment.status === 'closed') return { ...waiting, state: 'closed' }
     if (chainName === null || transactionHash === null) return waiting
     const facts = await this.#parts.chains.facts(chainName, { transactionHash: transactionHash as `0x${string}` })
     if ('error' in facts) return { ...waiting, state: 'unreachable' }
     const { receipt, head, canonicalBlockHash } = facts
     if (receipt === null || receipt.blockHash !== canonicalBlockHash) return waiting
     const confirmations = head - receipt.blockNumber + 1
-    if (receipt.status !== 'success') return { state: 'failed', confirmations, requiredConfirmations }
-    const state = confirmations < requiredConfirmations ? 'confirming' : 'confirmed'
-    return { state, confirmations, requiredConfirmations }
+    const mined = { confirmations, requiredConfirmations, reasons: await this.#obstacles(orderNo) }
+    if (receipt.status !== 'success') return { state: 'failed', ...mined }
+    return { state: confirmations < requiredConfirmations ? 'confirming' : 'confirmed', ...mined }
+  }
+
+  /** Why the order cannot be settled by its transaction, or needs a person. */
+  async #obstacles(orderNo: string): Promise<SettlementView['reasons']> {
+    const view = await this.#parts.settlements?.view(orderNo)
+    return view?.state === 'blocked' || view?.state === 'review_required' ? view.reasons : []
   }
 
   /** Gives the buyer what was paid for, in the transaction that settles the payment order. */
   async paid({ outTradeNo }: Pick<PaymentOrder, 'outTradeNo'>): Promise<void> {
     const { db, clock } = this.#parts
     const delivered = await db.execute(
-      'update checkout_sale set delivered_at = ? where order_no = ? and delivered_at is null',
-      [new Date(clock.now()), outTradeNo],
+      'update checkout_sale set delivered_at = ?, open_terms = ? where order_no = ? and delivered_at is null',
+      [new Date(clock.now()), null, outTradeNo],
     )
     if (delivered === 0) throw refusal('order-not-open')
+  }
+
+  /**
+   * Closes sales that were not paid in time. A sale that names a transaction or has an open review stays open. A sale whose
+   * payment order an operator has closed is marked, too. The amounts stay reserved: see `releaseAmounts`.
+   *
+   * @param before sales that were created until this time
+   * @returns number of sales that were closed
+   */
+  async closeUnpaid(before: Date, now: Date, signal: AbortSignal): Promise<number> {
+    const { db, payments, settlements } = this.#parts
+    let closed = 0
+    let afterId = 0
+    while (!signal.aborted) {
+      const where = { id: { $gt: afterId }, openTerms: { $ne: null }, closedAt: null, createdAt: { $lte: before } }
+      const sales = await db.fork().find(Sale, where, { orderBy: { id: 'asc' }, limit: closedTogether })
+      if (sales.length === 0) break
+      afterId = sales.at(-1)?.id ?? afterId
+      const numbers = sales.map(({ orderNo }) => orderNo)
+      const orders = await payments.findMany(numbers)
+      const reviewed = (await settlements?.underReview(numbers)) ?? new Set()
+      for (const order of orders.values()) {
+        const isExpired = isUnpaid(order) && !reviewed.has(order.outTradeNo)
+        if (signal.aborted || !(isExpired || order.status === 'closed')) continue
+        closed += await this.#close(order, now)
+      }
+    }
+    return closed
+  }
+
+  /** Closes the payment unless it has changed. @returns 1 when the sale was open before */
+  #close({ outTradeNo, version }: PaymentOrder, now: Date): Promise<number> {
+    const { db, payments } = this.#parts
+    return db.transactional(async () => {
+      if ((await payments.close(outTradeNo, version)).status !== 'closed') return 0
+      const statement = 'update checkout_sale set closed_at = ? where order_no = ? and closed_at is null'
+      return db.execute(statement, [now, outTradeNo])
+    })
+  }
+
+  /**
+   * Lets other orders ask for the amounts of sales that were closed until a time. Until then a late payment fits no other order.
+   *
+   * @returns number of amounts
+   */
+  releaseAmounts(closedBefore: Date): Promise<number> {
+    return this.#parts.db.execute(
+      'update checkout_sale set open_terms = ? where closed_at <= ? and open_terms is not null',
+      [null, closedBefore],
+    )
   }
 
   /** Where and in what a new order is paid, and the units of the token that are a hundredth. */
@@ -156,3 +279,6 @@ export class Sales {
     return { chainName, chainId, tokenContract, receiver: to, requiredConfirmations, units }
   }
 }
+
+/** Nothing is known of a payment of this order. */
+const isUnpaid = ({ status, transactionHash }: PaymentOrder) => status === 'pending' && transactionHash === null

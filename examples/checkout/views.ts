@@ -22,15 +22,19 @@ export const saleView = Type.Object({
       receiver: Type.String(),
       amountRaw: Type.String({ description: 'Units of the token, exactly.' }),
       requiredConfirmations: count,
+      payer: nullable(Type.String({ description: 'Proven address that has to send it; null: any address.' })),
     },
     { description: 'One transfer of this token, of this amount, to this receiver.' },
   ),
   transactionHash: nullable(Type.String()),
   createdAt: instant,
+  expiresAt: nullable(instant, {
+    description: 'When the order is closed if it names no transaction; null: it names one, or it has ended.',
+  }),
   deliveredAt: nullable(instant),
 })
 
-export const viewOfSale = ({ sale, offer, payment }: SaleWithPayment): Static<typeof saleView> => ({
+export const viewOfSale = ({ sale, offer, payment, expiresAt }: SaleWithPayment): Static<typeof saleView> => ({
   orderNo: sale.orderNo,
   offer: viewOfOffer(offer),
   price: payment.amount,
@@ -42,14 +46,21 @@ export const viewOfSale = ({ sale, offer, payment }: SaleWithPayment): Static<ty
     receiver: payment.receiver ?? '',
     amountRaw: payment.amountRaw ?? '0',
     requiredConfirmations: payment.requiredConfirmations ?? 1,
+    payer: payment.payer,
   },
   transactionHash: payment.transactionHash,
   createdAt: sale.createdAt.toISOString(),
+  expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString(),
   deliveredAt: sale.deliveredAt?.toISOString() ?? null,
 })
 
 export const progressView = Type.Object({
-  state: Type.Enum(['waiting', 'unreachable', 'confirming', 'confirmed', 'failed']),
+  state: Type.Enum(['waiting', 'unreachable', 'confirming', 'confirmed', 'failed', 'closed']),
   confirmations: nullable(count),
   requiredConfirmations: count,
+  reasons: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Codes of the settlement that stand against it; absent while nothing does.',
+    }),
+  ),
 })

@@ -147,8 +147,7 @@ export class Forum {
   #mark(markKey: string, work: () => Promise<void>): Promise<void> {
     return this.#db.transactional(async (em) => {
       const id = this.#db.newId()
-      const into = { table: 'forum_mark', columns: ['id', 'mark_key'], unique: 'mark_key' }
-      await insertMissing(this.#db, into, [[id, markKey]])
+      await insertMissing(this.#db, Mark, 'markKey', [{ id, markKey }])
       const made = await em.findOneOrFail(Mark, { markKey })
       if (made.id === id) await work()
     })

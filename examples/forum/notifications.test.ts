@@ -8,7 +8,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import notificationPlugin from '@plinth/notification'
 import inboxPlugin from '@plinth/notification/inbox'
 import rulesPlugin from '@plinth/notification/rules'
@@ -92,10 +92,10 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once
     { event: 'forum.report.status-changed', targetType: 'report', targetRoute: `/forum/reports/${report}` },
     { event: 'forum.reply.liked', targetRoute: `/forum/topics/${topic}` },
   ])
-  await t.rejects(talk.closeReport(report, 'declined', ann), { code: '409' })
+  await rejectsWith(t, talk.closeReport(report, 'declined', ann), { code: '409' })
 
   await t.test('a reply that is rolled back tells nobody', async (t) => {
-    await t.rejects(talk.reply(4711, bob, 'Into the void'), { message: 'There is no such topic.' })
+    await rejectsWith(t, talk.reply(4711, bob, 'Into the void'), { message: 'There is no such topic.' })
     t.equal((await ann.inbox()).length, 3)
   })
 })

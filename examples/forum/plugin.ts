@@ -1,5 +1,12 @@
 import { type Database, database } from '@plinth/database'
-import { events } from '@plinth/events'
+import {
+  events,
+  forumReplyCreated,
+  forumReplyLiked,
+  forumReportStatusChanged,
+  forumTopicFavorited,
+  forumTopicLiked,
+} from '@plinth/events'
 import { type CleanupPreview, definePlugin, type QuickstartCleanup, quickstartCleanup } from '@plinth/kernel'
 import { Board, Mark, Post, Reply, Report, Subscription } from './entities.ts'
 import { Forum, forum } from './forum.ts'
@@ -70,6 +77,9 @@ export default definePlugin({
     },
   ],
   setup({ services, provide, contribute }) {
+    services.events.declarePublished(
+      ...[forumReplyCreated, forumReplyLiked, forumTopicLiked, forumTopicFavorited, forumReportStatusChanged],
+    )
     provide(forum, new Forum(services.database, services.events))
     contribute(quickstartCleanup, 'forum', demoCleanup(services.database))
   },

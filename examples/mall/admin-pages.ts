@@ -50,7 +50,7 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
     row.text('refundNo', { mono: true }),
     row.text('orderNo', { mono: true }),
     row.reference('userId', customer),
-    row.amount('amount'),
+    row.amount('amount', { currency: 'currency' }),
     row.text('reason'),
     row.status(
       'status',

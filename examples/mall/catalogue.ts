@@ -88,12 +88,8 @@ export class Catalogue {
     )
     if (found === 0) throw refusal('coupon-unusable', { data: { field: 'couponCode' } })
     const coupon = await db.fork().findOneOrFail(Coupon, { code })
-    const into = {
-      table: 'mall_coupon_use',
-      columns: ['id', 'coupon_id', 'user_id', 'order_id'],
-      unique: ['coupon_id', 'user_id'],
-    }
-    await insertMissing(db, into, [[db.newId(), coupon.id, order.userId, order.id]])
+    const taken = { id: db.newId(), couponId: coupon.id, userId: order.userId, orderId: order.id }
+    await insertMissing(db, CouponUse, ['couponId', 'userId'], [taken])
     const use = await db.fork().findOneOrFail(CouponUse, { couponId: coupon.id, userId: order.userId })
     if (use.orderId !== order.id) throw refusal('coupon-used', { data: { field: 'couponCode' } })
     return Math.min(coupon.amount, order.amount)

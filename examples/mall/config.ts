@@ -9,6 +9,7 @@ export const keys = {
     },
     default: 'CNY',
     pattern: '^[A-Z]{3,8}$',
+    rule: { en: 'be a currency code of 3 to 8 capital letters', 'zh-CN': '是 3 至 8 个大写字母的货币代码' },
     reload: 'live',
   }),
   'platform.example.mall.test-payments': key.boolean({
@@ -29,6 +30,10 @@ export const keys = {
     default: '',
     maxLength: 64,
     pattern: '^([a-z0-9][a-z0-9:.-]*)?$',
+    rule: {
+      en: 'be empty or the code of an asset: lower-case letters, digits, ":", "." and "-", a letter or digit in front',
+      'zh-CN': '为空，或是资产代码：由小写字母、数字和“:”“.”“-”组成，以字母或数字开头',
+    },
     reload: 'live',
   }),
   'platform.example.mall.payment-timeout': key.duration({

@@ -137,8 +137,12 @@ export const memberRoutes = [
       }),
     },
     response: refundView,
-    handler: async (request, { refunds }) =>
-      viewOfRefund(await refunds.request(requirePrincipal(request).userId, request.params.orderNo, request.body)),
+    async handler(request, { orders, refunds }) {
+      const { userId } = requirePrincipal(request)
+      const refund = await refunds.request(userId, request.params.orderNo, request.body)
+      const { order } = await orders.get(refund.orderNo, userId)
+      return viewOfRefund(refund, order.currency)
+    },
   }),
   route({
     method: 'PUT',

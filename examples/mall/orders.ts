@@ -188,6 +188,12 @@ export class Orders {
     return { order, lines: await em.find(OrderLine, { orderId: order.id }, { orderBy: { id: 'asc' } }) }
   }
 
+  /** The currencies of orders, by the ids of the orders. */
+  async currenciesOf(ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
+    const orders = await this.#parts.db.fork().find(Order, { id: { $in: [...new Set(ids)] } })
+    return new Map(orders.map(({ id, currency }) => [id, currency]))
+  }
+
   /** @param where conditions of the entity manager */
   async list(where: object, window: PageWindow) {
     const em = this.#parts.db.fork()
@@ -224,8 +230,7 @@ export class Orders {
   /** Of two orders that are paid at the same time one is the first. */
   async #isFirst({ userId, orderNo }: Order): Promise<boolean> {
     const { db } = this.#parts
-    const into = { table: 'mall_first_order', columns: ['id', 'user_id', 'order_no'], unique: 'user_id' }
-    await insertMissing(db, into, [[db.newId(), userId, orderNo]])
+    await insertMissing(db, FirstOrder, 'userId', [{ id: db.newId(), userId, orderNo }])
     return (await db.fork().findOneOrFail(FirstOrder, { userId })).orderNo === orderNo
   }
 

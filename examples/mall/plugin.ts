@@ -1,19 +1,25 @@
 import { database } from '@plinth/database'
-import { events } from '@plinth/events'
+import {
+  afterSalesPendingReview,
+  events,
+  orderPendingFulfilment,
+  virtualStockLow,
+  virtualStockOut,
+} from '@plinth/events'
 import { adminPages, attention, http, site } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { definePlugin, kernel, optional, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
-import { ledger } from '@plinth/money'
+import { ledger, ledgerKinds } from '@plinth/money'
 import { paymentSuccess, payments } from '@plinth/money/payments'
 import { needsAttention, pages } from './admin-pages.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { Catalogue } from './catalogue.ts'
 import { keys } from './config.ts'
 import { type Mall, mall } from './contract.ts'
-import { Credit } from './credit.ts'
+import { Credit, creditKinds } from './credit.ts'
 import { demoCleanup, seedDemo } from './demo.ts'
 import { entities } from './entities.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { memberPage, pageRoutes } from './member-page.ts'
 import { memberRoutes } from './member-routes.ts'
 import { createMall, payWithCredit } from './migrations.ts'
@@ -26,26 +32,29 @@ export { type Mall, mall } from './contract.ts'
 
 const requires = { kernel, database, events, http, site, identity, ledger, payments }
 
-const closeUnpaid: ScheduledTask<{ provides: readonly [typeof mall]; config: typeof keys }> = {
-  name: 'example.mall.close-unpaid',
-  displayName: { en: 'Cancel unpaid orders of the mall', 'zh-CN': '取消商城未付订单' },
-  fixedDelay: 'platform.example.mall.close-unpaid.fixed-delay',
-  autoStartup: 'platform.example.mall.close-unpaid.auto-startup',
-  async run({ own, config, clock, signal, log }) {
-    const before = new Date(clock.now() - config.get('platform.example.mall.payment-timeout'))
-    const cancelled = await own(mall).orders.cancelUnpaid(before, signal)
-    if (cancelled > 0) log.info({ cancelled }, 'unpaid orders were cancelled')
-  },
-}
+const closeUnpaid: ScheduledTask<{ requires: typeof requires; provides: readonly [typeof mall]; config: typeof keys }> =
+  {
+    name: 'example.mall.close-unpaid',
+    displayName: { en: 'Cancel unpaid orders of the mall', 'zh-CN': '取消商城未付订单' },
+    fixedDelay: 'platform.example.mall.close-unpaid.fixed-delay',
+    autoStartup: 'platform.example.mall.close-unpaid.auto-startup',
+    irreversible: true,
+    async run({ services, own, config, signal, log }) {
+      const before = new Date(services.database.clock.expiryNow() - config.get('platform.example.mall.payment-timeout'))
+      const cancelled = await own(mall).orders.cancelUnpaid(before, signal)
+      if (cancelled > 0) log.info({ cancelled }, 'unpaid orders were cancelled')
+    },
+  }
 
 /** A small mall. It publishes what happens in it and knows nothing of who listens. */
 export default definePlugin({
   id: 'example.mall',
   version: '1.0.0',
   kernel: '^1.0.0',
+  businessErrors: [refusal],
   requires,
   provides: [mall],
-  contributes: [quickstartCleanup, paymentSuccess, optional(adminPages), optional(attention)],
+  contributes: [quickstartCleanup, ledgerKinds, paymentSuccess, optional(adminPages), optional(attention)],
   config: keys,
   configGroups: { example: { en: 'Examples', 'zh-CN': '示例' } },
   permissions,
@@ -63,8 +72,10 @@ export default definePlugin({
       },
     },
   ],
-  setup({ services, config, clock, provide, contribute }) {
+  setup({ services, config, provide, contribute }) {
     const { kernel, database: db, events, http, site, identity, ledger, payments } = services
+    const { clock } = db
+    events.declarePublished(virtualStockLow, virtualStockOut, afterSalesPendingReview, orderPendingFulfilment)
     const catalogue = new Catalogue({ db, events, clock })
     const settings = () => ({
       currency: config.get('platform.example.mall.currency'),
@@ -78,7 +89,8 @@ export default definePlugin({
       seedDemo: () => seedDemo(db, clock),
     }
     provide(mall, own)
-    contribute(paymentSuccess, paymentScene, { paid: (order) => orders.paid(order) })
+    contribute(paymentSuccess, paymentScene, { paid: (order) => orders.paid(order), refundsItself: true })
+    for (const [kind, name] of Object.entries(creditKinds)) contribute(ledgerKinds, kind, name)
     contribute(quickstartCleanup, 'mall', demoCleanup(db))
     http.addRoutes(memberRoutes, own)
     http.addRoutes(pageRoutes, { page: memberPage(site) })

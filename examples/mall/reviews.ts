@@ -47,15 +47,9 @@ export class Reviews {
       }
       const line = lines.find(({ id }) => id === lineId)
       if (line === undefined) throw refusal('line-unknown')
-      const into = {
-        table: 'mall_review',
-        columns: [
-          ...['id', 'line_id', 'goods_id', 'user_id', 'rating'],
-          ...['body', 'rewarded', 'created_at', 'updated_at'],
-        ],
-        unique: 'line_id',
-      }
-      await insertMissing(db, into, [[db.newId(), lineId, line.goodsId, userId, rating, body, false, now, now]])
+      const { goodsId } = line
+      const first = { lineId, goodsId, userId, rating, body, rewarded: false, createdAt: now, updatedAt: now }
+      await insertMissing(db, Review, 'lineId', [{ ...first, id: db.newId() }])
       await db.execute('update mall_review set rating = ?, body = ?, updated_at = ? where line_id = ?', [
         rating,
         body,

@@ -46,6 +46,7 @@ export const refundView = Type.Object({
   orderNo: Type.String(),
   userId: id,
   amount,
+  currency: Type.String({ description: 'Of the order.' }),
   reason: Type.String(),
   status: Type.Enum(refundStatuses),
   createdAt: instant,
@@ -73,10 +74,11 @@ export function viewOfOrder({ order, lines }: OrderWithLines): Static<typeof ord
   }
 }
 
-export function viewOfRefund(refund: Refund): Static<typeof refundView> {
+/** @param currency of the order */
+export function viewOfRefund(refund: Refund, currency: string): Static<typeof refundView> {
   const { refundNo, orderNo, userId, amount, reason, status } = refund
   return {
-    ...{ refundNo, orderNo, userId, amount, reason, status },
+    ...{ refundNo, orderNo, userId, amount, currency, reason, status },
     createdAt: refund.createdAt.toISOString(),
     decidedAt: refund.decidedAt?.toISOString() ?? null,
     decidedBy: refund.decidedBy ?? null,

@@ -36,7 +36,7 @@ export const createNote = defineChangeSet({
 
 export const noteAdded = event('example.notes.added', Type.Object({ id }))
 
-const refusal = businessFailures('notes', en.notes, { 'not-found': '404' })
+export const refusal = businessFailures('notes', en.notes, { 'not-found': '404' })
 
 /** Notes of users: everybody sees the own ones. */
 export class Notes {
@@ -65,9 +65,13 @@ export class Notes {
   }
 
   /** @throws BusinessError "404" `notes.not-found` */
-  async remove(id: number): Promise<void> {
-    const removed = await this.#db.fork().nativeDelete(Note, { id })
-    if (removed === 0) throw refusal('not-found', { params: { id } })
+  /** @param rows notes that the caller may remove: others do not exist for the caller */
+  async remove(id: number, rows: object): Promise<void> {
+    await this.#db.transactional(async (em) => {
+      const note = await em.findOne(Note, { $and: [{ id }, rows] })
+      if (note === null) throw refusal('not-found', { params: { id } })
+      await em.nativeDelete(Note, { id })
+    })
   }
 
   async announce(id: number): Promise<void> {

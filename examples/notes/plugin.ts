@@ -5,7 +5,7 @@ import { http } from '@plinth/http'
 import { definePlugin, key } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
-import { createNote, Note, Notes, noteAdded } from './notes.ts'
+import { createNote, Note, Notes, noteAdded, refusal } from './notes.ts'
 import { noteRoutes, removeNotes } from './routes.ts'
 
 const requires = { database, events, http }
@@ -30,6 +30,7 @@ export default definePlugin({
   id: 'example.notes',
   version: '1.0.0',
   kernel: '^1.0.0',
+  businessErrors: [refusal],
   requires,
   config,
   entities: [Note],
@@ -37,8 +38,8 @@ export default definePlugin({
   messages: { en, 'zh-CN': zhCN },
   permissions: [{ code: removeNotes, displayName: { en: 'Remove notes', 'zh-CN': '删除笔记' } }],
   scheduledTasks: [purge],
-  setup({ services, clock }) {
-    const notes = new Notes({ db: services.database, events: services.events, clock })
+  setup({ services }) {
+    const notes = new Notes({ db: services.database, events: services.events, clock: services.database.clock })
     services.http.addRoutes(noteRoutes, { notes })
     services.events.on(noteAdded, 'example.notes.announce', ({ payload }) => notes.announce(payload.id), {
       transaction: true,

@@ -11,7 +11,7 @@ import {
   routesWith,
   Type,
 } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
+import { callerRows, requirePrincipal } from '@plinth/iam'
 import type { Notes } from './notes.ts'
 
 export const removeNotes = 'example-notes:note:remove'
@@ -51,11 +51,11 @@ export const noteRoutes = [
     method: 'DELETE',
     path: '/api/v1/admin/example-notes/:id',
     summary: 'Remove a note of whomever',
-    access: { permission: removeNotes },
+    access: { permission: removeNotes, scope: 'caller' },
     request: { params: idParams },
     response: nothing,
-    async handler({ params }, { notes }) {
-      await notes.remove(params.id)
+    async handler(request, { notes }) {
+      await notes.remove(request.params.id, callerRows(request, 'owner_id'))
       return null
     },
   }),

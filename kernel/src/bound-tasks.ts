@@ -1,5 +1,8 @@
+import type { ConfigValues } from './configuration/config-values.ts'
 import type { BoundInstallTask, BoundScheduledTask } from './contracts/kernel.ts'
 import { orderByDependency } from './dependency-graph.ts'
+import { kernelError } from './errors/kernel-errors.ts'
+import type { Plugin } from './plugin.ts'
 import type { PluginHost } from './plugin-host.ts'
 
 /** Install tasks of all plugins in the order in which they run: by base order and code, dependencies first. */
@@ -19,6 +22,24 @@ export function bindInstallTasks(hosts: readonly PluginHost[]): readonly BoundIn
   return orderByDependency(bound, ({ code, dependencies = [] }) => ({ name: code, needs: dependencies })).order
 }
 
+/** Rejects a new name of a scheduled task that another task of the product has once everything that is saved together applies. */
+export function verifyTaskNames(config: ConfigValues, plugins: readonly Plugin[]): void {
+  const tasks = plugins.flatMap(({ id, scheduledTasks = [] }) =>
+    scheduledTasks.map((task) => ({ ...task, plugin: id })),
+  )
+  for (const own of tasks) {
+    if (own.nameFrom === undefined) continue
+    config.onVerify(own.plugin, own.nameFrom, (name, _signal, after) => {
+      const nameOf = (task: (typeof tasks)[number]) => (task.nameFrom === undefined ? task.name : after(task.nameFrom))
+      const other = tasks.find((task) => task !== own && nameOf(task) === name)
+      if (other === undefined) return
+      const { nameFrom, plugin } = other
+      const place = nameFrom === undefined ? `a task of plugin "${plugin}"` : `the one named by ${nameFrom}`
+      throw kernelError('PLINTH_CONFIG_TASK_NAME', { name: String(name), other: place })
+    })
+  }
+}
+
 /** Scheduled tasks of all plugins, with the values of their keys behind functions so that a live change counts. */
 export function bindScheduledTasks(hosts: readonly PluginHost[]): readonly BoundScheduledTask[] {
   return hosts.flatMap((host) =>
@@ -33,6 +54,7 @@ export function bindScheduledTasks(hosts: readonly PluginHost[]): readonly Bound
         displayName: task.displayName,
         fixedDelayMs: () => current(task.fixedDelay) as number,
         autoStartup: () => current(task.autoStartup) as boolean,
+        irreversible: task.irreversible ?? false,
         run: async (signal) => task.run({ ...host.runtime, signal }),
       }
     }),

@@ -6,8 +6,14 @@ import { configAdmin, declaredTasks, kernel } from './contracts/kernel.ts'
 import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
 import { definePlugin } from './plugin.ts'
 
+const manifest: { readonly version: string; readonly engines: { readonly node: string } } = createRequire(
+  import.meta.url,
+)('../package.json')
+
 /** Version of this kernel; plugins name the range that they work with. */
-export const { version: kernelVersion }: { version: string } = createRequire(import.meta.url)('../package.json')
+export const kernelVersion = manifest.version
+/** Range of the Node.js versions that the kernel supports. */
+export const nodeRange = manifest.engines.node
 
 /** With less than a second, which could be stored, no plugin would start or stop any more. */
 const deadline = (title: LocalizedText, description: LocalizedText, initial: string) =>

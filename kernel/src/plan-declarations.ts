@@ -1,4 +1,4 @@
-import { inBothLocales, type Localized } from '@plinth/config-schema'
+import { inBothLocales, type JsonSchema, type Localized } from '@plinth/config-schema'
 import { collectKeys, type OwnedKey } from '@plinth/config-schema/reading'
 import { orderByDependency } from './dependency-graph.ts'
 import type { KernelErrorCode } from './errors/kernel-errors.ts'
@@ -60,6 +60,7 @@ const keyFaults: Readonly<Record<string, KernelErrorCode>> = {
   default: 'PLINTH_PLAN_INVALID_DEFAULT',
   'duplicate-key': 'PLINTH_PLAN_DUPLICATE_KEY',
   'duplicate-variable': 'PLINTH_PLAN_DUPLICATE_ENVIRONMENT_NAME',
+  'secret-destination': 'PLINTH_PLAN_SECRET_DESTINATION',
 }
 
 /** The sound keys of all plugins. */
@@ -79,21 +80,37 @@ export function checkDeclarations(plugins: readonly Plugin[], report: Report): v
   for (const member of ['permissions', 'installTasks', 'scheduledTasks', 'commands', 'migrations'] as const) {
     ownersBy(member, plugins, report)
   }
-  for (const { id, config = {}, scheduledTasks = [] } of plugins) {
-    for (const task of scheduledTasks) {
-      for (const member of ['fixedDelay', 'autoStartup', 'nameFrom'] as const) {
-        const key = task[member]
-        if (typeof key !== 'string' || Object.hasOwn(config, key)) continue
-        report('PLINTH_PLAN_TASK_KEY', 'scheduledTasks', { task: task.name, member, key }, id)
-      }
-    }
-  }
+  for (const plugin of plugins) checkTaskKeys(plugin, report)
   checkInstallTasks(plugins, report)
   checkGroupTitles(plugins, report)
   for (const { id, roles, migrations = [], entities = [] } of plugins) {
     // The database is migrated by whatever process comes first, so every process must know all change sets.
     if (roles === undefined || migrations.length + entities.length === 0) continue
     report('PLINTH_PLAN_TABLES_IN_ROLES', 'roles', { roles: roles.join(', ') }, id)
+  }
+}
+
+/** Members of scheduled tasks that may name a key: whether the key is of the right type, and what makes such a key. */
+const taskKeys = {
+  fixedDelay: [({ format }: JsonSchema) => format === 'duration', 'key.duration'],
+  autoStartup: [({ type }: JsonSchema) => type === 'boolean', 'key.boolean'],
+  nameFrom: [({ type }: JsonSchema) => type === 'string', 'key.string'],
+} as const
+
+function checkTaskKeys({ id, config = {}, scheduledTasks = [] }: Plugin, report: Report): void {
+  for (const [index, task] of scheduledTasks.entries()) {
+    for (const member of Object.keys(taskKeys) as (keyof typeof taskKeys)[]) {
+      const key = task[member]
+      if (typeof key !== 'string') continue
+      const declaration = Object.hasOwn(config, key) ? config[key] : undefined
+      const [isOfType, builder] = taskKeys[member]
+      const place = `scheduledTasks[${index}].${member}`
+      const details = { task: task.name, member, key }
+      if (declaration === undefined) report('PLINTH_PLAN_TASK_KEY', place, details, id)
+      else if (!isOfType(Object(declaration.schema))) {
+        report('PLINTH_PLAN_TASK_KEY_TYPE', place, { ...details, builder }, id)
+      }
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { carriedOut, type MessageTree, type Plugin } from './plugin.ts'
 /** Texts of a catalogue that are named when they have no counterpart. */
 const mostNamed = 5
 
-/** Finds what would silently come to nothing: declarations that nobody carries out, and texts in one language only. */
+/** Finds declarations that would have no effect: those that no plugin carries out, and texts in one language only. */
 export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   for (const member of carriedOut) {
     const declaring = plugins.filter((plugin) => {
@@ -14,6 +14,12 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
     if (declaring.length === 0 || plugins.some(({ carriesOut = [] }) => carriesOut.includes(member))) continue
     warn('PLINTH_PLAN_NOT_CARRIED_OUT', member, { member, plugins: declaring.map(({ id }) => id).join(', ') })
   }
+  for (const plugin of plugins) {
+    const names = englishTexts(plugin)
+    if (names.length === 0) continue
+    const details = { count: names.length, names: names.slice(0, mostNamed).join(', ') }
+    warn('PLINTH_PLAN_TEXT_IN_ONE_LANGUAGE', names[0] ?? '', details, plugin.id)
+  }
   for (const { id, messages } of plugins) {
     for (const [locale, other] of [['zh-CN', 'en'] as const, ['en', 'zh-CN'] as const]) {
       const missing = missingTexts(messages?.[other], messages?.[locale])
@@ -22,6 +28,16 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
       warn('PLINTH_PLAN_MESSAGES_INCOMPLETE', `messages["${locale}"]`, details, id)
     }
   }
+}
+
+/** Places of texts for users that are written as plain text, which counts as English. */
+function englishTexts({ title, permissions = [], installTasks = [], scheduledTasks = [] }: Plugin): readonly string[] {
+  const named = Object.entries({ permissions, installTasks, scheduledTasks }).flatMap(([member, list]) =>
+    list.flatMap(({ displayName }, index) =>
+      typeof displayName === 'string' ? [`${member}[${index}].displayName`] : [],
+    ),
+  )
+  return typeof title === 'string' ? ['title', ...named] : named
 }
 
 /** Names of the texts of one tree that another does not have. */

@@ -7,8 +7,10 @@ import { type Problem, problem } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { checkDeclarations, keysBy, ownersBy, type Report } from './plan-declarations.ts'
 import { findOmissions } from './plan-omissions.ts'
+import { brokenReferences, describeEntry, offerOf } from './plan-references.ts'
 import { carriedOut, isPlugin, type Plugin, type PluginDeclaration, type Role } from './plugin.ts'
 import { refOf } from './refs.ts'
+import { checkShapes } from './shapes/declaration-shapes.ts'
 
 /** Why one plugin comes before another. */
 export interface Dependency {
@@ -45,6 +47,7 @@ const knownMembers: ReadonlySet<string> = new Set<keyof PluginDeclaration>([
     'suppliesConfiguration',
     'config',
     'configGroups',
+    'businessErrors',
     'commands',
     'carriesOut',
     'setupDeadlineMs',
@@ -94,16 +97,21 @@ export function planProduct(
   return { plugins: Object.freeze(order), inactive, keys, providers, owners, dependencies, problems, warnings }
 }
 
+const versionExamples = { version: 'version: "1.2.3"', kernel: 'kernel: "^1.0.0"' } as const
+
 function usablePlugins(listed: readonly unknown[], kernelVersion: string, report: Report): Plugin[] {
   const plugins = new Map<string, Plugin>()
   // Most plugins name the same range, and comparing it is what takes time here.
   const fitting = new Set<string>()
   const invalid = (place: string, reason: string, id?: string) =>
     report('PLINTH_PLAN_INVALID_PLUGIN', place, { reason }, id)
+  const wrongVersion = (place: 'version' | 'kernel', reason: string, id: string) =>
+    report('PLINTH_PLAN_INVALID_VERSION', place, { reason, example: versionExamples[place] }, id)
   for (const [index, candidate] of listed.entries()) {
     const listedAt = `plugins[${index}]`
     if (!isPlugin(candidate)) {
-      invalid(listedAt, `Entry ${index + 1} of the plugin list is not a plugin.`)
+      const { id, ...details } = describeEntry(candidate)
+      report('PLINTH_PLAN_NOT_A_PLUGIN', listedAt, { entry: index + 1, ...details }, id)
       continue
     }
     const { id, version, kernel: range } = candidate
@@ -111,9 +119,9 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
       invalid(listedAt, `Plugin id ${JSON.stringify(id)} is not a dotted lower-case name such as "acme.sms".`)
       continue
     }
-    if (valid(version) === null) invalid('version', `"${version}" is not a semantic version.`, id)
+    if (valid(version) === null) wrongVersion('version', `"${version}" is not a semantic version.`, id)
     if (!fitting.has(range)) {
-      if (validRange(range) === null) invalid('kernel', `"${range}" is not a version range.`, id)
+      if (validRange(range) === null) wrongVersion('kernel', `"${range}" is not a version range.`, id)
       else if (satisfies(kernelVersion, range)) fitting.add(range)
       else report('PLINTH_PLAN_KERNEL_VERSION', 'kernel', { range, version: kernelVersion }, id)
     }
@@ -121,36 +129,16 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
       if (knownMembers.has(member)) continue
       report('PLINTH_PLAN_UNKNOWN_MEMBER', member, { member, nearest: didYouMean(member, knownMembers) }, id)
     }
-    const broken = brokenReferences(candidate)
-    for (const [place, value] of broken) {
+    const checked = checkShapes(candidate, report)
+    const broken = brokenReferences(checked)
+    for (const { place, found, value } of broken) {
       if (isPlugin(value)) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, offerOf(value), id)
-      else invalid(place, 'It is not a reference made by service() or extensionPoint().', id)
+      else report('PLINTH_PLAN_INVALID_REFERENCE', place, { found }, id)
     }
     if (plugins.has(id)) report('PLINTH_PLAN_DUPLICATE_PLUGIN', listedAt, { id }, id)
-    else if (broken.length === 0) plugins.set(id, candidate)
+    else if (broken.length === 0) plugins.set(id, checked)
   }
   return [...plugins.values()]
-}
-
-/** Places that should hold a reference and do not: an import can be undefined at run time, and not every author has types. */
-function brokenReferences(plugin: Plugin) {
-  type Given = readonly [place: string, need: { readonly kind: string } | undefined, kind: string]
-  const required = Object.entries(plugin.requires ?? {}).map(
-    ([name, need]): Given => [`requires.${name}`, need, 'service'],
-  )
-  const listed = (['provides', 'extensionPoints', 'contributes'] as const).flatMap((member) =>
-    (plugin[member] ?? []).map((ref): Given => [member, ref, member === 'provides' ? 'service' : 'extension-point']),
-  )
-  const given = [...required, ...listed].map(([place, need, kind]): Given => [place, need && refOf(need), kind])
-  return given.filter(([, ref, kind]) => ref?.kind !== kind)
-}
-
-/** What an author may have meant who wrote a plugin where one of its references belongs. */
-function offerOf({ id, provides = [], extensionPoints = [] }: Plugin) {
-  const offered = [...provides, ...extensionPoints]
-  const name = (offered[0]?.id.split('.').at(-1) ?? 'reference').replace(/-(.)/g, (_, letter) => letter.toUpperCase())
-  const origin = offered.find(({ from }) => from !== undefined)?.from ?? 'its package'
-  return { other: id, name, origin, offered: offered.map((ref) => ref.id).join(', ') || 'nothing' }
 }
 
 function findDependencies(

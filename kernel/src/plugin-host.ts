@@ -1,10 +1,11 @@
-import type { ConfigValues } from './config-values.ts'
+import type { ConfigValues } from './configuration/config-values.ts'
 import { reasonOf } from './errors/coded-error.ts'
 import { kernelError } from './errors/kernel-errors.ts'
 import type { Plugin, PluginContext, PluginRuntime } from './plugin.ts'
 import { type Consumer, type Requirements, refOf, type ServiceRef, type ServicesOf } from './refs.ts'
 import type { Registry } from './registry.ts'
-import { makeParts } from './wiring.ts'
+import { shown } from './shapes/shape-check.ts'
+import { wireParts } from './wiring.ts'
 
 /** What all plugins of one product share. */
 export interface Shared extends Pick<PluginRuntime, 'log' | 'clock' | 'roles' | 'root'> {
@@ -51,7 +52,9 @@ export class PluginHost {
     const { config, registry } = this.#shared
     const { id, provides = [], setup } = this.plugin
     config.seal(id)
-    await setup?.(this.#createContext(signal))
+    const result: unknown = await setup?.(this.#createContext(signal))
+    const found = releaser(result)
+    if (found !== undefined) throw kernelError('PLINTH_SETUP_RESULT', { plugin: id, found })
     if (signal.aborted) return
     this.#state = 'set-up'
     const missing = provides.find((service) => !registry.provides(service.id))
@@ -78,7 +81,15 @@ export class PluginHost {
         get: (key) => config.get(id, key),
         derived: (make) => config.derived(make),
         onChange: (key, listener) => this.#release(config.onChange(id, key, listener)),
-        onVerify: (key, verifier) => this.#release(config.onVerify(id, key, verifier)),
+        onVerify: (key, verifier) =>
+          this.#release(
+            config.onVerify(id, key, (value, signal, after) =>
+              verifier(value as never, signal, (name) => {
+                if (Object.hasOwn(this.plugin.config ?? {}, name)) return after(name) as never
+                throw kernelError('PLINTH_CONFIG_UNDECLARED', { plugin: id, key: name })
+              }),
+            ),
+          ),
       },
       own: <T>(ref: ServiceRef<T>): T => {
         this.#expectDeclared('provides', ref)
@@ -93,14 +104,26 @@ export class PluginHost {
     const provideEach = <T>(ref: ServiceRef<T>, implementationFor: (consumer: Consumer) => T) => {
       this.#expectOpen('provide')
       this.#expectDeclared('provides', ref)
+      this.#expectFunction('provideEach', implementationFor)
       registry.provide(id, ref, implementationFor)
     }
     return Object.freeze({
       ...this.runtime,
       signal,
-      wire: () => (given, makers) => makeParts(registry.createScope(), given, makers),
+      wire: () => wireParts,
       provideEach,
-      provide: (ref, implementation) => provideEach(ref, () => implementation),
+      provide: (ref, implementation) => {
+        if (implementation === undefined) {
+          const expected = { expected: 'an implementation', example: 'the implementation as second argument' }
+          throw kernelError('PLINTH_CONTEXT_ARGUMENT', {
+            plugin: id,
+            member: 'provide',
+            found: 'undefined',
+            ...expected,
+          })
+        }
+        provideEach(ref, () => implementation)
+      },
       contribute: (point, name, implementation) => {
         this.#expectOpen('contribute')
         this.#expectDeclared('contributes', point)
@@ -116,18 +139,30 @@ export class PluginHost {
       },
       onReady: (hook) => {
         this.#expectOpen('onReady')
+        this.#expectFunction('onReady', hook)
         this.hooks.ready.push(hook)
       },
       onDrain: (hook) => {
         this.#expectOpen('onDrain')
+        this.#expectFunction('onDrain', hook)
         this.hooks.drain.push(hook)
       },
-      onStop: (hook) => this.#release(hook),
+      onStop: (hook) => {
+        this.#expectFunction('onStop', hook)
+        this.#release(hook)
+      },
     } satisfies PluginContext)
   }
 
   #expectOpen(member: string): void {
     if (this.#state !== 'open') throw kernelError('PLINTH_CONTEXT_CLOSED', { plugin: this.plugin.id, member })
+  }
+
+  #expectFunction(member: string, value: unknown): void {
+    if (typeof value === 'function') return
+    const found = value === undefined ? 'undefined' : shown(value)
+    const expected = { expected: 'a function', example: `a function that is called later: ${member}(() => work())` }
+    throw kernelError('PLINTH_CONTEXT_ARGUMENT', { plugin: this.plugin.id, member, found, ...expected })
   }
 
   #expectDeclared(member: keyof typeof undeclaredCodes, { id }: { readonly id: string }): void {
@@ -149,4 +184,17 @@ export class PluginHost {
         log.error({ plugin: this.plugin.id, reason }, 'a resource that was opened late could not be released')
       })
   }
+}
+
+/** Methods that release a resource or end work. */
+const releasingMethods = [
+  ...['stop', 'close', 'end', 'destroy', 'dispose', 'shutdown', 'drain', 'ready', 'onStop', 'onReady', 'onDrain'],
+  ...[Symbol.dispose, Symbol.asyncDispose],
+]
+
+/** Describes a result of `setup` that its author expects to be called; `undefined` for any other. */
+function releaser(result: unknown): string | undefined {
+  if (typeof result === 'function') return 'a function'
+  const method = releasingMethods.find((name) => typeof Object(result)[name] === 'function')
+  return method === undefined || result === null ? undefined : `an object with ${String(method)}()`
 }

@@ -5,6 +5,7 @@ import type { InstallTask } from './contracts/install-task.ts'
 import type { ConfigAdmin, StartFailure } from './contracts/kernel.ts'
 import type { PermissionDeclaration } from './contracts/permission.ts'
 import type { ScheduledTask } from './contracts/scheduled-task.ts'
+import type { BusinessErrorsDeclaration } from './errors/business-error.ts'
 import { deepFreeze } from './read-only.ts'
 import type {
   Consumer,
@@ -17,7 +18,7 @@ import type {
   Unchecked,
 } from './refs.ts'
 import type { Clock } from './time/clock.ts'
-import type { Makers } from './wiring.ts'
+import type { Resolvers } from './wiring.ts'
 
 /** `web` serves requests, `worker` runs background work, `cli` runs one command. One process may be web and worker. */
 export type Role = 'web' | 'worker' | 'cli'
@@ -40,10 +41,17 @@ export interface ConfigView<K extends KeyDeclarations> {
   /**
    * Proves a new value before it is stored, for example that a service accepts the secret; throws to refuse it. One
    * verifier per key. It changes nothing, and gives up when the signal aborts. Ends when the plugin stops.
+   *
+   * @param verifier `after` returns the value that another key of this plugin will have: one that is saved together with
+   *   this value, or waits for a restart
    */
   onVerify<N extends keyof K & string>(
     key: N,
-    verifier: (value: ValueOf<K[N]>, signal: AbortSignal) => void | Promise<void>,
+    verifier: (
+      value: ValueOf<K[N]>,
+      signal: AbortSignal,
+      after: <M extends keyof K & string>(key: M) => ValueOf<K[M]>,
+    ) => void | Promise<void>,
   ): void
 }
 
@@ -96,10 +104,10 @@ export interface PluginContext<D extends Partial<Declared> = Declared> extends P
   /** Aborts when the set-up deadline passes or the start is given up. */
   readonly signal: AbortSignal
   /**
-   * Makes the parts of which the plugin consists: each once, in the order in which they need each other, however they are
-   * written down. The first call names their types, the second has two arguments: parts that are there already, such as
-   * services, and for each other part a class, whose constructor takes the parts that it needs as one object, or a function
-   * of them. A maker may keep that object; what only its methods need is no matter of order.
+   * Creates the parts of the plugin with awilix: each once, in the order in which they need each other. The first call names
+   * their types. The second has two arguments: parts that exist already, such as services, and a resolver for each other
+   * part: `asClass` or `asFunction`. Classes and functions receive the cradle, an object with all parts. A class may keep
+   * it: a part that only a method reads may be created later.
    *
    * @example
    * interface Parts {
@@ -107,11 +115,11 @@ export interface PluginContext<D extends Partial<Declared> = Declared> extends P
    *   readonly till: Till // constructor({ clock, prices }: Pick<Parts, 'clock' | 'prices'>)
    *   readonly prices: Prices
    * }
-   * const parts = wire<Parts>()({ clock }, { till: Till, prices: () => new Prices('EUR') })
+   * const parts = wire<Parts>()({ clock }, { till: asClass(Till), prices: asFunction(() => new Prices('EUR')) })
    */
   wire<Parts extends object>(): <Given extends Partial<Parts>>(
     given: Given,
-    makers: Makers<Parts, NoInfer<Given>>,
+    resolvers: Resolvers<Parts, NoInfer<Given>>,
   ) => Parts
   /** Hands out a service that the plugin declared in `provides`. */
   provide<Ref extends ListedIn<D, 'provides'>>(ref: Ref, implementation: TypeOf<Ref>): void
@@ -254,6 +262,12 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    * @example configGroups: { 'acme-sms': { en: 'ACME text messages', 'zh-CN': 'ACME 短信' } }
    */
   readonly configGroups?: Readonly<Record<string, LocalizedText>>
+  /**
+   * Its business errors. The API description lists their reasons and codes, so that a release check notices a changed one.
+   *
+   * @example businessErrors: [refusal]
+   */
+  readonly businessErrors?: readonly BusinessErrorsDeclaration[]
   /**
    * Permissions that its routes ask for; each code belongs to one plugin.
    *

@@ -1,10 +1,11 @@
 import type { JsonValue } from '@plinth/config-schema'
-import { type Surroundings, sourcesOf } from '@plinth/config-schema/reading'
-import { ConfigValues } from './config-values.ts'
+import { type ConfigSource, type Surroundings, sourcesOf } from '@plinth/config-schema/reading'
+import { ConfigValues } from './configuration/config-values.ts'
 import type { Problem } from './errors/kernel-errors.ts'
 import { kernelVersion } from './kernel-plugin.ts'
 import { type Plan, planProduct } from './plan.ts'
 import type { Plugin, Role } from './plugin.ts'
+import { nodeEnvironmentOf } from './process/node-environment.ts'
 
 export interface ProductDeclaration {
   /** Shown in logs and in the API description. */
@@ -56,6 +57,8 @@ export interface PreparedProduct {
   readonly roles: readonly Role[]
   readonly plan: Plan
   readonly config: ConfigValues
+  /** The `.env` file, or where it would be; undefined for a product without one. */
+  readonly settingsFile: ConfigSource['file']
   /** Of the plan and of the configuration together. */
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
@@ -65,7 +68,10 @@ export interface PreparedProduct {
 export function prepareProduct(product: Product, options: PrepareOptions = {}): PreparedProduct {
   const roles = options.roles ?? ['web', 'worker']
   const plan = planProduct(product.plugins, { kernelVersion, roles })
-  const config = new ConfigValues(plan.keys, sourcesOf({ ...product, ...options }))
+  const { isProduction } = nodeEnvironmentOf((options.environment ?? process.env)['NODE_ENV'])
+  const sources = sourcesOf({ ...product, ...options })
+  const settingsFile = sources.find(({ name }) => name === 'dotenv')?.file
+  const config = new ConfigValues(plan.keys, sources, isProduction)
   const problems = [...plan.problems, ...config.problems]
-  return { product, roles, plan, config, problems, warnings: [...plan.warnings, ...config.warnings] }
+  return { product, roles, plan, config, settingsFile, problems, warnings: [...plan.warnings, ...config.warnings] }
 }

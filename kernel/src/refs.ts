@@ -2,6 +2,8 @@
  * Typed references. They are compared by id, never by object identity, so that two copies of a package still meet.
  */
 
+import type { Shape } from './shapes/shape.ts'
+
 /** Types that only the author's declaration knows and that are checked there. */
 // biome-ignore lint/suspicious/noExplicitAny: references of all kinds meet in one list, and both uses vary in opposite ways
 export type Unchecked = any
@@ -25,6 +27,12 @@ export type ServiceRef<T> = Ref<'service', T>
 export interface ExtensionPoint<T> extends Ref<'extension-point', T> {
   /** True when the owner reads it at use: contributors may require the owner, because nobody waits for them. */
   readonly live?: boolean
+  /** Rule for the names of contributions. */
+  readonly names?: Shape
+  /** Rule for the contributions themselves, checked when they are contributed. */
+  readonly shape?: Shape
+  /** Path of the member of a contribution that equals its name, such as `id`. */
+  readonly namedBy?: string
 }
 
 /** A service that a plugin uses, or a point to which it contributes, when a loaded plugin has it. */
@@ -56,11 +64,19 @@ export function service<T>(id: string, options: { readonly from?: string } = {})
 /**
  * References an extension point: `export const notificationChannel = extensionPoint<NotificationChannel>('notification.channel')`.
  * Contributors are set up before its owner, who then sees them all; with `live` they come in any order, and the owner
- * looks when it needs them, after set-up.
+ * looks when it needs them, after set-up. A contribution that breaks the rules in `names`, `shape` and `namedBy` ends the
+ * start with `PLINTH_CONTRIBUTION_INVALID`.
+ *
+ * @example
+ * export const courier = extensionPoint<Courier>('acme.courier', {
+ *   from: '@acme/couriers',
+ *   names: shape.kebab,
+ *   shape: shape.object<Courier>({ displayName: shape.localized, book: shape.function }, { cancel: shape.function }),
+ * })
  */
 export function extensionPoint<T>(
   id: string,
-  options: { readonly from?: string; readonly live?: boolean } = {},
+  options: Pick<ExtensionPoint<T>, 'from' | 'live' | 'names' | 'shape' | 'namedBy'> = {},
 ): ExtensionPoint<T> {
   return Object.freeze({ kind: 'extension-point', id, ...options })
 }

@@ -1,5 +1,5 @@
 // The build for browsers: the one for Node.js loads a file searcher that nothing here needs, half of its start and 10 MB.
-import { type AwilixContainer, asValue, createContainer } from 'awilix/browser'
+import { type AwilixContainer, asFunction, asValue, createContainer } from 'awilix/browser'
 import { kernelError } from './errors/kernel-errors.ts'
 import { lockMethods, MapView } from './read-only.ts'
 import {
@@ -10,17 +10,31 @@ import {
   type ServiceRef,
   type Unchecked,
 } from './refs.ts'
+import { assertContribution } from './shapes/contribution-check.ts'
+
+/** Registration of the plugin that requires a service, in its scope. A symbol, because no service has it as its id. */
+const consumerName = Symbol('consumer')
+
+interface ServiceCradle {
+  readonly [consumerName]: Consumer
+}
 
 /**
- * What the plugins of one product give each other: services, and implementations that hang on extension points. Order
- * and disposal are the kernel's: awilix would dispose everything at once.
+ * The services and contributions of one product. A service is a scoped registration of awilix and each consumer has a
+ * scope, so a provider creates one implementation per consumer. awilix disposes all registrations at the same time.
+ * Therefore none has a disposer: the kernel stops the plugins in order.
  */
 export class Registry {
-  readonly #services: AwilixContainer = createContainer({ strict: true })
-  /** Where a plugin makes the parts of which it consists. */
-  readonly createScope = () => this.#services.createScope()
+  readonly #services = createContainer<ServiceCradle>({ strict: true })
+  readonly #scopes = new Map<string, AwilixContainer<ServiceCradle>>()
   readonly #points = new Map<string, Map<string, unknown>>()
   readonly #contributors = new Map<string, string>()
+  /** Extension points as their owners declare them. */
+  readonly #declared: ReadonlyMap<string, ExtensionPoint<Unchecked>>
+
+  constructor(points: readonly ExtensionPoint<Unchecked>[]) {
+    this.#declared = new Map(points.map((point) => [point.id, point]))
+  }
 
   /**
    * awilix lets the last registration win silently; here a second one is an error.
@@ -29,12 +43,8 @@ export class Registry {
    */
   provide<T>(plugin: string, { id }: ServiceRef<T>, implementationFor: (consumer: Consumer) => T): void {
     if (this.provides(id)) throw kernelError('PLINTH_SERVICE_PROVIDED_TWICE', { plugin, service: id })
-    const given = new Map<string, T>()
-    const give = (consumer: Consumer): T => {
-      if (!given.has(consumer.id)) given.set(consumer.id, implementationFor(consumer))
-      return given.get(consumer.id) as T
-    }
-    this.#services.register(id, asValue(give))
+    const create = ({ [consumerName]: consumer }: ServiceCradle) => implementationFor(consumer)
+    this.#services.register(id, asFunction(create).scoped())
   }
 
   provides(service: string): boolean {
@@ -42,7 +52,7 @@ export class Registry {
   }
 
   service<T>({ id, from = 'a plugin that provides it' }: ServiceRef<T>, consumer: Consumer): T {
-    if (this.provides(id)) return this.#services.resolve<(consumer: Consumer) => T>(id)(consumer)
+    if (this.provides(id)) return this.#scopeOf(consumer).resolve<T>(id)
     throw kernelError('PLINTH_SERVICE_UNKNOWN', { service: id, provider: from })
   }
 
@@ -56,7 +66,10 @@ export class Registry {
     return Object.freeze(Object.fromEntries(given))
   }
 
-  contribute(plugin: string, { id: point }: ExtensionPoint<Unchecked>, name: string, implementation: unknown): void {
+  /** @throws PlinthError `PLINTH_CONTRIBUTION_INVALID`, `PLINTH_CONTRIBUTION_DUPLICATE` */
+  contribute(plugin: string, ref: ExtensionPoint<Unchecked>, name: string, implementation: unknown): void {
+    const { id: point } = ref
+    assertContribution(plugin, this.#declared.get(point) ?? ref, name, implementation)
     const place = placeOf(point, name)
     const other = this.#contributors.get(place)
     if (other !== undefined) throw kernelError('PLINTH_CONTRIBUTION_DUPLICATE', { plugin, name, point, other })
@@ -73,6 +86,14 @@ export class Registry {
   /** Id of the plugin that contributed it. */
   contributor({ id: point }: ExtensionPoint<Unchecked>, name: string): string | undefined {
     return this.#contributors.get(placeOf(point, name))
+  }
+
+  #scopeOf(consumer: Consumer): AwilixContainer<ServiceCradle> {
+    const found = this.#scopes.get(consumer.id) ?? this.#services.createScope()
+    if (!this.#scopes.has(consumer.id)) {
+      this.#scopes.set(consumer.id, found.register(consumerName, asValue(consumer)))
+    }
+    return found
   }
 
   #at(point: string): Map<string, unknown> {

@@ -1,7 +1,7 @@
 import { redactError } from '@plinth/config-schema/reading'
 import type { Logger } from 'pino'
-import { bindInstallTasks, bindScheduledTasks } from './bound-tasks.ts'
-import type { ConfigValues } from './config-values.ts'
+import { bindInstallTasks, bindScheduledTasks, verifyTaskNames } from './bound-tasks.ts'
+import type { ConfigValues } from './configuration/config-values.ts'
 import {
   type ConfigAdmin,
   configAdmin,
@@ -15,12 +15,15 @@ import {
 } from './contracts/kernel.ts'
 import { isPlinthError, PlinthError, reasonOf } from './errors/coded-error.ts'
 import { kernelError, StartRefusedError, StopFailedError } from './errors/kernel-errors.ts'
+import { fileOf } from './errors/stack-files.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { captureOutput } from './logging/captured-output.ts'
 import { createLogger } from './logging/logger.ts'
 import type { Plan } from './plan.ts'
 import { type Hook, PluginHost } from './plugin-host.ts'
+import { runStart } from './process/starting-plugin.ts'
 import './process/tick-shape.ts'
+import type { Plugin } from './plugin.ts'
 import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct } from './product.ts'
 import { facade } from './read-only.ts'
 import type { ExtensionPoint, ServiceRef } from './refs.ts'
@@ -47,8 +50,20 @@ export interface StartOptions extends PrepareOptions {
 }
 
 /** What plugins see of the product, and of the configuration when they ask for it. */
-const kernelMembers = ['product', 'plugins', 'state', 'timeline', 'supervised', 'fallback', 'requestRestart'] as const
-const adminMembers = ['catalogue', 'list', 'explain', 'preview', 'verify', 'apply', 'orphaned'] as const
+const kernelMembers = [
+  'product',
+  'plugins',
+  'state',
+  'timeline',
+  'supervised',
+  'fallback',
+  'requestRestart',
+  'storedValuesBehind',
+] as const
+const adminMembers = [
+  ...(['catalogue', 'list', 'explain', 'preview', 'destinations', 'verify', 'apply', 'orphaned', 'insecure'] as const),
+  'overridden' as const,
+]
 
 type Phase = TimelineEntry['phase']
 
@@ -85,24 +100,27 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly installTasks: DeclaredTasks['installTasks']
   readonly scheduledTasks: DeclaredTasks['scheduledTasks']
   readonly supervised: Kernel['supervised']
+  /** True in the role `cli`: it runs a command and serves nothing. */
+  readonly isCommand: boolean
   readonly fallback: Kernel['fallback']
   readonly #values: ConfigValues
   readonly #clock: Clock
   readonly #bornAt: number
-  readonly #registry = new Registry()
+  readonly #registry: Registry
   readonly #hosts: readonly PluginHost[]
   /** Hosts whose set-up began, in that order. */
   readonly #begun: PluginHost[] = []
   readonly #timeline: TimelineEntry[] = []
   /** Aborts when the start is given up. */
   readonly #startup = new AbortController()
+  /** Aborts when the start has ended and errors that nobody handled have been reported. */
+  readonly #started = new AbortController()
   readonly #end = Promise.withResolvers<void>()
-  readonly #isCommand: boolean
   readonly #onRestartRequest: StartOptions['onRestartRequest']
   readonly #releaseOutput: () => void
   #state: ProductState = 'starting'
 
-  constructor({ product, plan, config, roles, warnings }: PreparedProduct, options: StartOptions) {
+  constructor({ product, plan, config, roles, warnings, settingsFile }: PreparedProduct, options: StartOptions) {
     const { name, version, root } = product
     this.product = Object.freeze({ name, version, root })
     this.plan = plan
@@ -112,18 +130,25 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.#clock = options.clock ?? systemClock
     this.#bornAt = this.#clock.monotonic()
     this.#end.promise.catch(() => undefined)
-    this.#isCommand = roles.includes('cli')
+    this.isCommand = roles.includes('cli')
     this.supervised = options.supervised ?? 'external'
     this.fallback = options.fallbackReason
     this.#onRestartRequest = options.onRestartRequest
-    this.log = options.logger ?? createLogger(config, this.#isCommand)
+    this.log = options.logger ?? createLogger(config, this.isCommand)
     this.#releaseOutput = options.capturesOutput ? captureOutput(this.log) : () => {}
+    if (settingsFile !== undefined && !this.isCommand) {
+      const { path, isMissing } = settingsFile
+      this.log.info({ file: path }, isMissing ? 'there is no settings file' : 'settings file read')
+    }
     for (const { code, place, message } of warnings) this.log.warn({ code, place }, message)
-    const registry = this.#registry
+    const points = [kernelPlugin, ...plan.plugins].flatMap(({ extensionPoints = [] }) => extensionPoints)
+    const registry = new Registry(points)
+    this.#registry = registry
     const shared = { config, registry, log: this.log, clock: this.#clock, roles: new Set(roles), root }
     this.#hosts = plan.plugins.map((plugin) => new PluginHost(plugin, shared))
     this.installTasks = Object.freeze(bindInstallTasks(this.#hosts))
     this.scheduledTasks = Object.freeze(bindScheduledTasks(this.#hosts))
+    verifyTaskNames(config, plan.plugins)
     const contributions = kernelContributions(registry)
     const offered = facade(this, kernelMembers, { contributions })
     const tasks = facade(this, ['installTasks', 'scheduledTasks'], {})
@@ -131,7 +156,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     registry.provide(kernelPlugin.id, configAdmin, () => this.config)
     registry.provide(kernelPlugin.id, declaredTasks, () => tasks)
     config.onChange(kernelPlugin.id, 'platform.log.level', (level) => {
-      if (!this.#isCommand) this.log.level = level as string
+      if (!this.isCommand) this.log.level = level as string
     })
   }
 
@@ -189,6 +214,11 @@ export class RunningProduct implements Kernel, DeclaredTasks {
       signal?.removeEventListener('abort', giveUp)
     }
     this.#state = 'ready'
+    setImmediate(() => this.#started.abort()).unref()
+    if (!this.isCommand) {
+      for (const { code, place, message } of this.config.insecure()) this.log.warn({ code, place }, message)
+      for (const { code, place, message, fix } of this.config.overridden()) this.log.warn({ code, place, fix }, message)
+    }
     const durationMs = Math.round(this.#clock.monotonic() - this.#bornAt)
     this.log.info({ product: this.product.name, plugins: this.plugins.length, durationMs }, 'started')
   }
@@ -207,12 +237,16 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   }
 
   requestRestart(reason: string): void {
-    if (this.#isCommand) this.log.warn({ reason }, 'a command is not started again; restart what serves')
+    if (this.isCommand) this.log.warn({ reason }, 'a command is not started again; restart what serves')
     else if (this.#state === 'starting' || this.#state === 'ready') {
       this.log.info({ reason }, 'restart requested')
       this.#onRestartRequest?.(reason)
       void this.stop(`restart: ${reason}`)
     }
+  }
+
+  storedValuesBehind(plugins: readonly string[], reason: string): string {
+    return this.#values.storedOf(plugins, reason)
   }
 
   #giveUp(reason: string): void {
@@ -248,12 +282,13 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   async #startStep(host: PluginHost, phase: 'setup' | 'ready', hook: Hook, deadlineMs?: number): Promise<void> {
     try {
       await this.#step(host, phase, deadlineMs ?? this.#milliseconds('setup'), hook, this.#startup.signal)
-    } catch (error) {
-      if (isPlinthError(error) && endsOfStart.has(error.code)) throw error
+    } catch (thrown) {
+      if (isPlinthError(thrown) && endsOfStart.has(thrown.code)) throw thrown
+      const error = thrown instanceof Error ? thrown : notAnError(thrown, host.plugin)
       redactError(error, (text) => this.redact(text))
       const said = isPlinthError(error) ? `${error.code}: ${error.message}` : this.redact(reasonOf(error))
       const needs = (this.plan.dependencies.get(host.plugin.id) ?? []).map(({ on }) => on)
-      const stored = this.#values.storedOf([host.plugin.id, ...needs], said)
+      const stored = this.#values.storedOf([host.plugin.id, ...needs], said) + hintAt(error, host.plugin)
       const details = { plugin: host.plugin.id, phase, reason: said.replace(/\.$/, ''), stored }
       const { code, message, fix } = kernelError('PLINTH_START_FAILED', details)
       throw new PlinthError(code, message, isPlinthError(error) ? error.fix : fix, { cause: error })
@@ -280,7 +315,8 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     void this.#reportSlow(plugin, phase, ended.signal)
     let outcome: TimelineEntry['outcome'] = 'failed'
     try {
-      await withinDeadline(this.#clock, ms, hook, late, outer)
+      const started = this.#started.signal
+      await withinDeadline(this.#clock, ms, (signal) => runStart({ plugin, started }, () => hook(signal)), late, outer)
       outcome = 'ok'
     } finally {
       ended.abort()
@@ -300,3 +336,16 @@ const kernelContributions = (registry: Registry) =>
     if (kernelPlugin.extensionPoints?.some(({ id }) => id === point.id)) return registry.contributions(point)
     throw kernelError('PLINTH_CONTRIBUTION_UNDECLARED', { plugin: kernelPlugin.id, point: point.id })
   }) satisfies Kernel['contributions']
+
+/** What a plugin threw that is not an error, as one. */
+function notAnError(thrown: unknown, plugin: Plugin) {
+  const text = typeof thrown === 'string' ? `the text ${JSON.stringify(thrown)}` : String(thrown)
+  return kernelError('PLINTH_NOT_AN_ERROR', { found: text, file: fileOf(plugin) ?? 'an unknown file' })
+}
+
+/** A member of undefined is most often read of a service that the plugin does not require. */
+function hintAt(error: Error, { requires = {} }: Plugin): string {
+  if (!(error instanceof TypeError) || !/\bof undefined\b/.test(error.message)) return ''
+  const names = Object.keys(requires).join(', ') || 'no services'
+  return ` If it is a service: \`requires\` has ${names}.`
+}

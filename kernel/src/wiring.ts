@@ -1,37 +1,53 @@
-import { type AwilixContainer, AwilixResolutionError, isClass } from 'awilix/browser'
+// The build for browsers: the one for Node.js loads a file searcher that nothing here needs, half of its start and 10 MB.
+import * as awilix from 'awilix/browser'
 import { isPlinthError, reasonOf } from './errors/coded-error.ts'
 import { kernelError } from './errors/kernel-errors.ts'
 
-/** Makes one part of a plugin: a class whose constructor takes the parts that it needs as one object, or a function of them. */
-export type Maker<Part, Parts> = (new (parts: Parts) => Part) | ((parts: Parts) => Part)
+declare const cradle: unique symbol
 
-/** A maker for each part that is not given. */
-export type Makers<Parts, Given> = {
-  readonly [Name in Exclude<keyof Parts, keyof Given>]: Maker<Parts[Name], Parts>
+/** A resolver of awilix that names the parts it takes, so that the compiler compares them with those that exist. */
+export interface PartResolver<Part, in Parts> extends awilix.Resolver<Part> {
+  readonly [cradle]?: (parts: Parts) => void
 }
 
+/** A resolver for each part that is not given. */
+export type Resolvers<Parts, Given> = {
+  readonly [Name in Exclude<keyof Parts, keyof Given>]: PartResolver<Parts[Name], Parts>
+}
+
+/** `asClass(...).scoped()` of awilix: the constructor takes the parts that it needs as one object, the cradle. */
+export const asClass = <Part, Parts>(Type: new (parts: Parts) => Part): PartResolver<Part, Parts> =>
+  awilix.asClass(Type).scoped()
+
+/** `asFunction(...).scoped()` of awilix: the function takes the parts that it needs as one object, the cradle. */
+export const asFunction = <Part, Parts>(make: (parts: Parts) => Part): PartResolver<Part, Parts> =>
+  awilix.asFunction(make).scoped()
+
 /**
- * Makes the parts of one plugin in a scope of its own. A maker receives the object that is returned in the end, and may keep
- * it: awilix's cradle would look each part up again whenever it is used.
+ * Creates the parts of one plugin. They have a container of their own: in a scope of the container of all services, a part
+ * could use a service that its plugin did not declare. The cradle is a plain object that is frozen at the end. awilix's own
+ * cradle is a proxy that looks a part up at each use, which takes 0.3 µs instead of 0.06 µs, and a send reads about 15 parts.
  */
-export function makeParts<Parts>(scope: AwilixContainer, given: object, makers: object): Parts {
-  const parts: Record<string, unknown> = { ...given }
+export function wireParts<Parts extends object>(given: object, resolvers: object): Parts {
+  const container = awilix.createContainer<Parts>({ strict: true })
+  const parts: object = { ...given }
+  const injected: typeof container = Object.create(container, { cradle: { value: parts } })
   const path: string[] = []
-  for (const [name, make] of Object.entries(makers)) {
+  for (const [name, resolver] of Object.entries(resolvers as Record<string, awilix.Resolver<unknown>>)) {
     const resolve = () => {
-      const depth = path.push(name)
-      const part: unknown = isClass(make) ? new make(parts) : make(parts)
-      path.length = depth - 1
+      const length = path.push(name)
+      const part = resolver.resolve(injected)
+      path.length = length - 1
       return part
     }
-    scope.register(name, { resolve, lifetime: 'SCOPED' })
-    Object.defineProperty(parts, name, { get: () => scope.resolve(name), enumerable: true, configurable: true })
+    container.register(name, { ...resolver, resolve })
+    Object.defineProperty(parts, name, { get: () => container.resolve(name), enumerable: true, configurable: true })
   }
   try {
-    for (const name of Object.keys(makers)) Object.defineProperty(parts, name, { value: parts[name] })
+    for (const name of Object.keys(resolvers)) Object.defineProperty(parts, name, { value: container.resolve(name) })
   } catch (error) {
     if (isPlinthError(error)) throw error
-    if (error instanceof AwilixResolutionError) {
+    if (error instanceof awilix.AwilixResolutionError) {
       throw kernelError('PLINTH_PARTS_CIRCLE', { path: error.message.split('Resolution path: ').at(-1) ?? '' }, error)
     }
     throw kernelError('PLINTH_PART_FAILED', { path: path.join(' -> '), reason: reasonOf(error) }, error)

@@ -43,9 +43,11 @@ t.test('who sleeps in the background is woken as all are, and nobody waits for i
   const background = clock.sleep(10, undefined, { keepsAlive: false })
   const other = clock.sleep(20)
   t.equal(clock.sleepers, 1)
+  t.same([clock.isAsleepFor(10), clock.isAsleepFor(20)], [true, true])
   await clock.advance(10)
   await background
   t.equal(clock.sleepers, 1)
+  t.same([clock.isAsleepFor(10), clock.isAsleepFor(20)], [false, true])
   await clock.advance(10)
   await other
 })

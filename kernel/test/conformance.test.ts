@@ -1,5 +1,11 @@
-import { ConformanceError, casesOver, notificationChannelCases } from '@plinth/kernel/conformance'
-import { type FaultTable, judgeKit } from '@plinth/kernel/testing'
+import {
+  ConformanceError,
+  casesOver,
+  installTaskCases,
+  notificationChannelCases,
+  rateLimitStoreCases,
+} from '@plinth/kernel/conformance'
+import { type FaultTable, judgeKit, throwsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { channelKit, faultyChannels } from './fixtures/faulty-channels.ts'
 import { faultyInstallTasks, taskKit } from './fixtures/faulty-install-tasks.ts'
@@ -68,4 +74,38 @@ t.test('an exception in a case becomes a failure that says what to do', async (t
   const error: unknown = await one?.run().catch((thrown: unknown) => thrown)
   t.type(error, ConformanceError)
   t.match(error, { rule: 'No call throws here: a case', advice: 'Do not throw.', message: /of the implementation/ })
+})
+
+t.test('the kits name the option that is missing', async (t) => {
+  const channel = {
+    displayName: { en: 'Acme', 'zh-CN': '艾克美' },
+    recipientKinds: ['email'] as const,
+    traits: { idempotent: true },
+    send: async () => ({ outcome: 'accepted' }) as const,
+  }
+  const [describes] = notificationChannelCases(() => ({ channel, delivered: async () => [] }), { nextHop: 'none' })
+  const error: unknown = await describes?.run().catch((thrown: unknown) => thrown)
+  t.match(error, {
+    advice: 'Pass options.recipients with at least two recipients, and one or more of each kind: email.',
+  })
+  throwsWith(t, () => installTaskCases(() => ({}) as never, {} as never), {
+    message: 'Pass options.dependency: { fail, recover }, or "none" for a task that cannot fail.',
+  })
+})
+
+t.test('a store that gives seconds is told to give milliseconds', async (t) => {
+  const nowMs = 1_795_000_000_000
+  const store = {
+    name: 'seconds',
+    traits: { shared: false },
+    consume: async () => ({ allowed: true, remaining: 1, resetAtMs: nowMs / 1000, retryAfterMs: 0 }),
+    reset: async () => {},
+  }
+  const cases = rateLimitStoreCases(() => ({ store }) as never, { clock: 'own' } as never)
+  const range = cases.find(({ name }) => name === 'members of a decision are in range')
+  const error: unknown = await range?.run().catch((thrown: unknown) => thrown)
+  t.match(error, {
+    rule: 'resetAtMs is in milliseconds since the epoch',
+    expected: 'a whole number of milliseconds after 2001; seconds are a thousandth of it',
+  })
 })

@@ -1,30 +1,84 @@
-/** What keys of the kernel do that no other test is about. */
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+/** Effects of the keys of the kernel. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { effectOf, type KeyValues, manualClock, programEnvironment, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { plugin, productOf } from './sample-plugin.ts'
 
-t.test('how long a plugin may take to drain and to stop', async (t) => {
-  const clock = manualClock()
-  const never = () => new Promise<void>(() => {})
-  let stopsAt = 0
-  const stuck = plugin('stuck', {
-    setup({ onDrain, onStop }) {
-      onDrain(never)
-      onStop(() => {
-        stopsAt = clock.monotonic()
-        return never()
+const never = () => new Promise<void>(() => {})
+const asTexts = (values: KeyValues) =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]))
+
+t.test('a plugin that hangs is given up at the deadline of its phase', async (t) => {
+  /** Returns when the hook for the stop was called, and when the stop ended, in milliseconds. */
+  const stop = async (values: KeyValues) => {
+    const clock = manualClock()
+    let beginsAt: number | undefined
+    const stuck = plugin('stuck', {
+      setup({ onDrain, onStop }) {
+        onDrain(never)
+        onStop(() => {
+          beginsAt = clock.monotonic()
+          return never()
+        })
+      },
+    })
+    const running = await startForTest(productOf([stuck]), { clock, set: asTexts(values) })
+    let endsAt: number | undefined
+    running.stop('test ended').catch(() => {
+      endsAt = clock.monotonic()
+    })
+    for (let seconds = 0; seconds < 60 && endsAt === undefined; seconds++) await clock.advance(1000)
+    return { beginsAt, endsAt }
+  }
+  const [drain] = await effectOf(t, 'platform.kernel.drain-deadline', { changed: '3s', observe: stop })
+  t.same(drain?.after, { beginsAt: 3000, endsAt: 3000 + Number(drain?.before.endsAt) - Number(drain?.before.beginsAt) })
+  const [end] = await effectOf(t, 'platform.kernel.stop-deadline', { changed: '7s', observe: stop })
+  t.same(end?.after, { beginsAt: end?.before.beginsAt, endsAt: Number(end?.before.beginsAt) + 7000 })
+
+  const [setup] = await effectOf(t, 'platform.kernel.setup-deadline', {
+    changed: '2s',
+    observe: async (values) => {
+      const clock = manualClock()
+      let problem = 'none'
+      const start = startForTest(productOf([plugin('stuck', { setup: never })]), { clock, set: asTexts(values) })
+      start.catch((error: Error) => {
+        problem = error.message
       })
+      await clock.advance(2000)
+      return problem
     },
   })
-  const set = { 'platform.kernel.drain-deadline': '3s', 'platform.kernel.stop-deadline': '7s' }
-  const running = await startForTest(productOf([stuck]), { clock, set })
-  const stopped = running.stop('test ended').catch((error: unknown) => error)
-  await clock.advance(3000)
-  t.equal(stopsAt, 3000, 'effect of platform.kernel.drain-deadline')
-  await clock.advance(7000)
-  t.match(
-    await stopped,
-    { code: 'PLINTH_STOP_FAILED', message: /stop within 7000 ms/ },
-    'effect of platform.kernel.stop-deadline',
+  t.equal(setup?.before, 'none')
+  t.match(setup?.after, 'within 2000 ms')
+})
+
+t.test('the log has the configured level and format', async (t) => {
+  const source = `import { definePlugin, defineProduct } from '@plinth/kernel'
+    const talker = definePlugin({ id: 'talker', version: '1.0.0', kernel: '^1.0.0',
+      setup({ log }) { log.debug('detail'); log.warn('warning'); throw new Error('ends the program') } })
+    export default defineProduct({ name: 'talk', plugins: [talker] })`
+  const file = join(t.testdir({ 'plinth.config.mjs': source }), 'plinth.config.mjs')
+  const main = join(import.meta.dirname, '../src/cli/main.ts')
+  const logOf = (values: KeyValues) => {
+    const settings = Object.entries(values).flatMap(([key, value]) => ['--set', `${key}=${value}`])
+    const { stdout } = spawnSync(process.execPath, [main, '--product', file, 'start', ...settings], {
+      encoding: 'utf8',
+      env: programEnvironment({}),
+      timeout: 300_000,
+    })
+    const lines = stdout.split('\n')
+    return ['detail', 'warning'].map((text) => lines.find((line) => line.includes(text))?.slice(0, 1) ?? 'missing')
+  }
+  const [levels] = await effectOf(t, 'platform.log.level', { changed: 'debug', observe: logOf })
+  t.same(
+    [levels?.before, levels?.after],
+    [
+      ['missing', '{'],
+      ['{', '{'],
+    ],
   )
+  const [formats] = await effectOf(t, 'platform.log.format', { changed: 'pretty', observe: logOf })
+  t.equal(formats?.before[1], '{')
+  t.notMatch(formats?.after[1], /^(?:\{|missing)/)
 })

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { extensionPoint, type KernelErrorCode, key, loadProduct, prepareProduct, service } from '@plinth/kernel'
+import {
+  asFunction,
+  extensionPoint,
+  healthCheck,
+  type KernelErrorCode,
+  key,
+  loadProduct,
+  prepareProduct,
+  service,
+} from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'
@@ -21,6 +30,11 @@ const missing = service<object>('missing')
 const point = extensionPoint<object>('point')
 const text = key.string({ title: 'x', default: 'x' })
 const never = () => new Promise<void>(() => {})
+
+const secretWithoutDestination = {
+  'platform.p0.host': key.host({ title: 'x', default: '127.0.0.1', reload: 'live' }),
+  'platform.p0.password': key.string({ title: 'x', default: '', sensitive: true, reload: 'live' }),
+} as const
 
 const twice = (work: () => void) => {
   work()
@@ -52,6 +66,42 @@ const started =
     return caught
   }
 
+/** A product with two tasks whose names come from keys, and one with a fixed name. */
+async function namedTasks() {
+  const task = (name: string, nameFrom?: string) => ({
+    ...{ name, displayName: 'x', fixedDelay: 1_000, autoStartup: true, run: async () => {} },
+    ...(nameFrom === undefined ? {} : { nameFrom }),
+  })
+  const name = (value: string) => key.string({ title: 'x', default: value })
+  const owner = plugin('p0', {
+    carriesOut: ['scheduledTasks'],
+    config: { 'platform.p0.first': name('p0.first'), 'platform.p0.second': name('p0.second') },
+    scheduledTasks: [
+      task('p0.first', 'platform.p0.first'),
+      task('p0.second', 'platform.p0.second'),
+      task('p0.fixed'),
+    ] as never,
+  })
+  const running = await startForTest(productOf([owner]))
+  const verify = (name: string, value: string, stored: Readonly<Record<string, string>> = {}) => {
+    const entries = Object.entries({ ...stored, [name]: value }).map(([name, written]) => {
+      return { name, by: 'key', written, place: 'row' } as const
+    })
+    return running.config.verify(name, value, new AbortController().signal, entries)
+  }
+  return { running, verify }
+}
+
+t.test('a scheduled task gets no name that another task has once everything applies', async (t) => {
+  const { running, verify } = await namedTasks()
+  t.teardown(() => running.stop('test ended'))
+  const [first, second] = ['platform.p0.first', 'platform.p0.second']
+  t.match(await verify(first, 'p0.second'), { outcome: /^refused$/, reason: /"p0\.second".*platform\.p0\.second/ })
+  t.same(await verify(first, 'p0.own'), { outcome: 'verified' })
+  t.same(await verify(first, 'p0.second', { [second]: 'p0.first' }), { outcome: 'verified' }, 'they change places')
+  t.hasStrict(await verify(first, 'p0.same', { [second]: 'p0.same' }), { outcome: 'refused' }, 'what is saved together')
+})
+
 const commandLine =
   (...words: string[]): Producer =>
   async () => {
@@ -63,13 +113,27 @@ const commandLine =
 
 /** How each error comes about. A code that is missing here does not compile. */
 const producers: Readonly<Record<KernelErrorCode, Producer>> = {
-  PLINTH_PLAN_INVALID_PLUGIN: prepared([{ version: 'one' }]),
+  PLINTH_PLAN_INVALID_PLUGIN: prepared([{ id: 'Not A Name' }]),
+  PLINTH_PLAN_INVALID_VERSION: prepared([{ version: 'one' }]),
+  PLINTH_PLAN_NOT_A_PLUGIN: async () => [
+    ...prepareProduct(productOf([missing as never]), { envFile: false, environment: {} }).problems,
+  ],
+  PLINTH_PLAN_INVALID_REFERENCE: prepared([{ requires: { missing: 'missing' as never } }]),
+  PLINTH_PLAN_INVALID_DECLARATION: prepared([{ setupDeadlineMs: '20s' as never }]),
+  PLINTH_PLAN_TEXT_IN_ONE_LANGUAGE: prepared([{ title: 'x' }]),
+  PLINTH_PLAN_TASK_KEY_TYPE: prepared([
+    {
+      config: { 'platform.a': text },
+      scheduledTasks: [{ name: 'a', displayName: 'x', fixedDelay: 'platform.a', autoStartup: true, run() {} }],
+    },
+  ]),
   PLINTH_PLAN_UNKNOWN_MEMBER: prepared([{ require: {} } as Members]),
   PLINTH_PLAN_PLUGIN_AS_REFERENCE: prepared([
     { requires: { other: plugin('other', { provides: [missing] }) as never } },
   ]),
   PLINTH_PLAN_NOT_CARRIED_OUT: prepared([{ permissions: [{ code: 'a', displayName: 'x' }] }]),
   PLINTH_PLAN_MESSAGES_INCOMPLETE: prepared([{ messages: { en: { a: 'x' }, 'zh-CN': {} } }]),
+  PLINTH_PLAN_SECRET_DESTINATION: prepared([{ config: secretWithoutDestination }]),
   PLINTH_PLAN_DUPLICATE_PLUGIN: prepared([{}, { id: 'p0' }]),
   PLINTH_PLAN_KERNEL_VERSION: prepared([{ kernel: '^99.0.0' }]),
   PLINTH_PLAN_MISSING_SERVICE: prepared([{ requires: { missing } }]),
@@ -99,10 +163,50 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     [{ config: { 'platform.a': key.string({ title: 'x', deprecated: { since: '1.0.0' } }) } }],
     { set: { 'platform.a': 'x' } },
   ),
+  PLINTH_CONFIG_INSECURE: async () => {
+    const declared = {
+      'platform.a': key.boolean({ title: 'x', default: true, insecure: { is: true, reason: 'Open.' } }),
+    }
+    const product = productOf([plugin('p0', { config: declared })])
+    const { config } = prepareProduct(product, { envFile: false, environment: { NODE_ENV: 'production' } })
+    return [...config.insecure()]
+  },
+  PLINTH_CONFIG_OVERRIDDEN: async () => {
+    const config = { 'platform.a': key.string({ title: 'x', default: 'x', reload: 'live' }) }
+    const running = await startForTest(productOf([plugin('p0', { config })]), { environment: { PLATFORM_A: 'y' } })
+    await running.config.apply([{ name: 'platform.a', by: 'key', written: 'z', place: 'row 1' }])
+    const found = running.config.overridden()
+    await running.stop('test ended')
+    return [...found]
+  },
   PLINTH_CONFIG_SOURCE: prepared([], { envFile: 'no/such/file.env' }),
+  PLINTH_CONFIG_TASK_NAME: async () => {
+    const error = kernelError('PLINTH_CONFIG_TASK_NAME', { name: 'p0.fixed', other: 'a task of plugin "p0"' })
+    const { running, verify } = await namedTasks()
+    const { reason } = await verify('platform.p0.first', 'p0.fixed')
+    await running.stop('test ended')
+    return reason === error.message ? [error] : []
+  },
   PLINTH_CONFIG_UNDECLARED: started([{ setup: ({ config }) => void config.get('platform.log.level' as never) }]),
+  PLINTH_NODE_VERSION: async () => {
+    let stdout = ''
+    const streams = { stdout: { write: (part: string) => (stdout += part) }, stderr: { write: () => {} } }
+    const directory = import.meta.dirname
+    const words = ['doctor', '--product', 'fixtures/shop.config.ts', '--json']
+    await runProgram(words, { ...streams, environment: {}, directory, nodeVersion: '22.0.0' })
+    const { findings } = JSON.parse(stdout)
+    return findings.map(({ code, detail }: { code: string; detail: string }) => ({
+      code,
+      message: detail,
+      fix: detail,
+    }))
+  },
   PLINTH_PRODUCT_NOT_FOUND: () => loadProduct('no/such/product.ts').catch((error) => [error]) as Promise<Fault[]>,
   PLINTH_PRODUCT_INVALID: () => loadProduct(import.meta.dirname).catch((error) => [error]) as Promise<Fault[]>,
+  PLINTH_PRODUCT_IMPORT: () =>
+    loadProduct(join(import.meta.dirname, 'fixtures', 'importing.config.js')).catch((error) => [error]) as Promise<
+      Fault[]
+    >,
   PLINTH_START_REFUSED: started([{ requires: { missing } }]),
   PLINTH_START_FAILED: started([{ setup: () => Promise.reject(new Error('x')) }]),
   PLINTH_DEADLINE_PASSED: started([{ setup: never }]),
@@ -123,6 +227,13 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
       await running.stop('test ended')
     }
   },
+  PLINTH_CONTRIBUTION_INVALID: started([
+    { contributes: [healthCheck], setup: ({ contribute }) => contribute(healthCheck, 'x', {} as never) },
+  ]),
+  PLINTH_SETUP_RESULT: started([{ setup: (() => ({ stop() {} })) as never }]),
+  PLINTH_CONTEXT_ARGUMENT: started([{ setup: ({ onStop }) => onStop(Promise.resolve() as never) }]),
+  PLINTH_NOT_AN_ERROR: started([{ setup: () => Promise.reject('x') }]),
+  PLINTH_UNHANDLED_ERROR: async () => [kernelError('PLINTH_UNHANDLED_ERROR', { reason: 'x' })],
   PLINTH_CONTRIBUTION_UNDECLARED: started([{ setup: ({ contribute }) => contribute(point, 'x', {}) }]),
   PLINTH_CONTRIBUTION_DUPLICATE: started([
     {
@@ -133,12 +244,15 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   ]),
   PLINTH_CONTEXT_CLOSED: started([{ setup: ({ onReady, onDrain }) => onReady(() => onDrain(() => {})) }]),
   PLINTH_PARTS_CIRCLE: started([
-    { setup: ({ wire }) => void wire<{ a: string; b: string }>()({}, { a: ({ b }) => b, b: ({ a }) => a }) },
+    {
+      setup: ({ wire }) =>
+        void wire<{ a: string; b: string }>()({}, { a: asFunction(({ b }) => b), b: asFunction(({ a }) => a) }),
+    },
   ]),
   PLINTH_PART_FAILED: started([
     {
       setup({ wire }) {
-        const a = () => assert.fail('no')
+        const a = asFunction(() => assert.fail('no'))
         wire<{ a: string }>()({}, { a })
       },
     },
@@ -157,6 +271,18 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
       () => [],
       (error: Fault) => [error],
     ),
+  PLINTH_PROCESS_ENDED: async () => {
+    let stdout = ''
+    let end = (_exitCode: number) => {}
+    const streams = { stdout: { write: (part: string) => (stdout += part) }, stderr: { write: () => {} } }
+    const onUnexpectedEnd = (listener: typeof end) => {
+      end = listener
+    }
+    await runProgram(['--version', '--json'], { ...streams, environment: {}, directory: tmpdir(), onUnexpectedEnd })
+    stdout = ''
+    end(0)
+    return [JSON.parse(stdout).error]
+  },
   PLINTH_CLI_USAGE: commandLine('strat', '--product', 'fixtures/shop.config.ts'),
   PLINTH_COMMAND_REFUSED: commandLine(
     ...['orders', 'fail', '--business', '--product', 'fixtures/shop.config.ts', '--set', 'platform.shop.password=x'],

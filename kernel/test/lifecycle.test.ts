@@ -17,7 +17,7 @@ import {
   service,
   systemClock,
 } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
@@ -120,7 +120,7 @@ t.test(
       const error: unknown = await startForTest(productOf([first, failing, after])).catch((thrown) => thrown)
       t.ok(error instanceof PlinthError)
       t.match(error, {
-        code: 'PLINTH_START_FAILED',
+        code: /^PLINTH_START_FAILED$/,
         message: `Plugin "failing" failed in ${phase}: the shelf is full.`,
         fix: 'Correct the cause; everything that was started before it has been stopped.',
         cause,
@@ -223,10 +223,13 @@ t.test('K-018 a plugin that breaks its word fails the start with advice of its o
     onReady: () => late?.onReady(() => {}),
     onDrain: () => late?.onDrain(() => {}),
   })) {
-    t.throws(call, { code: 'PLINTH_CONTEXT_CLOSED', message: `called ${member}() after its set-up had ended` })
+    throwsWith(t, call, {
+      code: 'PLINTH_CONTEXT_CLOSED',
+      message: new RegExp(`called ${member}\\(\\) after its set-up had ended`),
+    })
   }
   t.strictSame(late?.own(store), running.service(store), 'its own service stays in reach')
-  t.throws(() => running.service(service('nobody', { from: '@acme/nobody' })), {
+  throwsWith(t, () => running.service(service('nobody', { from: '@acme/nobody' })), {
     code: 'PLINTH_SERVICE_UNKNOWN',
     fix: 'Add @acme/nobody to the product file.',
   })
@@ -271,12 +274,11 @@ t.test(
     t.equal(aborted, undefined)
     await clock.advance(1)
     t.match(await start, {
-      code: 'PLINTH_DEADLINE_PASSED',
+      code: /^PLINTH_DEADLINE_PASSED$/,
       message: 'Plugin "slow" did not finish setup within 30000 ms.',
-      // effect of platform.kernel.setup-deadline
       fix: 'platform.kernel.setup-deadline',
     })
-    t.match(aborted, { code: 'PLINTH_DEADLINE_PASSED' })
+    t.hasStrict(aborted, { code: 'PLINTH_DEADLINE_PASSED' })
     t.strictSame(log, ['setup reader', 'drain reader', 'early resource', 'stop reader'])
     t.equal(clock.sleepers, 0, 'no timer is left')
 
@@ -332,7 +334,7 @@ t.test('K-018 every deadline can be set: of one plugin, of all, of ready, of dra
   t.strictSame(log, ['drained at 8000', 'drain cut at 10000', 'released at 15000'])
   const error = await stop
   t.match(error, {
-    code: 'PLINTH_STOP_FAILED',
+    code: /^PLINTH_STOP_FAILED$/,
     message:
       'The product stopped with 2 error(s).\n' +
       '  busy in drain: Plugin "busy" did not finish drain within 10000 ms.\n' +
@@ -383,7 +385,7 @@ t.test('K-018 the drain is announced to all at once, and nobody uses up the time
   t.strictSame(log, ['door begins at 0', 'worker begins at 0', 'other begins at 0'])
   log.length = 0
   await clock.advance(10_000)
-  t.match(await stop, { code: 'PLINTH_STOP_FAILED', message: /door in drain/ })
+  t.match(await stop, { code: /^PLINTH_STOP_FAILED$/, message: /door in drain/ })
   t.strictSame(log.slice(0, 3), ['worker done at 4000', 'other done at 9000', 'door cut at 10000'])
   t.strictSame(stopsIn(log.map((entry) => entry.replace(/(\w+) stops/, 'stop $1'))), [
     'stop other',
@@ -410,7 +412,7 @@ t.test('K-018 a plugin that throws while it stops keeps nothing from being relea
   t.equal(first, second, 'a second call waits for the first')
   const error = (await first.catch((thrown: unknown) => thrown)) as StopFailedError
   t.ok(error instanceof StopFailedError)
-  t.match(error, { code: 'PLINTH_STOP_FAILED', fix: 'Correct the hooks named above' })
+  t.match(error, { code: /^PLINTH_STOP_FAILED$/, fix: 'Correct the hooks named above' })
   t.equal(
     error.message,
     'The product stopped with 3 error(s).\n' +
@@ -420,8 +422,8 @@ t.test('K-018 a plugin that throws while it stops keeps nothing from being relea
   )
   t.match(error.errors, ['not even an error', { message: 'already closed' }, { message: 'no route' }])
   t.strictSame(log, ['drain first', 'drain faulty', 'drain last', 'stop last', 'stop faulty', 'stop first'])
-  await t.rejects(running.stopped, { code: 'PLINTH_STOP_FAILED' })
-  await t.rejects(running.stop('once more'), { code: 'PLINTH_STOP_FAILED' })
+  await rejectsWith(t, running.stopped, { code: 'PLINTH_STOP_FAILED' })
+  await rejectsWith(t, running.stop('once more'), { code: 'PLINTH_STOP_FAILED' })
   t.strictSame(log.length, 6, 'nothing is stopped twice')
 })
 
@@ -436,13 +438,14 @@ t.test('K-018 a stop or a signal during the start gives the start up and unwinds
   }).catch((error: unknown) => error)
   await clock.advance(10)
   outer.abort(new Error('SIGTERM received'))
-  t.match(await start, { code: 'PLINTH_START_CANCELLED', message: 'The start was given up: SIGTERM received.' })
+  t.match(await start, { code: /^PLINTH_START_CANCELLED$/, message: 'The start was given up: SIGTERM received.' })
   await settled()
   t.equal(clock.sleepers, 0)
   t.strictSame(stopsIn(log), ['stop waiting', 'stop first'])
 
   log.length = 0
-  await t.rejects(
+  await rejectsWith(
+    t,
     startForTest(productOf([recorded(log, 'first')]), { signal: AbortSignal.abort(new Error('too late')) }),
     {
       code: 'PLINTH_START_CANCELLED',
@@ -459,7 +462,7 @@ t.test('K-018 a stop or a signal during the start gives the start up and unwinds
       else onReady(quit)
     })
     const error = await startForTest(productOf([recorded(log, 'first'), quitter])).catch((thrown: unknown) => thrown)
-    t.match(error, { code: 'PLINTH_START_CANCELLED', message: 'The start was given up: restart: out of paper.' })
+    t.match(error, { code: /^PLINTH_START_CANCELLED$/, message: 'The start was given up: restart: out of paper.' })
     t.strictSame(stopsIn(log), ['stop quitter', 'stop first'], phase)
   }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
 import { errorLine, key, type Logger, PlinthError, redact, type StopFailedError } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
-import { maskedLine } from '../src/logging/logger.ts'
+import { maskedLine, visibleControls } from '../src/logging/logger.ts'
 import { plugin, productOf } from './sample-plugin.ts'
 
 const secretKeys = { 'platform.a.password': key.string({ title: 'x', sensitive: true, required: true }) }
@@ -33,7 +33,12 @@ t.test('K-009 errors of plugins lose their secrets and stay what they are', asyn
   const own = new PlinthError('ACME_DOWN', `no answer to ${password}`, 'Wait.')
   const coded = plugin('a', { config: secretKeys, setup: () => Promise.reject(own) })
   const error = await startForTest(productOf([coded]), { set }).catch((caught: unknown) => caught)
-  t.match(error, { code: 'PLINTH_START_FAILED', message: /ACME_DOWN: no answer to \*{6}\.$/, fix: 'Wait.', cause: own })
+  t.match(error, {
+    code: /^PLINTH_START_FAILED$/,
+    message: /ACME_DOWN: no answer to \*{6}\.$/,
+    fix: 'Wait.',
+    cause: own,
+  })
   nowhere(inspect(error, { depth: 9 }))
 
   for (const odd of [password, Object.freeze(planted())]) {
@@ -66,7 +71,7 @@ t.test('K-009 why a late resource could not be released is logged without secret
       setImmediate(opened.resolve)
     },
   })
-  await t.rejects(startForTest(productOf([late]), { set, logger }), { code: 'PLINTH_DEADLINE_PASSED' })
+  await rejectsWith(t, startForTest(productOf([late]), { set, logger }), { code: 'PLINTH_DEADLINE_PASSED' })
   gate.resolve()
   await opened.promise
   t.match(
@@ -93,7 +98,6 @@ t.test('K-008 the log level changes while the product runs, also for plugins', a
   const running = await startForTest(productOf([talker]), { logger })
   t.match(lines.splice(0), [{ msg: 'started', plugins: 1 }])
   own?.debug('not yet')
-  // effect of platform.log.level
   const row = { name: 'platform.log.level', by: 'key', written: 'debug', place: 'row 1' } as const
   await running.config.apply([row])
   own?.debug('now')
@@ -111,7 +115,7 @@ t.test('K-008 warnings of the configuration are logged at start with code and pl
   const logger: Logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) })
   const running = await startForTest(productOf([]), { logger, environment: { PLATFORM_OF_OTHERS: '1' } })
   t.match(lines, [
-    { code: 'PLINTH_CONFIG_UNKNOWN_KEY', place: 'environment variable PLATFORM_OF_OTHERS', msg: /is not a key/ },
+    { code: /^PLINTH_CONFIG_UNKNOWN_KEY$/, place: 'environment variable PLATFORM_OF_OTHERS', msg: /is not a key/ },
   ])
   await running.stop('test ended')
 })
@@ -150,6 +154,14 @@ t.test('K-009 a masked line is JSON, whatever the secrets are', async (t) => {
   )
 })
 
+t.test('the line of an error has the members that say where it comes from', async (t) => {
+  const members = {
+    ...{ code: 'ECONNREFUSED', errno: -111, syscall: 'connect', address: '10.0.0.7', port: 5432, path: '/run/x' },
+    ...{ status: 503, statusCode: 503, sqlState: '08006', reason: 'away' },
+  }
+  t.hasStrict(errorLine(Object.assign(new Error('no connection'), members)), members)
+})
+
 t.test('K-009 the line of an error is bounded and holds nothing that a library keeps on it', async (t) => {
   const request = { headers: { authorization: 'caller-token' } }
   const inner = Object.assign(new TypeError('inner'), { code: 'E_INNER', request, sql: 'insert caller-token' })
@@ -158,7 +170,7 @@ t.test('K-009 the line of an error is bounded and holds nothing that a library k
     type: 'AggregateError',
     message: 'outer',
     stack: /logger\.test/,
-    cause: { type: 'TypeError', message: 'inner', code: 'E_INNER' },
+    cause: { type: 'TypeError', message: 'inner', code: /^E_INNER$/ },
     errors: [{ type: 'TypeError' }, { type: 'object' }, { type: 'string', message: 'text' }],
   })
   t.notMatch(JSON.stringify(line), 'caller-token')
@@ -191,3 +203,13 @@ const throwing: ProxyHandler<Error> = {
     throw new Error('no prototype')
   },
 }
+
+t.test('no character of a log line controls the terminal', (t) => {
+  const dangerous = 'a\u007f\u009b31m \u202e\u2066 \u200f'
+  const line = `${JSON.stringify({ level: 'info', msg: dangerous })}\n`
+  const json = visibleControls(line, false)
+  t.equal(json, '{"level":"info","msg":"a\\u007f\\u009b31m \\u202e\\u2066 \\u200f"}\n')
+  t.equal(JSON.parse(json).msg, dangerous, 'a program reads the text as it was')
+  t.equal(JSON.parse(visibleControls(line, true)).msg, 'a\\u007f\\u009b31m \\u202e\\u2066 \\u200f')
+  t.end()
+})

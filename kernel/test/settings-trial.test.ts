@@ -2,13 +2,16 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PlinthError, SettingsTrial, StartRefusedError } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { startOnTrial } from '../src/cli/trial-start.ts'
 
 const patienceMs = 120_000
 const unreachable = new PlinthError('PLINTH_START_FAILED', 'Plugin "database" failed', 'Mend it', {
-  cause: new PlinthError('ACME_UNREACHABLE', 'no server at 127.0.0.1:1', 'Start it'),
+  cause: new PlinthError('ACME_UNREACHABLE', 'no server at 127.0.0.1:1.', 'Start it', { unavailable: true }),
+})
+const unusable = new PlinthError('PLINTH_START_FAILED', 'Plugin "database" failed.', 'Mend it', {
+  cause: new PlinthError('ACME_RIGHTS', 'the user may not create tables', 'Grant it'),
 })
 
 async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cret\n') {
@@ -34,7 +37,7 @@ async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cr
     })
   /** Moves time on once somebody waits for that; files are read in between. */
   const pass = async (ms: number) => {
-    while (clock.sleepers === 0) await new Promise((resolve) => setImmediate(resolve))
+    await until(() => clock.sleepers !== 0, 'a timer is set', 0)
     await clock.advance(ms)
   }
   return { trial, file, record, said, stop, host, run, tries, pass }
@@ -50,7 +53,8 @@ t.test('a start that succeeds ends the trial, and nothing of the old settings st
   t.same(tries, ['0 new'])
   t.equal(await trial.takeReturned(), undefined)
   t.equal(await run(async () => 'up'), 'up', 'without a trial a start is a start')
-  await t.rejects(
+  await rejectsWith(
+    t,
     run(() => Promise.reject(unreachable)),
     { code: 'PLINTH_START_FAILED' },
     'and fails at once',
@@ -69,13 +73,53 @@ t.test('starts that fail are tried again after growing pauses, then the old sett
     ...['0 new', '1000 new', '3000 new', '7000 new', '15000 new', '30000 new', '45000 new', '60000 new'],
     ...['75000 new', '90000 new', '105000 new', '120000 new', '120000 old'],
   ])
-  t.match(said.at(-1), /goes back to its previous settings.*Plugin "database" failed/)
+  const begin = 'The product does not start on its new settings: Plugin "database" failed.'
+  t.same(said.slice(0, 2), [`${begin} It tries again in 1 s.`, `${begin} It tries again in 2 s.`])
+  t.equal(
+    said.at(-1),
+    'The product returns to its previous settings, because it does not start on the new ones: Plugin "database" failed.',
+  )
   t.equal(readFileSync(file, 'utf8'), 'HOST=old\nPASSWORD=s3cret\n')
   t.equal(statSync(file).mode & 0o777, 0o600)
   t.notMatch(readFileSync(record, 'utf8'), 's3cret', 'no copy of the old secrets stays')
-  const why = { about: 'connection', code: 'ACME_UNREACHABLE', reason: 'no server at 127.0.0.1:1' }
+  const why = { about: 'connection', code: 'ACME_UNREACHABLE', reason: 'no server at 127.0.0.1:1.' }
   t.same(await trial.takeReturned(), why)
   t.equal(await trial.takeReturned(), undefined, 'it is told once')
+})
+
+t.test('an error that a later start would meet too ends the trial at once', async (t) => {
+  const { trial, run, tries, host, said } = await trialOf(t)
+  const answer = await run(async () => {
+    if (host() === 'new') throw unusable
+    return 'up on old'
+  })
+  t.equal(answer, 'up on old')
+  t.same(tries, ['0 new', '0 old'])
+  t.match(said, { length: 1 })
+  t.same(await trial.takeReturned(), {
+    about: 'connection',
+    code: 'ACME_RIGHTS',
+    reason: 'the user may not create tables',
+  })
+})
+
+t.test('the end of the trial does not hide why earlier starts failed, and seconds are whole numbers', async (t) => {
+  const { trial, pass, run, host, said } = await trialOf(t)
+  const first = Promise.withResolvers<string>()
+  let count = 0
+  const up = run((signal) => {
+    if (host() !== 'new') return Promise.resolve('up on old')
+    if (count++ === 0) return first.promise
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('Pool is closed.'))))
+  })
+  await pass(patienceMs - 600.25)
+  first.reject(unreachable)
+  await until(() => said.length === 1, 'the pause is announced')
+  t.match(said[0], / It tries again in 1 s\.$/)
+  await pass(1_000)
+  t.equal(await up, 'up on old')
+  t.hasStrict(await trial.takeReturned(), { code: 'ACME_UNREACHABLE' })
+  for (const text of said) t.notMatch(text, /Pool is closed|\.\.|\d\.\d+ s/)
 })
 
 t.test('a start that hangs ends with the trial, settings that are refused end it at once', async (t) => {
@@ -87,7 +131,7 @@ t.test('a start that hangs ends with the trial, settings that are refused end it
   )
   await hanging.pass(patienceMs)
   t.equal(await up, 'up on old')
-  t.match(await hanging.trial.takeReturned(), { reason: /time of the trial is over/ })
+  t.match(await hanging.trial.takeReturned(), { code: '', reason: 'it took longer than 120 s' })
 
   const refused = await trialOf(t, null)
   const answer = await refused.run(async () => {

@@ -1,10 +1,8 @@
-import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
-import { manualClock, programEnvironment, startForTest } from '@plinth/kernel/testing'
+import { manualClock, programEnvironment, rejectsWith, startForTest, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { serves } from '../src/cli/command-line.ts'
 import { supervise } from '../src/cli/supervisor.ts'
@@ -32,32 +30,18 @@ function started(t: Test, words: readonly string[] = [], fault = 'none', product
     env: programEnvironment(),
   })
   child.stdin?.end(input)
-  t.teardown(() => child.kill('SIGKILL'))
-  let output = ''
-  let listener = () => {}
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-      listener()
-    })
-  }
+  const watched = watchProcess(t, child)
+  const { output } = watched
   // Standard output closes when the last process that holds it has ended: the child of the supervisor too.
-  const closed = once(child, 'close')
-  const ended = closed.then(([code, signal]) => ({ code, signal, output }))
-  /** The ports of all starts so far, as soon as there are so many of them. */
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, output: output() }))
+  /** The address of the nth start, as soon as it is ready. */
   const opened = (count: number) =>
-    new Promise<string>((resolve, reject) => {
-      listener = () => {
-        const ports = [...output.matchAll(/"port":(\d+)/g)].map(([, port]) => port)
-        const isReady = output.split('"started"').length > count
-        if (ports.length >= count && isReady) resolve(`http://127.0.0.1:${ports[count - 1]}`)
-      }
-      listener()
-      closed.then(() => reject(new Error(`ended too early:\n${output}`)))
-    })
-  const said = async (text: string) => {
-    while (!output.includes(text)) await delay(10)
-  }
+    watched.until(() => {
+      const ports = [...output().matchAll(/"port":(\d+)/g)].map(([, port]) => port)
+      const isReady = output().split('"started"').length > count
+      return ports.length >= count && isReady ? `http://127.0.0.1:${ports[count - 1]}` : undefined
+    }, `start ${count}`)
+  const said = (text: string) => watched.until(() => output().includes(text), text)
   return { child, ended, opened, said, settingsFile: join(directory, '.env') }
 }
 
@@ -84,8 +68,8 @@ t.test('K-018 a restart drains, stops and comes back with the new configuration'
   const { code, signal, output } = await ended
   t.strictSame([code, signal], [0, null])
   t.strictSame(messages(output), [
-    ...['open', 'started', 'restart requested', 'stopping', 'draining', 'closed'],
-    ...['open', 'started', 'stopping', 'draining', 'closed'],
+    ...['settings file read', 'open', 'started', 'restart requested', 'stopping', 'draining', 'closed'],
+    ...['settings file read', 'open', 'started', 'stopping', 'draining', 'closed'],
   ])
   t.match(output, '"reason":"SIGTERM received","msg":"stopping"')
 })
@@ -133,13 +117,10 @@ t.test('K-018 a signal that meets the product when it has stopped already does n
   const [supervising = '', struck = ''] = ['supervising.ts', 'struck.js'].map((file) =>
     join(import.meta.dirname, 'fixtures', file),
   )
-  const endOf = async (signal: NodeJS.Signals, wish: string) => {
-    const stdio: StdioOptions = ['ignore', 'pipe', 'inherit']
-    const child = spawn(process.execPath, [supervising, struck, signal, wish], { stdio })
-    t.teardown(() => child.kill('SIGKILL'))
-    await once(child.stdout as Readable, 'data')
-    child.kill(signal === 'SIGKILL' ? 'SIGTERM' : signal)
-    return once(child, 'close')
+  const endOf = async (signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL', wish: string) => {
+    const supervisor = watchProcess(t, spawn(process.execPath, [supervising, struck, signal, wish]))
+    await supervisor.until(supervisor.output, 'it runs')
+    return supervisor.end(signal === 'SIGKILL' ? 'SIGTERM' : signal)
   }
   t.strictSame(await endOf('SIGINT', 'ready'), [0, null])
   t.strictSame(await endOf('SIGTERM', 'ready'), [0, null])
@@ -166,7 +147,15 @@ t.test('K-018 without a supervisor the process ends with 75', async (t) => {
   t.match(await ask(`${url}/restart`), { supervised: 'external', pid: alone.child.pid })
   const { code, signal, output } = await alone.ended
   t.strictSame([code, signal], [75, null])
-  t.strictSame(messages(output), ['open', 'started', 'restart requested', 'stopping', 'draining', 'closed'])
+  t.strictSame(messages(output), [
+    'settings file read',
+    'open',
+    'started',
+    'restart requested',
+    'stopping',
+    'draining',
+    'closed',
+  ])
 
   t.match(await started(t, ['--no-supervisor'], 'early').ended, { code: 75, output: 'The start was given up' })
   const stuck = started(t, ['--no-supervisor'], 'stop')
@@ -224,7 +213,8 @@ t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
   const file = join(t.testdir(), 'starts')
   const at = (monotonic: () => number) => ({ ...manualClock(), monotonic })
   const starts = () => readFileSync(file, 'utf8').split(' ').length - 1
-  await t.rejects(
+  await rejectsWith(
+    t,
     supervise(
       restless,
       [file],
@@ -238,7 +228,8 @@ t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
   t.equal(starts(), 6)
   // Eleven at a slower pace, and then in quick succession.
   const times = [...Array.from({ length: 11 }, (_, index) => index * 12_000), ...Array(9).fill(121_000)]
-  await t.rejects(
+  await rejectsWith(
+    t,
     supervise(
       restless,
       [file],
@@ -305,6 +296,68 @@ t.test('K-018 an error that nobody caught is one masked line; the product drains
   t.equal(crashesIn(many.output).crashes.length, 10, 'the log does not fill up')
 })
 
+t.test('K-018 a plugin that ends the process has crashed it, whatever the exit code', async (t) => {
+  for (const exitCode of [0, 2, 3, 75]) {
+    const { child, ended, opened, said } = started(t, [], 'none', fragile)
+    await fetch(`${await opened(1)}/exit/${exitCode}`)
+    await said('The product crashed (exit code 1), 1 of at most 8 times')
+    child.kill('SIGTERM')
+    const { code, output } = await ended
+    t.equal(code, 0, 'it ends as asked')
+    const message = `The process was ended by plugin "fragile" with exit code ${exitCode}, although nobody asked for that.`
+    t.match(crashesIn(output).crashes, [
+      ...[{ level: 'fatal', plugin: 'fragile', exitCode, code: /^PLINTH_PROCESS_ENDED$/, msg: `crashed: ${message}` }],
+    ])
+    t.match(output, 'fragile.config.ts', 'the stack leads to the call')
+  }
+  const alone = started(t, ['--no-supervisor'], 'none', fragile)
+  await fetch(`${await alone.opened(1)}/exit/0`)
+  t.match(await alone.ended, { code: 1, output: /crashed: The process was ended by plugin/ })
+})
+
+t.test('K-018 a product that sends itself a signal is started again', async (t) => {
+  const { child, ended, opened } = started(t, [], 'none', fragile)
+  await fetch(`${await opened(1)}/kill`)
+  await opened(2)
+  child.kill('SIGTERM')
+  const { code, output } = await ended
+  t.equal(code, 0)
+  t.match(output, 'The product crashed (exit code 0), 1 of at most 8 times within 10 minutes.')
+})
+
+t.test('K-018 a start or a command that a plugin ends fails, with the plugin in its message', async (t) => {
+  const set = ['--set', 'platform.fragile.at-start=exit']
+  const { code, output } = await started(t, set, 'none', fragile).ended
+  t.equal(code, 1)
+  t.hasStrict(crashesIn(output).crashes, [{ plugin: 'fragile', exitCode: 0, code: 'PLINTH_PROCESS_ENDED' }])
+  const command = (...words: string[]) => {
+    const options = { encoding: 'utf8', env: programEnvironment(), timeout: 60_000 } as const
+    return spawnSync(process.execPath, [program, ...words, ...set, '--product', fragile], options)
+  }
+  const message = 'The process was ended by plugin "fragile" with exit code 0, although nobody asked for that.'
+  const doctor = command('doctor')
+  t.strictSame([doctor.status, doctor.stdout], [1, ''])
+  t.match(doctor.stderr, `PLINTH_PROCESS_ENDED: ${message}\nFix: Remove the call of process.exit()`)
+  t.match(doctor.stderr, /at setup .*fragile\.config\.ts:\d+/)
+  const json = command('doctor', '--json')
+  t.equal(json.status, 1)
+  t.match(JSON.parse(json.stdout), { error: { code: /^PLINTH_PROCESS_ENDED$/, message } })
+})
+
+t.test('K-018 a start that ends the process is named, although no frame of the plugin is on the stack', async (t) => {
+  const set = ['--set', 'platform.fragile.at-start=exit-without-frame']
+  const { code, output } = await started(t, set, 'none', fragile).ended
+  t.equal(code, 1)
+  t.hasStrict(crashesIn(output).crashes, [{ plugin: 'fragile', exitCode: 0, code: 'PLINTH_PROCESS_ENDED' }])
+})
+
+t.test('K-018 a product file that waits for something that never happens fails', async (t) => {
+  const waiting = join(import.meta.dirname, 'fixtures', 'waiting.config.js')
+  const { code, output } = await started(t, [], 'none', waiting).ended
+  t.equal(code, 1)
+  t.match(output, 'PLINTH_PROCESS_ENDED: The process was ended with exit code 13, although nobody asked for that.')
+})
+
 t.test('K-018 a crash in the first start ends the program at once, with what was opened released', async (t) => {
   const notes = join(t.testdir(), 'notes')
   const set = ['--set', 'platform.fragile.at-start=setup', '--set', `platform.fragile.notes=${notes}`]
@@ -332,7 +385,7 @@ t.test('K-018 a crashed product comes back after a pause, and a signal ends the 
 t.test('K-018 the pauses grow, the eighth crash within ten minutes is the last, and calm is rewarded', async (t) => {
   const crashing = join(import.meta.dirname, 'fixtures', 'crashing.js')
   const directory = t.testdir()
-  const run = async (crashes: number, wish: string, betweenMs: number) => {
+  const run = async (crashes: number, wish: string, betweenMs: number, exitCode = '1') => {
     const file = join(directory, `starts-${crashes}-${wish}-${betweenMs}`)
     let now = 0
     const pauses: number[] = []
@@ -344,21 +397,31 @@ t.test('K-018 the pauses grow, the eighth crash within ten minutes is the last, 
         now += betweenMs
       },
     }
-    const end = await supervise(crashing, [file, String(crashes), wish], clock).catch((error: unknown) => error)
+    const end = await supervise(crashing, [file, String(crashes), wish, exitCode], clock).catch(
+      (error: unknown) => error,
+    )
     return { end, pauses, starts: readFileSync(file, 'utf8').split(' ').length - 1 }
   }
   const hopeless = await run(99, 'ready', 1000)
   t.match(hopeless.end, {
-    code: 'PLINTH_CRASH_LOOP',
+    code: /^PLINTH_CRASH_LOOP$/,
     message: 'The product crashed 8 times within 10 minutes; it is not started again.',
   })
   t.strictSame([hopeless.pauses, hopeless.starts], [[1, 2, 4, 8, 16, 32, 60], 8])
 
   const healed = await run(3, 'ready', 1000)
-  t.match(healed, { end: 0, pauses: [1, 2, 4], starts: 4 }, 'it comes good again')
+  t.match(healed, { end: 3, pauses: [1, 2, 4], starts: 4 }, 'a start that is rejected ends it')
   const calm = await run(12, 'ready', 200_000)
-  t.match(calm, { end: 0, pauses: [1, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4], starts: 13 }, 'old crashes do not count')
-  t.match(
+  t.match(calm, { end: 3, pauses: [1, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4], starts: 13 }, 'old crashes do not count')
+  for (const exitCode of ['0', '2', '3', '130']) {
+    const ended = await run(99, 'ready', 1001 + Number(exitCode), exitCode)
+    t.hasStrict(
+      ended,
+      { end: { code: 'PLINTH_CRASH_LOOP' }, starts: 8 },
+      `exit code ${exitCode} of a product that served`,
+    )
+  }
+  t.hasStrict(
     await run(99, 'unready', 1000),
     { end: { code: 'PLINTH_CRASH_LOOP' }, starts: 8 },
     'a start that fails counts',

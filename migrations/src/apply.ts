@@ -66,7 +66,7 @@ async function runSteps(application: Application, changeSet: CompiledChangeSet):
   for (const [step, statement] of changeSet.statements.entries()) {
     announce(application, changeSet, step, statement)
     await application.db.executeQuery(CompiledQuery.raw(statement)).catch((error: unknown) => {
-      throw failure(changeSet, `step ${step + 1}`, error)
+      throw failure(application, changeSet, `step ${step + 1}`, error)
     })
   }
 }
@@ -94,7 +94,7 @@ async function runLoggedSteps(
       if (earlier === undefined || !isAppliedAlready(statement, error)) {
         // Without an answer of the server nobody knows whether it ran: the entry stays for the next start.
         if (hasServerAnswered(error)) await forgetSteps(db, changeSet, step)
-        throw failure(changeSet, `step ${step + 1}`, error)
+        throw failure(application, changeSet, `step ${step + 1}`, error)
       }
     }
     finished = step
@@ -107,9 +107,9 @@ async function changeData(application: Application, changeSet: CompiledChangeSet
   const { db, dialect, clock, newId, signal } = application
   announce(application, changeSet, changeSet.statements.length, 'data')
   try {
-    await changeSet.definition.data({ db, dialect, newId, now: clock.now, signal })
+    await changeSet.definition.data({ db, dialect, newId, now: () => clock.now(), signal })
   } catch (error) {
-    throw failure(changeSet, 'its data step', error)
+    throw failure(application, changeSet, 'its data step', error)
   }
 }
 
@@ -144,7 +144,19 @@ const hasServerAnswered = (error: unknown) => typeof (error as { sqlState?: unkn
 
 const nameOf = ({ plugin, id }: CompiledChangeSet) => `${plugin}/${id}`
 
-function failure(changeSet: CompiledChangeSet, place: string, error: unknown) {
-  const reason = error instanceof Error ? error.message : String(error)
-  return migrationError('PLINTH_MIGRATION_FAILED', { changeSet: nameOf(changeSet), place, reason }, error)
+/** PostgreSQL adds values of rows to some errors. They are for operators: a fix never reaches an HTTP client. */
+const detailOf = (error: unknown) => {
+  const { detail } = error as { readonly detail?: unknown }
+  return typeof detail === 'string' && detail !== '' ? `. The database adds: ${detail.replace(/\.+$/, '')}` : ''
+}
+
+function failure({ dialect }: Application, changeSet: CompiledChangeSet, place: string, error: unknown) {
+  const reason = (error instanceof Error ? error.message : String(error)).replace(/\.+$/, '')
+  const details = {
+    ...{ changeSet: nameOf(changeSet), place, reason, detail: detailOf(error) },
+    resumption: hasTransactionalDdl[dialect]
+      ? 'this change set runs again from its first step, because nothing of it was kept'
+      : 'it continues with this step',
+  }
+  return migrationError('PLINTH_MIGRATION_FAILED', details, error)
 }

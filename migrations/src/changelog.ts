@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type CompiledQuery, type Kysely, sql } from 'kysely'
+import { CompiledQuery, type Kysely, sql } from 'kysely'
 import { columnTypes } from './column-types.ts'
 import type { CompiledChangeSet } from './compile.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
@@ -24,7 +24,7 @@ export interface ChangelogTables {
     change_set: string
     step: number
     checksum: string
-    state: 'running' | 'done'
+    state: 'running' | 'done' | 'failed'
   }
   schema_changelog_lock: {
     id: number
@@ -117,15 +117,35 @@ export async function readChangelog(db: ChangelogDb): Promise<AppliedChangeSet[]
   }))
 }
 
+const tableNames: Readonly<Record<Dialect, string>> = {
+  sqlite: `select name from sqlite_master where type in ('table', 'view')`,
+  postgresql:
+    `select relname as name from pg_catalog.pg_class where relkind in ('r', 'p', 'v', 'm', 'f') ` +
+    'and relnamespace = (select oid from pg_catalog.pg_namespace where nspname = current_schema())',
+  mysql: 'select table_name as name from information_schema.tables where table_schema = database()',
+  mariadb: 'select table_name as name from information_schema.tables where table_schema = database()',
+}
+
+/** The tables and views that share their names with a table that is created now, whoever created them. */
+export async function readTableNames(db: ChangelogDb, dialect: Dialect): Promise<ReadonlySet<string>> {
+  const { rows } = await db.executeQuery<{ name: string }>(CompiledQuery.raw(tableNames[dialect]))
+  return new Set(rows.map(({ name }) => name))
+}
+
 /** Answers `undefined` when a table that is read does not exist. */
 export async function unlessMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read()
   } catch (error) {
-    const { code, errno, message } = error as { code?: unknown; errno?: unknown; message?: string }
-    if (code === '42P01' || errno === 1146 || message?.startsWith('no such table')) return undefined
+    if (isMissingTable(error)) return undefined
     throw error
   }
+}
+
+/** True for the error of a driver for a table that does not exist. */
+export function isMissingTable(error: unknown): boolean {
+  const { code, errno, message } = Object(error) as { code?: unknown; errno?: unknown; message?: unknown }
+  return code === '42P01' || errno === 1146 || String(message).startsWith('no such table')
 }
 
 export async function recordApplied(
@@ -156,12 +176,41 @@ export interface LoggedStep {
   readonly state: 'running' | 'done'
 }
 
+/** Step number of the note that a change set failed. It is the number of no statement. */
+const failedStep = -1
+
+/** Notes that a change set failed, so that others can tell without running it again. `checksum` is that of the change set. */
+export async function recordFailed(
+  db: ChangelogDb,
+  changeSet: Identified & { readonly checksum: string },
+): Promise<void> {
+  const { plugin, id, checksum } = changeSet
+  await forgetSteps(db, changeSet, failedStep)
+  await db
+    .insertInto('schema_changelog_step')
+    .values({ plugin, change_set: id, step: failedStep, checksum, state: 'failed' })
+    .execute()
+}
+
+/** Change sets that failed in the last run that reached them, with the checksum that they had. */
+export async function readFailed(db: ChangelogDb): Promise<(Identified & { readonly checksum: string })[]> {
+  const failed = () => db.selectFrom('schema_changelog_step').selectAll().where('step', '=', failedStep).execute()
+  const rows = await unlessMissing(failed)
+  return (rows ?? []).map(({ plugin, change_set: id, checksum }) => ({ plugin, id, checksum }))
+}
+
 export const stepChecksum = (statement: string) => createHash('sha256').update(statement).digest('hex')
 
 /** Steps of change sets that were begun and are not recorded as applied. */
 export async function readSteps(db: ChangelogDb): Promise<LoggedStep[]> {
-  const rows = await unlessMissing(() => db.selectFrom('schema_changelog_step').selectAll().orderBy('step').execute())
-  return (rows ?? []).map(({ change_set, ...row }) => ({ ...row, id: change_set }))
+  const steps = () =>
+    db.selectFrom('schema_changelog_step').selectAll().where('step', '>', failedStep).orderBy('step').execute()
+  const rows = await unlessMissing(steps)
+  return (rows ?? []).map(({ change_set, state, ...row }) => ({
+    ...row,
+    id: change_set,
+    state: state as LoggedStep['state'],
+  }))
 }
 
 /**

@@ -1,7 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { ChangeSetDeclaration } from '@plinth/kernel'
-import { AlterTableNode, type CompiledQuery, DropTableNode, IdentifierNode, type Kysely, RawNode, sql } from 'kysely'
-import { type ChangeSet, isChangeSet } from './change-set.ts'
+import {
+  AlterTableNode,
+  type CompiledQuery,
+  CreateTableNode,
+  DropTableNode,
+  IdentifierNode,
+  type Kysely,
+  RawNode,
+  sql,
+} from 'kysely'
+import { type ChangeSet, isChangeSet, type Statement } from './change-set.ts'
 import { type ColumnTypes, columnTypes } from './column-types.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
@@ -17,6 +26,8 @@ export interface CompiledChangeSet {
   readonly plugin: string
   readonly id: string
   readonly statements: readonly string[]
+  /** Tables that it creates. Of raw text, and of what may exist already, none is known. */
+  readonly tables: readonly string[]
   /** True when rows are changed after the statements. */
   readonly changesData: boolean
   readonly checksum: string
@@ -81,7 +92,7 @@ function compile(
   const { id, breaking, data } = definition
   const queriesWith = (type: ColumnTypes) =>
     guarded(plugin, id, () =>
-      (definition.up?.({ schema: compiler.schema, type, sql, dialect }) ?? []).map((statement) =>
+      statementsOf(definition.up?.({ schema: compiler.schema, type, sql, dialect }) ?? []).map((statement) =>
         statement.compile(compiler),
       ),
     )
@@ -99,6 +110,7 @@ function compile(
     plugin,
     id,
     statements,
+    tables: queries.flatMap(createdTable),
     changesData: data !== undefined,
     checksum: checksumOf(
       queriesWith(columnTypes(dialect, true)).map((query) => query.sql),
@@ -108,6 +120,21 @@ function compile(
     ...(breaking === undefined ? {} : { breaking }),
     definition,
   }
+}
+
+/** What `up` returned, which plain JavaScript may have written. Throws with the statement that is not one. */
+function statementsOf(returned: unknown): readonly Statement[] {
+  if (!Array.isArray(returned)) {
+    const found = returned instanceof Promise ? 'a promise' : typeof returned === 'string' ? 'text' : 'one object'
+    throw new TypeError(`\`up\` must return a list of statements, but what it returns is ${found}`)
+  }
+  for (const [index, statement] of returned.entries()) {
+    if (typeof Object(statement).compile === 'function') continue
+    const found =
+      typeof statement === 'string' ? `the text ${JSON.stringify(statement.slice(0, 60))}` : String(statement)
+    throw new TypeError(`statement ${index + 1} is ${found}; write a builder of \`schema\`, or sql\`...\``)
+  }
+  return returned
 }
 
 /** What the author's code throws gets a place. */
@@ -124,6 +151,11 @@ function problemOf({ query, parameters, sql: text }: CompiledQuery): string | un
   if (!ddl.test(text)) return 'does not change the schema; rows are changed in `data`'
   const wrong = identifiers(query).find((name) => !snakeCase.test(name))
   return wrong === undefined ? undefined : `names "${wrong}", which is not snake_case`
+}
+
+function createdTable({ query }: CompiledQuery): string[] {
+  if (!CreateTableNode.is(query) || query.ifNotExists === true || query.temporary === true) return []
+  return [query.table.table.identifier.name]
 }
 
 /** Names in a statement; of raw text none is known. */

@@ -8,7 +8,7 @@ export {
   type SchemaContext,
   type Statement,
 } from './change-set.ts'
-export { type AppliedChangeSet, changelogTables } from './changelog.ts'
+export { type AppliedChangeSet, changelogTables, isMissingTable } from './changelog.ts'
 export type { ColumnType, ColumnTypes } from './column-types.ts'
 export { type CompiledChangeSet, compileChangeSets, type PluginChangeSets } from './compile.ts'
 export { type Dialect, databaseNow, dialects } from './dialect.ts'

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '@plinth/kernel'
+import { type Clock, codeOf, systemClock } from '@plinth/kernel'
 import type { Kysely } from 'kysely'
 import { type Application, applyChangeSet, type StepProgress } from './apply.ts'
 import {
@@ -6,8 +6,12 @@ import {
   type ChangelogDb,
   changelogTable,
   ensureTables,
+  forgetSteps,
   readChangelog,
+  readFailed,
   readSteps,
+  readTableNames,
+  recordFailed,
 } from './changelog.ts'
 import { type CompiledChangeSet, changedPart, compileChangeSets, type PluginChangeSets } from './compile.ts'
 import type { Dialect } from './dialect.ts'
@@ -37,6 +41,8 @@ export interface PendingChangeSet {
   /** The SQL that will run. */
   readonly statements: readonly string[]
   readonly changesData: boolean
+  /** Source text of the function that changes rows after the statements. */
+  readonly data?: string
   /** Why dropping or retyping something is safe, when it does. */
   readonly breaking?: string
   /** Statements that an interrupted run has finished. */
@@ -58,6 +64,8 @@ export interface MigrationStatus {
   readonly unknown: readonly AppliedChangeSet[]
   /** Applied, but of no loaded plugin. */
   readonly orphaned: readonly AppliedChangeSet[]
+  /** Tables that pending change sets create and that exist already, created by something else: `migrate` does not run. */
+  readonly foreignTables: readonly string[]
   /** Who migrates right now. */
   readonly lock?: LockHolder
 }
@@ -110,7 +118,15 @@ export class Migrator {
   async status(): Promise<MigrationStatus> {
     const { dialect } = this.#options
     const db: ChangelogDb = this.#options.db
-    const log = await readChangelog(db)
+    let log = await readChangelog(db)
+    let foreignTables: readonly string[] = []
+    if (this.#missingFrom(log ?? []).length > 0) {
+      // In this order: the table of a change set that another process applies now has its step or its record afterwards.
+      const existing = await readTableNames(db, dialect)
+      const steps = await readSteps(db)
+      log = await readChangelog(db)
+      foreignTables = this.#foreignTables(existing, steps, log ?? [])
+    }
     const applied = log ?? []
     const own = new Map(this.#compiled.map((changeSet) => [nameOf(changeSet), changeSet]))
     const holder = await readLock(db)
@@ -131,6 +147,7 @@ export class Migrator {
       dataChanged: changed('data'),
       unknown: notOwn.filter(({ plugin }) => loaded.has(plugin)),
       orphaned: notOwn.filter(({ plugin }) => !loaded.has(plugin)),
+      foreignTables,
       ...(holder === undefined
         ? {}
         : {
@@ -147,10 +164,34 @@ export class Migrator {
   /**
    * What `migrate` would run. Reads only.
    *
-   * @throws PlinthError `PLINTH_MIGRATION_CHECKSUM`
+   * @throws PlinthError `PLINTH_MIGRATION_CHECKSUM`, `PLINTH_MIGRATION_FOREIGN_TABLES`
    */
   async plan(): Promise<readonly PendingChangeSet[]> {
     return (await this.#checkedStatus()).pending
+  }
+
+  /**
+   * Checks without changing anything what would keep `migrate` from running.
+   *
+   * @returns warnings, a sentence each
+   * @throws PlinthError `PLINTH_MIGRATION_CHECKSUM`; `PLINTH_MIGRATION_FAILED` for a pending change set that failed in the
+   *   last run and is still the same
+   */
+  async check(): Promise<readonly string[]> {
+    const status = await this.#checkedStatus()
+    const failed = await readFailed(this.#options.db)
+    for (const changeSet of this.#missingFrom(status.applied)) {
+      const note = failed.find((one) => nameOf(one) === nameOf(changeSet))
+      if (note?.checksum !== changeSet.checksum) continue
+      const reason = 'its last run failed, and it is still the same; the log of that run contains the reason'
+      throw migrationError('PLINTH_MIGRATION_FAILED', {
+        changeSet: nameOf(changeSet),
+        place: 'one of its steps',
+        reason,
+        ...unknownCause,
+      })
+    }
+    return doubtsOf(status)
   }
 
   /**
@@ -188,6 +229,7 @@ export class Migrator {
     const db: ChangelogDb = this.#options.db
     const pending = this.#missingFrom((await this.#checkedStatus()).applied)
     const steps = await readSteps(db)
+    const failed = new Set((await readFailed(db)).map(nameOf))
     const applied: { plugin: string; id: string; durationMs: number }[] = []
     for (const [position, changeSet] of pending.entries()) {
       if (changeSet === pending.find(({ changesData }) => changesData)) await beforeData?.()
@@ -195,7 +237,12 @@ export class Migrator {
       const place = { index: position + 1, total: pending.length }
       const onStep: Application['onStep'] = (step) => onProgress({ kind: 'step', ...step, ...place })
       const own = steps.filter((step) => nameOf(step) === nameOf(changeSet))
-      const durationMs = await applyChangeSet({ db, dialect, clock, lock, signal, newId, onStep }, changeSet, own)
+      const application = { db, dialect, clock, lock, signal, newId, onStep }
+      const durationMs = await applyChangeSet(application, changeSet, own).catch(async (error: unknown) => {
+        if (codeOf(error) === 'PLINTH_MIGRATION_FAILED') await recordFailed(db, changeSet).catch(() => undefined)
+        throw error
+      })
+      if (failed.has(nameOf(changeSet))) await forgetSteps(db, changeSet)
       applied.push({ plugin, id, durationMs })
       onProgress({ kind: 'applied', plugin, id, durationMs, ...place })
     }
@@ -205,9 +252,29 @@ export class Migrator {
   async #checkedStatus(): Promise<MigrationStatus> {
     const status = await this.status()
     const [changed] = status.changed
-    if (changed === undefined) return status
-    const appliedAt = new Date(changed.executedAt).toISOString()
-    throw migrationError('PLINTH_MIGRATION_CHECKSUM', { changeSet: nameOf(changed), appliedAt })
+    if (changed !== undefined) {
+      const appliedAt = new Date(changed.executedAt).toISOString()
+      throw migrationError('PLINTH_MIGRATION_CHECKSUM', { changeSet: nameOf(changed), appliedAt })
+    }
+    const { foreignTables } = status
+    if (foreignTables.length === 0) return status
+    throw migrationError('PLINTH_MIGRATION_FOREIGN_TABLES', { tables: firstOf(foreignTables) })
+  }
+
+  /** Not the tables of a change set whose steps are logged, and not those that an applied change set created. */
+  #foreignTables(
+    existing: ReadonlySet<string>,
+    steps: readonly { readonly plugin: string; readonly id: string }[],
+    applied: readonly AppliedChangeSet[],
+  ): readonly string[] {
+    const pending = this.#missingFrom(applied)
+    const begun = new Set(steps.map(nameOf))
+    const isPending = new Set(pending)
+    const known = new Set(
+      this.#compiled.filter((changeSet) => !isPending.has(changeSet)).flatMap(({ tables }) => tables),
+    )
+    const created = pending.filter((changeSet) => !begun.has(nameOf(changeSet))).flatMap(({ tables }) => tables)
+    return [...new Set(created)].filter((table) => existing.has(table) && !known.has(table))
   }
 
   #missingFrom(applied: readonly AppliedChangeSet[]): readonly CompiledChangeSet[] {
@@ -223,19 +290,22 @@ export class Migrator {
       id: changeSet.id,
       statements: changeSet.statements,
       changesData: changeSet.changesData,
+      ...(changeSet.definition.data === undefined ? {} : { data: changeSet.definition.data.toString() }),
       ...(changeSet.breaking === undefined ? {} : { breaking: changeSet.breaking }),
       stepsDone: steps.filter((step) => step.state === 'done' && nameOf(step) === nameOf(changeSet)).length,
     }))
   }
 }
 
-/** Change sets that a message names at most. */
-const namedAtMost = 5
+/** Names that a message lists at most. */
+const maxNamed = 5
+
+/** The first names of a list, and how many more there are. */
+const firstOf = (names: readonly string[]) =>
+  names.slice(0, maxNamed).join(', ') + (names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '')
 
 function doubtsOf({ unknown, dataChanged }: MigrationStatus): string[] {
-  const names = (entries: readonly AppliedChangeSet[]) =>
-    entries.slice(0, namedAtMost).map(nameOf).join(', ') +
-    (entries.length > namedAtMost ? ` and ${entries.length - namedAtMost} more` : '')
+  const names = (entries: readonly AppliedChangeSet[]) => firstOf(entries.map(nameOf))
   return [
     ...(unknown.length === 0
       ? []
@@ -251,6 +321,9 @@ function doubtsOf({ unknown, dataChanged }: MigrationStatus): string[] {
         ]),
   ]
 }
+
+/** Of a failure that another run met. */
+const unknownCause = { detail: '', resumption: 'it tries this change set again' }
 
 const nameOf = ({ plugin, id }: { readonly plugin: string; readonly id: string }) => `${plugin}/${id}`
 

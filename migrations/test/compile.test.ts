@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { throwsWith } from '@plinth/kernel/testing'
 import {
   type ChangeSetDefinition,
   compileChangeSets,
@@ -128,15 +129,18 @@ t.test('C-014 a change set that is written wrongly is refused with its place', a
     ['text length', { up: ({ schema, type }) => [schema.createTable('a').addColumn('b', type.text(769))] }, /1 to 768/],
   ]
   for (const [name, definition, message] of wrong) {
-    t.throws(() => one(definition), { code: 'PLINTH_MIGRATION_INVALID', message }, name)
+    throwsWith(t, () => one(definition), { code: 'PLINTH_MIGRATION_INVALID', message }, name)
   }
-  t.throws(
+  throwsWith(
+    t,
     () => compileChangeSets([{ plugin: 'p', changeSets: [{ id: '0001-raw' }] }], 'sqlite'),
     { code: 'PLINTH_MIGRATION_INVALID', message: /p\/0001-raw .*defineChangeSet/ },
     'not made by defineChangeSet',
   )
   const twice = defineChangeSet({ id: '0001-a', up: createAll })
-  t.throws(() => compileChangeSets([{ plugin: 'p', changeSets: [twice, twice] }], 'sqlite'), { message: /used twice/ })
+  throwsWith(t, () => compileChangeSets([{ plugin: 'p', changeSets: [twice, twice] }], 'sqlite'), {
+    message: /used twice/,
+  })
 })
 
 t.test('C-038 dropping, renaming or retyping needs a reason', async (t) => {
@@ -152,7 +156,7 @@ t.test('C-038 dropping, renaming or retyping needs a reason', async (t) => {
     ['raw', ({ sql }) => [sql`drop view a`]],
   ]
   for (const [name, up] of breaking) {
-    t.throws(() => one({ up }), { code: 'PLINTH_MIGRATION_BREAKING' }, name)
+    throwsWith(t, () => one({ up }), { code: 'PLINTH_MIGRATION_BREAKING' }, name)
     t.equal(
       one({ up, breaking: 'the table was never used' })?.breaking,
       'the table was never used',

@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { NodeSqliteDialect } from '@mikro-orm/sql'
+import { rejectsWith } from '@plinth/kernel/testing'
 import {
   type ChangeSet,
   type ChangeSetDefinition,
@@ -25,6 +26,7 @@ interface Tables {
     host: string
     process_space: string
     pid: number
+    acquired_at: number
     expires_at: number
   }
   sqlite_master: { name: string; type: string }
@@ -103,6 +105,15 @@ t.test('K-019 applies what is pending once, with progress, and then nothing', as
   )
 })
 
+t.test('the status shows which process migrates, and until when its lock is valid', async (t) => {
+  const db = emptyDatabase(t)
+  const migrator = migratorOn(db, [createA])
+  await migrator.migrate()
+  const held = { holder: 'other', host: 'node-1', pid: 7, acquired_at: 1_000, expires_at: 31_000 }
+  await db.updateTable('schema_changelog_lock').set(held).execute()
+  t.same((await migrator.status()).lock, { host: 'node-1', pid: 7, acquiredAt: 1_000, expiresAt: 31_000 })
+})
+
 t.test('status and plan read only and show the SQL', async (t) => {
   const db = emptyDatabase(t)
   const migrator = migratorOn(db, [createA, fillA])
@@ -118,9 +129,43 @@ t.test('status and plan read only and show the SQL', async (t) => {
       changesData: false,
       stepsDone: 0,
     },
-    { plugin: 'p', id: '0002-fill-a', statements: [], changesData: true, stepsDone: 0 },
+    {
+      ...{ plugin: 'p', id: '0002-fill-a', statements: [], changesData: true, stepsDone: 0 },
+      data: String(fillA.data),
+    },
   ])
   t.same(await tables(db), [], 'nothing was created')
+})
+
+t.test('a table that something else created keeps everything from being applied', async (t) => {
+  const db = emptyDatabase(t)
+  await db.schema.createTable('a').addColumn('id', 'integer').execute()
+  const createB = defineChangeSet({
+    id: '0000-create-b',
+    up: ({ schema, type }) => [schema.createTable('b').addColumn('id', type.id)],
+  })
+  const migrator = migratorOn(db, [createB, createA])
+  t.match(await migrator.status(), { foreignTables: ['a'], pending: { length: 2 } })
+  for (const attempt of [() => migrator.plan(), () => migrator.migrate()]) {
+    await rejectsWith(t, async () => attempt(), {
+      code: 'PLINTH_MIGRATION_FOREIGN_TABLES',
+      message: /create: a\. Nothing was changed/,
+    })
+  }
+  t.same(await tables(db), ['a'], 'not even the tables of the migrator')
+
+  await db.schema.dropTable('a').execute()
+  t.match(await migrator.migrate(), { applied: { length: 2 } })
+  const again = defineChangeSet({
+    id: '0003-recreate-a',
+    breaking: 'nothing reads it',
+    up: ({ schema, type }) => [schema.dropTable('a'), schema.createTable('a').addColumn('id', type.id)],
+  })
+  t.match(
+    await migratorOn(db, [createB, createA, again]).migrate(),
+    { applied: [{ id: '0003-recreate-a' }] },
+    'its own',
+  )
 })
 
 t.test('an applied change set that was changed is refused, and nothing else runs', async (t) => {
@@ -135,8 +180,8 @@ t.test('an applied change set that was changed is refused, and nothing else runs
     code: 'PLINTH_MIGRATION_CHECKSUM',
     message: /p\/0001-create-a was applied on 2026-01-01T00:00:00.000Z/,
   }
-  await t.rejects(migrator.migrate(), refusal)
-  await t.rejects(migrator.plan(), refusal)
+  await rejectsWith(t, migrator.migrate(), refusal)
+  await rejectsWith(t, migrator.plan(), refusal)
   t.match(await migrator.status(), { changed: [{ id: '0001-create-a' }], pending: [{ id: '0002-fill-a' }] })
   t.same(await db.selectFrom('a').selectAll().execute(), [])
 })
@@ -153,7 +198,7 @@ t.test('a shorter or longer text, and other work on data, are noticed on SQLite 
   await migratorOn(db, [textOf(10), once]).migrate()
   const columns = await sql<{ type: string }>`select type from pragma_table_info('a')`.execute(db)
   t.match(columns.rows, [{ type: /^text$/i }], 'the column is what it always was')
-  await t.rejects(migratorOn(db, [textOf(20), once]).migrate(), { code: 'PLINTH_MIGRATION_CHECKSUM' })
+  await rejectsWith(t, migratorOn(db, [textOf(20), once]).migrate(), { code: 'PLINTH_MIGRATION_CHECKSUM' })
 
   const warnings: string[] = []
   const other = fill(async ({ db: rows }) => void (await rows.insertInto('a').values({ name: 'two' }).execute()))
@@ -191,7 +236,7 @@ t.test('C-040 records of the first checksum are still compared', async (t) => {
     id: '0001-create-a',
     up: ({ schema, type }) => [schema.createTable('b').addColumn('id', type.id)],
   })
-  await t.rejects(migratorOn(db, [edited]).migrate(), { code: 'PLINTH_MIGRATION_CHECKSUM' })
+  await rejectsWith(t, migratorOn(db, [edited]).migrate(), { code: 'PLINTH_MIGRATION_CHECKSUM' })
 })
 
 t.test('what a build makes of the data steps of all plugins is the same work', async (t) => {
@@ -244,16 +289,16 @@ t.test('a failing step leaves nothing of its change set and names itself', async
       sql`create index b_x on missing (x)`,
     ],
   })
-  await t.rejects(migratorOn(db, [createA, broken]).migrate(), {
+  await rejectsWith(t, migratorOn(db, [createA, broken]).migrate(), {
     code: 'PLINTH_MIGRATION_FAILED',
     message: /p\/0002-b failed at step 2: no such table: main.missing/,
-    fix: String,
+    fix: /runs again from its first step, because nothing of it was kept/,
   })
   const brokenData = failing({
     up: ({ schema, type }) => [schema.createTable('b').addColumn('id', type.id)],
     data: async () => Promise.reject(new Error('no rows today')),
   })
-  await t.rejects(migratorOn(db, [createA, brokenData]).migrate(), { message: /its data step: no rows today/ })
+  await rejectsWith(t, migratorOn(db, [createA, brokenData]).migrate(), { message: /its data step: no rows today/ })
   t.notOk((await tables(db)).includes('b'))
   t.match(await migratorOn(db, [createA, brokenData]).status(), {
     applied: { length: 1 },
@@ -269,12 +314,12 @@ t.test('stops between steps when asked, and goes on later', async (t) => {
     if (progress.kind === 'applied') stop.abort(new Error('shutting down'))
   }
   const migrator = migratorOn(db, [createA, fillA])
-  await t.rejects(migrator.migrate({ signal: stop.signal, onProgress }), {
+  await rejectsWith(t, migrator.migrate({ signal: stop.signal, onProgress }), {
     code: 'PLINTH_MIGRATION_ABORTED',
     message: /before step 1 of change set p\/0002-fill-a/,
   })
   t.match(await migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
-  await t.rejects(migratorOn(emptyDatabase(t), [createA]).migrate({ signal: AbortSignal.abort() }), {
+  await rejectsWith(t, migratorOn(emptyDatabase(t), [createA]).migrate({ signal: AbortSignal.abort() }), {
     code: 'PLINTH_MIGRATION_ABORTED',
   })
 })
@@ -297,7 +342,7 @@ t.test('the lock', async (t) => {
   t.test('is waited for, shown, and given up on in the end', async (t) => {
     const { db, migrator } = await lockedBy(t, { expires_at: inAMinute as never })
     const seen: MigrationProgress[] = []
-    await t.rejects(migrator.migrate({ onProgress: (progress) => seen.push(progress) }), {
+    await rejectsWith(t, migrator.migrate({ onProgress: (progress) => seen.push(progress) }), {
       code: 'PLINTH_MIGRATION_LOCKED',
       message: /process 1 on elsewhere/,
     })
@@ -330,7 +375,7 @@ t.test('the lock', async (t) => {
     const dead = await lockedBy(t, { process_space, pid: 2 ** 22 + 1, expires_at })
     t.match(await dead.migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
     const living = await lockedBy(t, { process_space, pid: process.pid, expires_at })
-    await t.rejects(living.migrator.migrate(), { code: 'PLINTH_MIGRATION_LOCKED' })
+    await rejectsWith(t, living.migrator.migrate(), { code: 'PLINTH_MIGRATION_LOCKED' })
   })
 
   t.test('when lost to another process, the change set in hand is not committed', async (t) => {
@@ -342,7 +387,7 @@ t.test('the lock', async (t) => {
         await db.updateTable('schema_changelog_lock').set({ holder: 'thief' }).execute()
       },
     })
-    await t.rejects(migratorOn(db, [createA, robbed], { lock }).migrate(), { code: 'PLINTH_MIGRATION_LOCK_LOST' })
+    await rejectsWith(t, migratorOn(db, [createA, robbed], { lock }).migrate(), { code: 'PLINTH_MIGRATION_LOCK_LOST' })
     t.same(await db.selectFrom('a').selectAll().execute(), [])
   })
 })

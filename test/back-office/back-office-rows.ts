@@ -1,4 +1,5 @@
 /** The quickstart with a little of everything that a back office shows, as a shop has it after some days. */
+
 import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { createDatabase, startMigrated, type TestDialect } from '@plinth/database/testing'
@@ -6,6 +7,7 @@ import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { defineProduct, systemClock } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import { payments } from '@plinth/money/payments'
 import { mall } from '@plinth-example/mall'
 import quickstart from '../../examples/quickstart/plinth.config.ts'
@@ -191,8 +193,9 @@ export async function startWithRows(
       [id, type, '{"orderNo":"TEA-2026-0001"}', status, 5, error, later, at],
     )
   await running.service(events).idle()
-  // Until the pages are built, a page that asks again by itself is served.
-  while ((await server.inject('/admin/')).body.includes('http-equiv="refresh"'));
+  // Until then, a page that asks again by itself is served.
+  const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
+  await until(areBuilt, 'the pages are built')
   const texts = new Set(product.plugins.flatMap(({ messages }) => [...keysOf(messages?.en ?? {})]))
   const urls = [server.url]
   while (urls.length < instances) urls.push((await start()).service(http).url)

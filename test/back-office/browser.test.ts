@@ -14,7 +14,7 @@ const described = async (running: { service: RunningProduct['service'] }): Promi
   JSON.parse(JSON.stringify(await running.service(http).openapi()))
 
 t.test(
-  "C-033 C-045 the API reference works in a browser under the product's own content policy",
+  "C-045 the API reference works in a browser under the product's own content policy",
   { skip, timeout: 600_000 },
   async (t) => {
     const running = await startForTest(product, {

@@ -1,10 +1,12 @@
 /** What an operator does about the installation itself, by hand in a browser, with the clicks and keys that it takes. */
+
 import { writeFileSync } from 'node:fs'
 import consolePlugin from '@plinth/console'
 import consoleAdmin from '@plinth/console/admin'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { defineProduct, systemClock } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { exampleFile, formFor, plugins, secrets } from '../../plugins/install/test/fixtures/product.ts'
@@ -47,8 +49,9 @@ t.test(
     t.match(await install(), { passed: true, locked: true })
     t.not(await landing(), '/install/')
 
-    // Until the pages are built, a page that asks again by itself is served.
-    while ((await server.inject('/admin/')).body.includes('http-equiv="refresh"'));
+    // Until then, a page that asks again by itself is served.
+    const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
+    await until(areBuilt, 'the pages are built')
     const office = await openOffice(t, `${server.url}/admin/`, secrets.administrator)
     const main = office.page.locator('main')
     await perform(
@@ -83,7 +86,7 @@ t.test(
     const { accessToken } = await call('POST', 'auth/login', credentials)
     const headers = { authorization: `Bearer ${accessToken}` }
     const { items } = await call('GET', 'admin/install/audit-logs?action=state-reset', undefined, headers)
-    t.match(items, [
+    t.hasStrict(items, [
       { operator: 'root', status: 'passed', summary: { finding: 'reset', reason: 'It moves to Berlin' } },
       { operator: 'root', summary: { finding: 'would-reset' } },
     ])

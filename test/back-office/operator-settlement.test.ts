@@ -1,5 +1,7 @@
 /** What an operator does about payments on a chain, by hand in a browser, with the clicks and keys that it takes. */
+
 import { events } from '@plinth/events'
+import { until } from '@plinth/kernel/testing'
 import { skipAnvil } from '@plinth/web3/testing'
 import { checkout } from '@plinth-example/checkout'
 import t from 'tap'
@@ -31,18 +33,19 @@ t.test(
     await buyer('PUT', `checkout/orders/${orderNo}/transaction`, { transactionHash })
     await chain.mine(2)
     const { data: reviewed } = await root('POST', reviews, { outTradeNo: orderNo, action: 'settle' })
-    t.match(reviewed, { state: 'ready', candidate: true })
+    t.hasStrict(reviewed, { state: 'ready', candidate: true })
     await chain.reorganise(3, [[raw, 1]])
     await chain.mine(1)
     const { data: now } = await root('POST', 'admin/web3/payment-confirmations', { outTradeNo: orderNo })
-    t.match(now, { state: 'ready', confirmations: 3 })
+    t.hasStrict(now, { state: 'ready', confirmations: 3 })
     t.not(now.reviewFingerprint, reviewed.reviewFingerprint)
     const settle = async (id: number) => (await root('POST', `${reviews}/${id}/settle`)).data
-    t.match(await settle(reviewed.id), { outcome: 'skipped', reasons: ['review-fingerprint-mismatched'] })
+    t.hasStrict(await settle(reviewed.id), { outcome: 'skipped', reasons: ['review-fingerprint-mismatched'] })
     t.equal(await statusOf(), 'pending')
 
-    // Until the pages are built, a page that asks again by itself is served.
-    while ((await server.inject('/admin/')).body.includes('http-equiv="refresh"'));
+    // Until then, a page that asks again by itself is served.
+    const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
+    await until(areBuilt, 'the pages are built')
     const office = await openOffice(t, `${server.url}/admin/`, password)
     const main = office.page.locator('main')
     const facts = main.locator('dl')
@@ -85,7 +88,7 @@ t.test(
     )
     const { data: found } = await root('GET', `${reviews}?outTradeNo=${orderNo}`)
     for (const { id } of found.items) await settle(id)
-    t.match(await settle(reviewed.id), { outcome: 'skipped', reason: 'local-order-already-paid' })
+    t.hasStrict(await settle(reviewed.id), { outcome: 'skipped', reason: 'local-order-already-paid' })
     t.match(await payments(), [{ transactionHash }])
     t.equal((await payments()).length, 1, 'it is settled once')
     t.equal(await token.balanceOf(order.pay.receiver), price)

@@ -178,6 +178,7 @@ const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'web3_payment_callback_log.reasons': 'list',
   'web3_settlement_audit_log.confirmation_snapshot': 'members',
   'web3_settlement_audit_log.risk_reasons': 'list',
+  'web3_settlement_review_log.last_reasons': 'list',
   'web3_settlement_review_log.permission_snapshot': 'list',
   'web3_settlement_review_log.plan_snapshot': 'members',
   'web3_settlement_review_log.reasons': 'list',
@@ -223,8 +224,8 @@ const samples: readonly Sample[] = [
   },
   {
     shape: 'points_order_reward.rule_snapshot',
-    read: () => splitReversal(4, 3, { granted: 10, expired: 7, claimed: 0 }, stored({ points: 1 })),
-    expected: { deducted: 3, shortfall: 1, owed: 0 },
+    read: () => splitReversal(4, 3, { granted: 10, expired: 7, settled: 0, held: 0 }, stored({ points: 1 })),
+    expected: { deducted: 3, claimed: 0, shortfall: 1, owed: 0 },
   },
   ...['points_rule.display_title', 'points_rule.display_description'].map((shape) => ({
     shape,
@@ -234,7 +235,7 @@ const samples: readonly Sample[] = [
   ...['web3_settlement_review_log.plan_snapshot', 'web3_settlement_audit_log.confirmation_snapshot'].map((shape) => ({
     shape,
     read() {
-      const view = viewOfPlan(stored(plan), new Map())
+      const view = viewOfPlan(stored(plan), { explorers: new Map(), tokens: new Map(), orders: undefined })
       return [fitsSchema(planView, view), view.outTradeNo, view.reviewFingerprint]
     },
     expected: [true, 'A1', 'f'],

@@ -9,11 +9,12 @@ import { json } from 'node:stream/consumers'
 /** JSON with one path a line. */
 export const frozenApi = join(import.meta.dirname, '..', 'fixtures', 'api-v1.openapi')
 
-const textMembers = new Set(['summary', 'description', 'title', 'tags', 'examples', 'x-plugin', 'default'])
+const textMembers = new Set(['summary', 'description', 'title', 'tags', 'examples', 'x-plugin'])
 
 interface Description {
   readonly paths: Readonly<Record<string, object>>
   readonly components: object
+  readonly 'x-reasons': object
 }
 
 /** A member of that name is a text only where its value is no schema. */
@@ -23,12 +24,12 @@ const withoutTexts = (name: string, value: unknown): unknown => {
 }
 
 if (import.meta.main) {
-  const { paths, components } = (await json(process.stdin)) as Description
+  const { paths, components, 'x-reasons': reasons } = (await json(process.stdin)) as Description
   const lines = Object.entries(paths).map(
     ([path, item]) => `${JSON.stringify(path)}:${JSON.stringify(item, withoutTexts)}`,
   )
   writeFileSync(
     frozenApi,
-    `{"paths":{\n${lines.join(',\n')}\n},"components":${JSON.stringify(components, withoutTexts)}}\n`,
+    `{"paths":{\n${lines.join(',\n')}\n},\n"x-reasons":${JSON.stringify(reasons)},\n"components":${JSON.stringify(components, withoutTexts)}}\n`,
   )
 }

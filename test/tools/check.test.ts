@@ -155,14 +155,18 @@ t.ok(1)`),
   t.ok(Number(child) - Number(idle) > 0.4, `${child} s and ${idle} s`)
 })
 
-t.test('a requirement is proven, partly proven with the rest named, or not proven', async (t) => {
+t.test('a requirement is proven by a recorded change or a test, partly proven, or not proven', async (t) => {
   const table = [
     'id',
-    ...['A-001', 'A-002', 'A-003', 'A-004', 'A-005'].map((id) => `${id}\t1\tPart\tarea\tHolds ${id}`),
+    ...['A-001', 'A-002', 'A-003', 'A-004', 'A-005', 'A-006'].map((id) => `${id}\t1\tPart\tarea\tHolds ${id}`),
   ]
   // Written so that the names are not taken for those of this file.
   const declare = (kind: string, name: string, options = '') => `t.${kind}('${name}'${options}, async (t) => {})`
-  const page = pageOf(table.join('\n'), [
+  const change = {
+    ...{ file: 'a.ts', fragment: 'a', replacement: 'b', effect: 'It is wrong.' },
+    ...{ breaks: ['A-006', 'A-002'], noticedBy: ['a.test.ts'] },
+  }
+  const tests = [
     [
       'a.test.ts',
       [
@@ -172,12 +176,18 @@ t.test('a requirement is proven, partly proven with the rest named, or not prove
         declare('skip', 'A-003 skipped'),
         declare('test', 'A-004 skipped as well', ", { skip: 'later' }"),
         declare('todo', 'A-005 to be done'),
+        declare('test', 'A-006 whole'),
       ].join('\n'),
     ],
-  ])
-  t.match(page, /^5 requirements: 1 proven, 1 partly, 3 not\.$/m)
-  t.match(page, /## Proven\n\n### A-001\n\nHolds A-001 \(Part\)\n\n- `a\.test\.ts`: A-001 whole\n/)
-  t.match(page, /## Partly proven\n\n### A-002\n[\s\S]*: half\n- Not proven: the other half\n/)
+  ] as const
+  const page = pageOf(table.join('\n'), tests, [change])
+  t.match(page, /^6 requirements: 1 proven by a recorded change, 1 proven by a test, 1 partly, 3 not\.$/m)
+  t.match(
+    page,
+    /## Proven by a recorded change\n\n### A-006\n[\s\S]*: A-006 whole\n- Recorded change of `a\.ts`: It is wrong\.\n/,
+  )
+  t.match(page, /## Proven by a test\n\n### A-001\n\nHolds A-001 \(Part\)\n\n- `a\.test\.ts`: A-001 whole\n/)
+  t.match(page, /## Partly proven\n\n### A-002\n[\s\S]*: half\n[^#]*- Not proven: the other half\n/)
   t.match(page, /## Not proven\n[\s\S]*\| A-003 \|[\s\S]*\| A-004 \|[\s\S]*\| A-005 \|/)
   t.throws(() => pageOf('id', [['a.test.ts', declare('test', 'A-009 unknown')]]), /A-009/)
 })

@@ -1,7 +1,7 @@
 import { type CatalogueEntry, type JsonValue, localize } from '@plinth/config-schema'
 import { didYouMean } from '@plinth/config-schema/reading'
 import type { Command } from 'commander'
-import type { Explanation, SourcedValue } from '../config-values.ts'
+import type { Explanation, SourcedValue } from '../configuration/explanation.ts'
 import { reasonOf } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
@@ -75,6 +75,7 @@ async function explainAll(prepared: PreparedProduct, scope: CommandScope): Promi
   if (started === undefined) return byKey(prepared.config.list())
   const { running } = started
   const explanations = byKey(running.config.list())
+  for (const { message, fix } of running.config.overridden()) scope.output.progress(`${message} ${fix}`)
   await running.stop('command ended').catch((error: unknown) => scope.output.progress(reasonOf(error)))
   return explanations
 }

@@ -1,11 +1,17 @@
+import { kernelError } from '../errors/kernel-errors.ts'
 import { errorLine } from '../logging/error-line.ts'
+import { startingPlugin } from '../process/starting-plugin.ts'
 import type { RunningProduct } from '../running-product.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { Output } from './output.ts'
+import { endProcess } from './process-end.ts'
 import { pluginOf } from './stack.ts'
 
 /** Crashes of one process that are reported: what fails while the product stops must not fill the log. */
 const mostReported = 10
+
+/** Frames that lead to the end of a process: more than Node.js keeps by default, because the last caller may be a library. */
+const longStack = 50
 
 /**
  * What happens to errors that nobody caught, thrown or rejected: one masked line in the log with the plugin, where the
@@ -35,12 +41,34 @@ export class CrashWatch {
     try {
       if (this.#crashes <= mostReported) this.#report(error, origin)
     } catch {
-      process.exit(exitCodes.failed)
+      endProcess(exitCodes.failed)
     }
     if (this.#crashes > 1) return
     const stopped = this.#running?.stop('the process crashed') ?? Promise.resolve()
     // A turn later, so that whoever waits for the same end has said what could not be released.
-    void stopped.catch(() => undefined).finally(() => setImmediate(() => process.exit(exitCodes.failed)))
+    void stopped.catch(() => undefined).finally(() => setImmediate(() => endProcess(exitCodes.failed)))
+  }
+
+  /**
+   * For an end of the process that nobody asked for. The plugin comes from the stack, which leads to the call of
+   * `process.exit()`. Synchronous, because the process ends after it.
+   */
+  readonly onUnexpectedEnd = (exitCode: number): void => {
+    const limit = Error.stackTraceLimit
+    Error.stackTraceLimit = longStack
+    const place = new Error(`exit code ${exitCode}`)
+    Error.stackTraceLimit = limit
+    const running = this.#running
+    // A library that ends the process is known by the start that called it.
+    const plugin = pluginOf(place.stack ?? '', running?.plugins ?? []) ?? startingPlugin()
+    const by = plugin === undefined ? '' : ` by plugin "${plugin}"`
+    const error = kernelError('PLINTH_PROCESS_ENDED', { exitCode, by }, place)
+    if (running === undefined || running.isCommand) {
+      this.#output.failure(error)
+      return
+    }
+    const named = plugin === undefined ? {} : { plugin }
+    running.log.fatal({ ...named, exitCode, code: error.code, err: error }, `crashed: ${error.message}`)
   }
 
   #report(error: unknown, origin: NodeJS.UncaughtExceptionOrigin): void {
@@ -50,7 +78,10 @@ export class CrashWatch {
       return
     }
     const { message, stack = '' } = errorLine(error)
-    const plugin = pluginOf(stack, running.plugins)
-    running.log.fatal({ ...(plugin === undefined ? {} : { plugin }), origin, err: error }, `crashed: ${message}`)
+    // An error without a stack, such as a rejected text, is known by the work that it ended.
+    const plugin = pluginOf(stack, running.plugins) ?? startingPlugin()
+    const { code, fix } = kernelError('PLINTH_UNHANDLED_ERROR', { reason: message })
+    const known = plugin === undefined ? {} : { plugin }
+    running.log.fatal({ ...known, code, fix, origin, err: error }, `crashed: ${message}`)
   }
 }

@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
-import { healthCheck } from '../contracts/health-check.ts'
+import { oldNodeVersion } from '../../bin/node-version.js'
+import { healthCheck, warningsOf } from '../contracts/health-check.ts'
 import type { ConfigAdmin, TimelineEntry } from '../contracts/kernel.ts'
-import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
-import { describeProblem } from '../errors/kernel-errors.ts'
-import { prepareProduct } from '../product.ts'
+import { causeCodeOf, isPlinthError, reasonOf } from '../errors/coded-error.ts'
+import { describeProblem, kernelError } from '../errors/kernel-errors.ts'
+import { nodeRange } from '../kernel-plugin.ts'
+import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { systemClock } from '../time/clock.ts'
 import { withinDeadline } from '../time/deadline.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -17,6 +19,8 @@ import { timeTree } from './time-tree.ts'
 interface Finding {
   readonly check: string
   readonly outcome: 'ok' | 'warning' | 'failed'
+  /** Code of the problem. `start` reports the same one. */
+  readonly code?: string
   readonly detail: string
   /** Where an error without advice of its own was thrown. */
   readonly stack?: string
@@ -43,43 +47,62 @@ export function addDoctorCommand(program: Command, scope: CommandScope): void {
 }
 
 async function examine(scope: CommandScope, timeline: TimelineEntry[], signal: AbortSignal): Promise<Finding[]> {
-  const options = { ...scope.options(), roles: ['cli'] as const, signal }
-  const { problems, warnings, plan } = prepareProduct(scope.product(), options)
-  const findings: Finding[] = [
-    { check: 'Node.js', outcome: 'ok', detail: process.version },
-    { check: 'plan', outcome: 'ok', detail: `${plan.plugins.length} plugins, ${plan.keys.size} keys` },
-    ...warnings.map(({ place, message, fix }): Finding => {
-      return { check: place, outcome: 'warning', detail: `${message} ${fix}` }
-    }),
-    ...problems.map((found): Finding => {
-      return { check: found.place, outcome: 'failed', detail: describeProblem(found).trim() }
-    }),
-  ]
-  if (problems.length > 0) return findings
+  const findings = [nodeFinding(scope.nodeVersion), ...planFindings(scope)]
+  if (findings.some(({ outcome }) => outcome === 'failed')) return findings
   try {
     const { running, failures } = await startPart(scope, { needed: [], setsUp: 'possible', signal })
     for (const failure of failures) {
-      findings.push(await judge('set-up', () => Promise.reject(failure)))
+      findings.push(...(await judge('set-up', () => Promise.reject(failure))))
     }
     timeline.push(...running.timeline)
     const late = () => new Error(`no answer within ${checkDeadlineMs} ms`)
+    for (const { place, code, message, fix } of [...running.config.insecure(), ...running.config.overridden()]) {
+      findings.push({ check: place, outcome: 'warning', code, detail: `${message} ${fix}` })
+    }
     for (const finding of await judgeStored(running.config, signal)) findings.push(finding)
     for (const [name, check] of running.contributions(healthCheck)) {
       const verdict = await judge(`health of ${name}`, () =>
         withinDeadline(systemClock, checkDeadlineMs, check, late, signal),
       )
-      const { detail, stack } = verdict
-      const masked = {
-        detail: running.redact(detail),
-        ...(stack === undefined ? {} : { stack: running.redact(stack) }),
+      for (const { stack, ...finding } of verdict) {
+        const masked = stack === undefined ? {} : { stack: running.redact(stack) }
+        findings.push({ ...finding, detail: running.redact(finding.detail), ...masked })
       }
-      findings.push({ ...verdict, ...masked })
     }
-    findings.push(await judge('stop', () => running.stop('doctor ended')))
+    findings.push(...(await judge('stop', () => running.stop('doctor ended'))))
   } catch (error) {
-    findings.push(await judge('set-up', () => Promise.reject(error)))
+    findings.push(...(await judge('set-up', () => Promise.reject(error))))
   }
   return findings
+}
+
+function nodeFinding(found: string): Finding {
+  const check = 'Node.js'
+  const old = oldNodeVersion(found, nodeRange)
+  if (old === undefined) return { check, outcome: 'ok', detail: `${found}, needs ${nodeRange}` }
+  const { code, message, fix } = kernelError('PLINTH_NODE_VERSION', old)
+  return { check, outcome: 'failed', code, detail: `${message} ${fix}` }
+}
+
+/** The plan and the values, for a server and for commands: a plugin may load in some of the roles only. */
+function planFindings(scope: CommandScope): Finding[] {
+  const [server, command] = ([['web', 'worker'], ['cli']] as const).map((roles) =>
+    prepareProduct(scope.product(), { ...scope.options(), roles }),
+  ) as [PreparedProduct, PreparedProduct]
+  const { plan } = server
+  const once = (list: 'problems' | 'warnings') => {
+    const described = [...server[list], ...command[list]].map((found) => [describeProblem(found), found] as const)
+    return [...new Map(described)]
+  }
+  return [
+    { check: 'plan', outcome: 'ok', detail: `${plan.plugins.length} plugins, ${plan.keys.size} keys` },
+    ...once('warnings').map(([, { place, code, message, fix }]): Finding => {
+      return { check: place, outcome: 'warning', code, detail: `${message} ${fix}` }
+    }),
+    ...once('problems').map(([text, { place, code }]): Finding => {
+      return { check: place, outcome: 'failed', code, detail: text.trim() }
+    }),
+  ]
 }
 
 /** What their owners refuse of the values that are stored: what a command sets up may run on them where a server does not. */
@@ -91,18 +114,21 @@ async function judgeStored(config: ConfigAdmin, signal: AbortSignal): Promise<Fi
     const { outcome, reason = '' } = await config.verify(key, effective.value, signal)
     if (outcome !== 'refused') continue
     const detail = `${reason} Store another with plinth config set, or remove it: plinth config reset ${key}`
-    findings.push({ check: effective.place, outcome: 'failed', detail })
+    findings.push({ check: effective.place, outcome: 'failed', code: 'PLINTH_CONFIG_INVALID_VALUE', detail })
   }
   return findings
 }
 
-async function judge(check: string, work: () => Promise<void>): Promise<Finding> {
+/** One finding for work that ends well or fails, or one for each warning of a health check. */
+async function judge(check: string, work: () => Promise<unknown>): Promise<Finding[]> {
   try {
-    await work()
-    return { check, outcome: 'ok', detail: '' }
+    const warnings = warningsOf(await work())
+    if (warnings.length > 0) return warnings.map((detail) => ({ check, outcome: 'warning', detail }))
+    return [{ check, outcome: 'ok', detail: '' }]
   } catch (error) {
     const fix = isPlinthError(error) ? ` ${error.fix}` : ''
     const stack = authorStack(error)
-    return { check, outcome: 'failed', detail: `${reasonOf(error)}${fix}`, ...(stack === undefined ? {} : { stack }) }
+    const detail = `${reasonOf(error)}${fix}`
+    return [{ check, outcome: 'failed', code: causeCodeOf(error), detail, ...(stack === undefined ? {} : { stack }) }]
   }
 }

@@ -1,4 +1,5 @@
 import { exitCodes } from './exit-codes.ts'
+import { endProcess } from './process-end.ts'
 
 /** Node.js timers overflow above this. */
 const longestTimer = 2 ** 31 - 1
@@ -7,7 +8,7 @@ const longestTimer = 2 ** 31 - 1
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interrupt = new AbortController()
   const onSignal = (name: NodeJS.Signals) => {
-    if (interrupt.signal.aborted) process.exit(exitCodes.interrupted)
+    if (interrupt.signal.aborted) endProcess(exitCodes.interrupted)
     interrupt.abort(new Error(`${name} received`))
   }
   process.on('SIGTERM', onSignal)

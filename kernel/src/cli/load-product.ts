@@ -1,33 +1,59 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { dirname, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { reasonOf } from '../errors/coded-error.ts'
+import { codeOf, type PlinthError, reasonOf } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
+import { filesIn } from '../errors/stack-files.ts'
 import { isProduct, type Product } from '../product.ts'
 
 /** How long a second look at a file that cannot be read may take, in milliseconds. */
 const lookMs = 10_000
 
+/** Folder of the kernel: a frame in it belongs to a call of another file. */
+const ownFolder = fileURLToPath(new URL('..', import.meta.url))
+
+const missingModule: ReadonlySet<unknown> = new Set(['ERR_MODULE_NOT_FOUND', 'ERR_PACKAGE_PATH_NOT_EXPORTED'])
+
 /**
- * What is wrong, with file and line when it is the syntax. Node.js keeps the line of JavaScript to itself and prints it only
- * where nobody catches the error, so another process is sent to meet the same one.
+ * The error of a product that cannot be imported: names the file that is wrong, which may be another one than the product
+ * file. Node.js keeps the line of a syntax error in JavaScript to itself and prints it only where nobody catches the error,
+ * so another process is sent to meet the same one.
  */
-function withPlace(error: unknown, file: string): string {
+function importFailure(error: unknown, path: string, file: string): PlinthError {
   const reason = reasonOf(error)
-  if (!(error instanceof SyntaxError)) return reason
-  const frame = frameIn(error.stack ?? '') ?? frameIn(printedBy(file))
-  if (frame === undefined) return reason
-  error.stack = `${frame.text}\n\n${error.name}: ${reason}`
-  return `${reason} (${frame.place})`
+  const named = (one: string) =>
+    one === file ? `The product file ${path}` : `The file ${one}, which the product file ${path} imports,`
+  if (missingModule.has(codeOf(error))) {
+    const importer = /imported from (.+)$/m.exec(reason)?.[1] ?? file
+    return kernelError('PLINTH_PRODUCT_IMPORT', { file: named(importer), reason, wrong: importer }, error)
+  }
+  // Frames below the import belong to its caller.
+  const stack = error instanceof Error ? (error.stack ?? '').replace(/\n\s+at (?:async )?loadProduct [\s\S]*/, '') : ''
+  const frame = error instanceof SyntaxError ? (frameIn(stack) ?? frameIn(printedBy(file))) : undefined
+  if (frame !== undefined && error instanceof Error) error.stack = `${frame.text}\n\n${error.name}: ${reason}`
+  const files = frame === undefined ? filesIn(stack).filter((one) => !one.startsWith(ownFolder)) : [frame.file]
+  const wrong = files.find((one) => !one.includes(`${sep}node_modules${sep}`)) ?? files[0] ?? file
+  const isCircular = error instanceof ReferenceError && reason.endsWith('before initialization')
+  const hint = isCircular ? '; two files import each other, so move what both need into a third file' : ''
+  const place = frame?.place ?? (isCircular ? placeIn(stack) : undefined)
+  const placed = place === undefined ? reason : `${reason} (${place})${hint}`
+  if (wrong === file) return kernelError('PLINTH_PRODUCT_INVALID', { path, reason: placed }, error)
+  return kernelError('PLINTH_PRODUCT_IMPORT', { file: named(wrong), reason: placed, wrong }, error)
+}
+
+/** File and line of the innermost frame. */
+function placeIn(stack: string): string | undefined {
+  const place = /((?:file:\/\/|\/|[A-Za-z]:\\)[^()\n]*:\d+):\d+/.exec(stack)?.[1]
+  return place?.startsWith('file:') ? fileURLToPath(place) : place
 }
 
 /** The lines before the name of the error: file and line, the code, a mark below it. */
-function frameIn(stack: string): { readonly place: string; readonly text: string } | undefined {
+function frameIn(stack: string): { readonly file: string; readonly place: string; readonly text: string } | undefined {
   const [, place, text] = /^((?:file:|\/|[A-Za-z]:\\)[^\n]*:\d+)\n([\s\S]*?\^+)/.exec(stack) ?? []
   if (place === undefined) return undefined
   const shown = place.startsWith('file:') ? fileURLToPath(place) : place
-  return { place: shown, text: `${shown}\n${text}` }
+  return { file: shown.replace(/:\d+$/, ''), place: shown, text: `${shown}\n${text}` }
 }
 
 function printedBy(file: string): string {
@@ -39,15 +65,16 @@ function printedBy(file: string): string {
   return stderr
 }
 
-/** Loads the product that a file exports as default. Throws `PLINTH_PRODUCT_NOT_FOUND` or `PLINTH_PRODUCT_INVALID`. */
+/** Loads the product that a file exports as default. Throws `PLINTH_PRODUCT_NOT_FOUND`, `PLINTH_PRODUCT_INVALID` or `PLINTH_PRODUCT_IMPORT`. */
 export async function loadProduct(path: string): Promise<Product> {
   const file = resolve(path)
   if (!existsSync(file)) throw kernelError('PLINTH_PRODUCT_NOT_FOUND', { path })
+  if (statSync(file).isDirectory()) throw kernelError('PLINTH_PRODUCT_INVALID', { path, reason: 'it is a directory' })
   let loaded: { default?: unknown }
   try {
     loaded = await import(pathToFileURL(file).href)
   } catch (error) {
-    throw kernelError('PLINTH_PRODUCT_INVALID', { path, reason: withPlace(error, file) }, error)
+    throw importFailure(error, path, file)
   }
   const product = loaded.default
   if (!isProduct(product)) {

@@ -1,6 +1,6 @@
 import type { CommandOutput } from '../contracts/command.ts'
 import { isBusinessError } from '../errors/business-error.ts'
-import { isPlinthError, type PlinthError, reasonOf } from '../errors/coded-error.ts'
+import { causeCodeOf, isPlinthError, type PlinthError, reasonOf } from '../errors/coded-error.ts'
 import { kernelError, StartRefusedError } from '../errors/kernel-errors.ts'
 import { authorStack } from './stack.ts'
 
@@ -37,8 +37,8 @@ function failureOf(error: unknown): object {
   const { code, message, fix } = explained(error)
   if (error instanceof StartRefusedError) return { code, message, fix, problems: error.problems }
   if (isBusinessError(error)) return { code, message, fix, reason: error.reason }
-  const stack = authorStack(error)
-  return { code, message, fix, ...(stack === undefined ? {} : { stack }) }
+  const [cause, stack] = [causeCodeOf(error), authorStack(error)]
+  return { code, message, fix, ...(cause === code ? {} : { cause }), ...(stack === undefined ? {} : { stack }) }
 }
 
 function describe(error: unknown): string {

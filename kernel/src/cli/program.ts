@@ -29,12 +29,14 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
   const output = createOutput(surroundings, argv.includes('--json'))
   const crashes = new CrashWatch(output)
   surroundings.onCrash?.(crashes.onCrash)
+  surroundings.onUnexpectedEnd?.(crashes.onUnexpectedEnd)
   const found = await findProduct(argv, surroundings.directory)
   const program = createProgram(surroundings)
   const scope: CommandScope = {
     output,
     crashes,
     supervisor: surroundings.supervisor,
+    nodeVersion: surroundings.nodeVersion ?? process.versions.node,
     product: () => {
       if (found.product === undefined) throw found.error
       return found.product
@@ -66,8 +68,9 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
     // The command may belong to a plugin of the product that could not be loaded.
     if (error.code === 'commander.unknownCommand' && found.product === undefined) output.failure(found.error)
     // Help was shown because no command was named.
-    else if (error.code !== 'commander.help') output.failure(usageError(error.message.replace(/^error: /, '')))
-    else if (output.json) output.failure(usageError('No command was named.'))
+    else if (error.code !== 'commander.help') {
+      output.failure(usageError(error.message.replace(/^error: /, ''), commandIn(program, argv)))
+    } else if (output.json) output.failure(usageError('No command was named.'))
     return exitCodes.usage
   }
 }
@@ -76,6 +79,7 @@ const exitCodeByError: Readonly<Record<string, number>> = {
   PLINTH_CLI_USAGE: exitCodes.usage,
   PLINTH_PRODUCT_NOT_FOUND: exitCodes.refused,
   PLINTH_PRODUCT_INVALID: exitCodes.refused,
+  PLINTH_PRODUCT_IMPORT: exitCodes.refused,
   PLINTH_START_REFUSED: exitCodes.refused,
   PLINTH_START_CANCELLED: exitCodes.interrupted,
 }
@@ -84,7 +88,19 @@ function exitCodeOf(error: unknown): number {
   return (isPlinthError(error) ? exitCodeByError[error.code] : undefined) ?? exitCodes.failed
 }
 
-const usageError = (reason: string) => kernelError('PLINTH_CLI_USAGE', { reason })
+const usageError = (reason: string, command = 'plinth') => kernelError('PLINTH_CLI_USAGE', { reason, command })
+
+/** The command that a line calls, as far as it can be told: `plinth config get`. */
+function commandIn(program: Command, words: readonly string[]): string {
+  let [command, name] = [program, program.name()]
+  for (const word of words) {
+    const next = command.commands.find((candidate) => candidate.name() === word)
+    if (next === undefined) continue
+    command = next
+    name += ` ${word}`
+  }
+  return name
+}
 
 /** The product decides which commands there are, so its file is looked up before the command line is parsed. */
 async function findProduct(

@@ -1,3 +1,5 @@
+import { stillOpen, watchOpened } from '../process/opened-resources.ts'
+import { endProcess, expectEnd, onUnexpectedEnd } from './process-end.ts'
 import { runProgram } from './program.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
@@ -11,8 +13,9 @@ export async function runProcess(words: readonly string[], supervisor: Superviso
   // A reader such as `head` may leave early; that is no failure of the program.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
-    process.exit()
+    endProcess()
   })
+  watchOpened()
   process.exitCode = await runProgram(words, {
     stdout: process.stdout,
     stderr: process.stderr,
@@ -20,11 +23,19 @@ export async function runProcess(words: readonly string[], supervisor: Superviso
     directory: process.cwd(),
     supervisor,
     onCrash: (listener) => process.on('uncaughtException', listener),
+    onUnexpectedEnd,
   })
+  expectEnd()
   // Does not hold the process itself: it fires only where something else does.
   setTimeout(() => {
     const open = process.getActiveResourcesInfo().filter((resource) => !standardStreams.includes(resource))
-    process.stderr.write(`Ended although something is still open: ${open.join(', ') || 'unknown'}.\n`)
+    const owned = stillOpen()
+      .filter(({ type }) => !standardStreams.some((stream) => stream.toLowerCase() === type.toLowerCase()))
+      .map(({ type, plugin, place }) => {
+        return `Plugin "${plugin}" opened a ${type}${place && ` at ${place}`} and did not close it.\n`
+      })
+    const summary = `Ended although something is still open: ${open.join(', ') || 'unknown'}.\n`
+    process.stderr.write(summary + owned.join(''))
     process.exit()
   }, lingerMs).unref()
 }

@@ -11,16 +11,21 @@ export interface ProgramEnvironment extends Streams {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Directory to look for the product file in. */
   readonly directory: string
+  /** Version of Node.js that runs the program, such as `24.21.0`; that of this process when absent. */
+  readonly nodeVersion?: string
   /** Who starts this process again; nobody of ours when absent. */
   readonly supervisor?: SupervisorLink | undefined
   /** Registers who hears of errors that nobody in the process caught. */
   readonly onCrash?: (listener: NodeJS.UncaughtExceptionListener) => void
+  /** Registers a listener for an end of the process that the program did not ask for. */
+  readonly onUnexpectedEnd?: (listener: (exitCode: number) => void) => void
 }
 
 /** What every command works with. */
 export interface CommandScope {
   readonly output: Output
   readonly supervisor: SupervisorLink | undefined
+  readonly nodeVersion: string
   /** Reports errors that nobody caught. */
   readonly crashes: CrashWatch
   /** Throws when there is no usable product file. */

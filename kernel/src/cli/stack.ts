@@ -1,11 +1,17 @@
-import { fileURLToPath } from 'node:url'
+import { dirname, join, sep } from 'node:path'
 import { isBusinessError } from '../errors/business-error.ts'
 import { isPlinthError } from '../errors/coded-error.ts'
+import { fileOf, filesIn } from '../errors/stack-files.ts'
 import { type ErrorLine, errorLine } from '../logging/error-line.ts'
-import { originOf, type Plugin } from '../plugin.ts'
+import type { Plugin } from '../plugin.ts'
 
 /** Errors that say where something failed; what failed is their cause. */
-const wrappers: ReadonlySet<string> = new Set(['PLINTH_START_FAILED', 'PLINTH_PRODUCT_INVALID'])
+const wrappers: ReadonlySet<string> = new Set([
+  'PLINTH_START_FAILED',
+  'PLINTH_PRODUCT_INVALID',
+  'PLINTH_PRODUCT_IMPORT',
+  'PLINTH_PROCESS_ENDED',
+])
 
 /**
  * The stack with its causes that an author needs to find a mistake; none for an error that brings its own advice, because
@@ -25,24 +31,14 @@ function stackOf({ type, message, stack = `${type}: ${message}`, cause, errors =
   return [stack.replace(nodeFrame, '').trimEnd(), ...parts.map((part) => `Caused by: ${stackOf(part)}`)].join('\n')
 }
 
-/** Files that the frames of a stack stand in, the innermost first. */
-function filesIn(stack: string): string[] {
-  return stack.split('\n').flatMap((line) => {
-    const place = /^\s+at .*?((?:file:\/\/|\/|[A-Za-z]:\\)[^()]*?):\d+(?::\d+)?\)?$/.exec(line)?.[1]
-    if (place === undefined) return []
-    return [place.startsWith('file:') ? fileURLToPath(place) : place]
-  })
-}
-
 /**
  * The plugin whose code threw, as far as the stack says: the innermost frame that stands in the file that declares a
  * plugin, or in a directory that one plugin alone is declared in or above.
  */
 export function pluginOf(stack: string, plugins: readonly Plugin[]): string | undefined {
   const declared = plugins.flatMap((plugin) => {
-    // The first frame is definePlugin, the second the file that calls it.
-    const file = filesIn(originOf(plugin))[1]
-    return file === undefined ? [] : [{ id: plugin.id, file, directory: file.slice(0, file.lastIndexOf('/') + 1) }]
+    const file = fileOf(plugin)
+    return file === undefined ? [] : [{ id: plugin.id, file, directory: join(dirname(file), sep) }]
   })
   for (const file of filesIn(stack)) {
     const exact = declared.filter((one) => one.file === file)

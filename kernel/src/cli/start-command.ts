@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
 import { SettingsTrial } from '../files/settings-trial.ts'
 import type { Role } from '../plugin.ts'
+import { stopWatchingOpened } from '../process/opened-resources.ts'
 import { startProduct } from '../running-product.ts'
 import { systemClock } from '../time/clock.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -55,6 +56,7 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
     })
     // Its end is awaited below, whoever asked for it.
     signal.addEventListener('abort', () => void running.stop(reasonOf(signal.reason)))
+    stopWatchingOpened()
     scope.supervisor?.ready()
     await running.stopped
   } catch (error) {

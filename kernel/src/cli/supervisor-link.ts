@@ -1,4 +1,5 @@
 import { exitCodes } from './exit-codes.ts'
+import { endProcess } from './process-end.ts'
 
 /** Tells a process that a supervisor started it and starts it again when it asks for that. */
 const mark = 'PLINTH_SUPERVISED'
@@ -41,7 +42,7 @@ export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefine
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
       // While the supervisor lives, it counts: a terminal and systemd send each signal to both processes.
-      if (end.signal.aborted && !process.connected) process.exit(exitCodes.interrupted)
+      if (end.signal.aborted && !process.connected) endProcess(exitCodes.interrupted)
       stop(`${name} received`)
     })
   }

@@ -18,8 +18,8 @@ const crashWindowMs = 10 * 60_000
 const firstPauseMs = 1000
 const longestPauseMs = 60_000
 
-/** Ends that another start would not change: done, wrong command line, refused plan or configuration. */
-const endsForGood: ReadonlySet<number> = new Set([exitCodes.ok, exitCodes.usage, exitCodes.refused])
+/** Ends of a start that another start would not change: wrong command line, rejected plan or configuration. */
+const endsForGood: ReadonlySet<number> = new Set([exitCodes.usage, exitCodes.refused])
 
 /** Counts events of the last `windowMs` milliseconds, the one that happens now included. */
 function recentCount(windowMs: number): (now: number) => number {
@@ -31,8 +31,9 @@ function recentCount(windowMs: number): (now: number) => number {
 }
 
 /**
- * Runs a program in a child process and answers the exit code that it ends with. Starts it again at once when it ends with
- * the exit code `restart`, and after a growing pause when it crashed after it had been ready once. SIGTERM and SIGINT are
+ * Runs a program in a child process and returns the exit code that it ends with. Starts it again at once when it ends with
+ * the exit code `restart`, and after a growing pause when it crashed after it had been ready once. A program that served and
+ * ends without being told to has crashed, also with the exit code 0 or by a signal that it sent to itself. SIGTERM and SIGINT are
  * passed on once, and end a pause; a second signal kills. The child sees by its channel when this process is gone.
  *
  * @param input what each child finds on its standard input; absent: that of this process
@@ -66,7 +67,9 @@ export async function supervise(
       })
       // A child that ends without reading it says why by itself.
       child.stdin?.on('error', () => {}).end(input)
+      let isReady = false
       child.on('message', (_message: ReadyMessage) => {
+        isReady = true
         wasReady = true
       })
       // What the child sent last may arrive after its end, but before its channel closes.
@@ -81,7 +84,8 @@ export async function supervise(
         if (restarts(clock.monotonic()) > mostRestarts) throw await restartLoop()
         continue
       }
-      if (!wasReady || endsForGood.has(end)) return end
+      // A product that served and was not told to stop has crashed, whatever its exit code.
+      if (!wasReady || (!isReady && endsForGood.has(end))) return end
       const count = crashes(clock.monotonic())
       if (count >= mostCrashes) throw await crashLoop()
       const pauseMs = Math.min(firstPauseMs * 2 ** (count - 1), longestPauseMs)

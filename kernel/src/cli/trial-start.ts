@@ -1,5 +1,4 @@
-import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
-import { StartRefusedError } from '../errors/kernel-errors.ts'
+import { isUnavailable, reasonOf } from '../errors/coded-error.ts'
 import type { SettingsTrial } from '../files/settings-trial.ts'
 import type { Clock } from '../time/clock.ts'
 import { failureOf } from './fallback-start.ts'
@@ -21,8 +20,9 @@ export interface TrialStart<T> {
 }
 
 /**
- * Starts a product whose settings may be on trial. While they are, a start that fails is tried again after a growing
- * pause; when the time of the trial is over, or the settings are refused, the previous ones are put back and count.
+ * Starts a product whose settings may be on trial. While a server that the product needs cannot be reached, the start is
+ * tried again after a growing pause. When the time of the trial is over, or after any other error, the previous settings are
+ * put back and apply.
  *
  * @throws as the last start does
  */
@@ -39,6 +39,9 @@ export async function startOnTrial<T>({
   const endsAt = clock.monotonic() + patienceMs
   const left = () => Math.max(0, endsAt - clock.monotonic())
   let why: unknown
+  // The end of the time breaks a start off: its error says less than an earlier one.
+  const causeOf = (error: unknown) =>
+    left() > 0 ? error : (why ?? new Error(`it took longer than ${inSeconds(patienceMs)}`))
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
       const started = await inTime(start, left(), clock, signal)
@@ -46,21 +49,27 @@ export async function startOnTrial<T>({
       return started
     } catch (error) {
       if (signal.aborted) throw error
-      // That a start hung until the end says less than how an earlier one failed.
-      why = why !== undefined && isPlinthError(error) && error.code === 'PLINTH_START_CANCELLED' ? why : error
-      if (error instanceof StartRefusedError || left() === 0) {
+      why = causeOf(error)
+      if (!isUnavailable(why) || left() === 0) {
         progress(
-          `The product goes back to its previous settings, because it does not start on the new ones. ${reasonOf(why)}`,
+          `The product returns to its previous settings, because it does not start on the new ones: ${sentence(reasonOf(why))}`,
         )
         await trial.giveBack(failureOf(why))
         return startForGood(signal)
       }
       const waitMs = Math.min(pauseMs, left())
-      progress(`The product does not start on its new settings. ${reasonOf(why)} It tries again in ${waitMs / 1000} s.`)
+      progress(
+        `The product does not start on its new settings: ${sentence(reasonOf(why))} It tries again in ${inSeconds(waitMs)}.`,
+      )
       await clock.sleep(waitMs, signal)
     }
   }
 }
+
+const inSeconds = (ms: number) => `${Math.ceil(ms / 1000)} s`
+
+/** With one full stop at its end, whatever the text ends with. */
+const sentence = (text: string) => `${text.replace(/[.\s]+$/, '')}.`
 
 /** A start that hangs ends with the trial. */
 async function inTime<T>(start: TrialStart<T>['start'], ms: number, clock: Clock, signal: AbortSignal): Promise<T> {

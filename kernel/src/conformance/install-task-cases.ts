@@ -57,6 +57,8 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
   options: InstallTaskCaseOptions<Harness>,
 ): ConformanceCase[] {
   const { secrets = [], dependency } = options
+  if (dependency === undefined)
+    throw new TypeError('Pass options.dependency: { fail, recover }, or "none" for a task that cannot fail.')
   const { settle, answer } = patience(options)
   const never = new AbortController().signal
 

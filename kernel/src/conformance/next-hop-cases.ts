@@ -1,11 +1,13 @@
+import { redact } from '@plinth/config-schema/reading'
 import {
   channelChecks,
   type DeliveryOutcome,
   isChannelFault,
   type NotificationMessage,
   type SendContext,
+  secretsOf,
 } from '../contracts/notification-channel.ts'
-import type { DeliveredMessage } from './channel-messages.ts'
+import { contextOf, type DeliveredMessage } from './channel-messages.ts'
 import {
   type CaseBodies,
   expectEqual,
@@ -27,6 +29,12 @@ interface Kit<Harness> {
   send(harness: Harness, message: NotificationMessage, changes?: Partial<SendContext>): Promise<DeliveryOutcome>
   delivered(harness: Harness): Promise<readonly DeliveredMessage[]>
 }
+
+/** Longest part of a secret that may show. */
+const longestPart = 7
+/** Parts of a secret that must not show: what a text contains that was cut within it. */
+const partsOf = (secret: string): readonly string[] =>
+  secret.length <= longestPart + 1 ? [] : [secret.slice(0, longestPart + 1), secret.slice(-longestPart - 1)]
 
 /** Long enough for a connection to be made, short enough to wait for. */
 const deadline = () => AbortSignal.timeout(150)
@@ -73,6 +81,20 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
         const rule = 'What failed once arrives as often as what did not'
         if (outcome === 'deferred' || harness.channel.traits.idempotent)
           expectEqual(rule, each, await times(harness, next))
+      },
+    ],
+
+    'a next hop that repeats secrets': [
+      'Return texts of the next hop whole: the facade masks them, and half a secret is not recognised. Or mask them before you cut them.',
+      async (harness) => {
+        if (nextHop.echo === undefined) return
+        await nextHop.echo(harness)
+        const message = frozen('repeated {code}')
+        const settled = await patience.settle(() => harness.channel.send(message, contextOf(message)))
+        const hidden = [...secrets, ...secretsOf(message)]
+        const mask = (value: unknown) => (typeof value === 'string' ? redact(value, hidden) : value)
+        const shown = Object.values('value' in settled ? settled.value : {}).map(mask)
+        expectNoSecret('a result of the facade', shown, hidden.flatMap(partsOf))
       },
     ],
 

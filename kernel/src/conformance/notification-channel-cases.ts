@@ -10,6 +10,7 @@ import { contextOf, type DeliveredMessage, expectArrived, expectWellFormed, mess
 import {
   type CaseBodies,
   type ConformanceCase,
+  ConformanceError,
   type ConformanceLimits,
   casesOver,
   expectEqual,
@@ -38,6 +39,8 @@ export interface NextHop<Harness> {
   hang(harness: Harness): Awaitable<void>
   /** Lets it work again for what is sent from now on. */
   recover(harness: Harness): Awaitable<void>
+  /** Makes it reject what it is sent and repeat the whole request in its response, credentials included. Absent: it cannot. */
+  echo?(harness: Harness): Awaitable<void>
 }
 
 export interface NotificationChannelCaseOptions<Harness extends NotificationChannelHarness> extends ConformanceLimits {
@@ -53,6 +56,8 @@ export interface NotificationChannelCaseOptions<Harness extends NotificationChan
   readonly recipientsAs?: 'together' | 'each'
   /** False for a channel whose format has no subject, such as SMS. */
   readonly carriesSubject?: boolean
+  /** `crlf` for a format whose lines end with CRLF, such as mail (RFC 2045, 6.8): contents arrive with these. Default: as written. */
+  readonly lineEnds?: 'as-written' | 'crlf'
   /** Characters that the format of the next hop takes; the channel must reject a longer content rather than cut it. */
   readonly longestContent?: number
 }
@@ -91,9 +96,12 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
   options: NotificationChannelCaseOptions<Harness>,
 ): ConformanceCase[] {
   const { recipients = [], attributes = {}, secrets = [], carriesSubject = true } = options
-  const { recipientsAs = 'together', longestContent = Number.POSITIVE_INFINITY } = options
+  const { recipientsAs = 'together', longestContent = Number.POSITIVE_INFINITY, lineEnds = 'as-written' } = options
   const { settle, answer } = patience(options)
   const { thawed, frozen } = messageMaker(recipientsAs === 'each' ? recipients.slice(0, 1) : recipients, attributes)
+
+  const arriving = (message: NotificationMessage): NotificationMessage =>
+    lineEnds === 'crlf' ? { ...message, content: message.content.replace(/\r\n|\r|\n/g, '\r\n') } : message
 
   const fits = ({ content }: NotificationMessage) => content.length <= longestContent
 
@@ -113,7 +121,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
   }
   const delivered = (harness: Harness) => answer('delivered() of the harness', () => harness.delivered())
   const expectOnly = async (harness: Harness, messages: readonly NotificationMessage[]) =>
-    expectArrived(await delivered(harness), messages, carriesSubject)
+    expectArrived(await delivered(harness), messages.map(arriving), carriesSubject)
 
   const cases: CaseBodies<Harness> = {
     'describes itself': [
@@ -131,7 +139,10 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
         const given = recipients.map(({ kind }) => kind)
         const all = kinds.every((kind) => given.includes(kind)) && given.every((kind) => kinds.includes(kind))
         const rule = 'options.recipients has every kind of recipientKinds, and two recipients where there is any'
-        expectThat(rule, kinds.length === 0 || (all && given.length > 1), kinds.join(', '), given)
+        if (kinds.length > 0 && !(all && given.length > 1)) {
+          const advice = `Pass options.recipients with at least two recipients, and one or more of each kind: ${kinds.join(', ')}.`
+          throw new ConformanceError(rule, kinds.join(', '), given, advice)
+        }
       },
     ],
 

@@ -63,6 +63,9 @@ function endsSoon(): StoreContext {
   }
 }
 
+/** Times before 2001 in milliseconds: a store that gives seconds since the epoch is below it for the next centuries. */
+const leastEpochMs = 1_000_000_000_000
+
 /**
  * The contract of `RateLimitStore` as cases.
  *
@@ -146,8 +149,8 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
           )
           expectThat(
             'resetAtMs is in milliseconds since the epoch',
-            Number.isSafeInteger(resetAtMs),
-            'a whole number',
+            Number.isSafeInteger(resetAtMs) && resetAtMs > leastEpochMs,
+            'a whole number of milliseconds after 2001; seconds are a thousandth of it',
             resetAtMs,
           )
           if (allowed) expectEqual('retryAfterMs is 0 when allowed', retryAfterMs, 0)

@@ -1,4 +1,5 @@
 import { extensionPoint } from '../refs.ts'
+import { shape } from '../shapes/shape.ts'
 import type { Kernel } from './kernel.ts'
 
 /** Facts about what was done: names, codes, counts, switches. Never secrets. */
@@ -41,7 +42,12 @@ export interface AuditTrail {
  * Where administrative actions are recorded. Owned by the kernel, because whoever keeps the trail usually builds on the
  * plugins whose actions it records.
  */
-export const auditTrail = extensionPoint<AuditTrail>('kernel.audit-trail', { from: '@plinth/iam', live: true })
+export const auditTrail = extensionPoint<AuditTrail>('kernel.audit-trail', {
+  from: '@plinth/iam',
+  live: true,
+  names: shape.dotted,
+  shape: shape.object<AuditTrail>({ record: shape.function }),
+})
 
 /** Records an action wherever a plugin keeps a trail. Fails when it cannot be recorded: what leaves no trace must not happen. */
 export async function audit(kernel: Pick<Kernel, 'contributions'>, entry: AuditEntry): Promise<void> {

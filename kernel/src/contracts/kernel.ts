@@ -1,4 +1,4 @@
-import type { ConfigValues } from '../config-values.ts'
+import type { ConfigValues } from '../configuration/config-values.ts'
 import type { Plugin } from '../plugin.ts'
 import { type ExtensionPoint, service } from '../refs.ts'
 import type { InstallTask } from './install-task.ts'
@@ -29,6 +29,8 @@ export interface BoundScheduledTask {
   readonly displayName: ScheduledTask['displayName']
   readonly fixedDelayMs: () => number
   readonly autoStartup: () => boolean
+  /** See `ScheduledTask.irreversible`. */
+  readonly irreversible: boolean
   run(signal: AbortSignal): Promise<void>
 }
 
@@ -56,6 +58,12 @@ export interface Kernel {
    * configuration of that time. Does nothing when the product stops already, nor in a command (role `cli`).
    */
   requestRestart(reason: string): void
+
+  /**
+   * The stored values that may be why something of these plugins failed, with the command that removes them: those that the
+   * reason mentions, else those of the first plugin, else those of the others. Empty for none.
+   */
+  storedValuesBehind(plugins: readonly string[], reason: string): string
 }
 
 /** What a start ended with: the code of the error, empty for none, and what it says, with secrets masked. */
@@ -74,7 +82,16 @@ export const kernel = service<Kernel>('kernel')
  */
 export type ConfigAdmin = Pick<
   ConfigValues,
-  'catalogue' | 'list' | 'explain' | 'preview' | 'verify' | 'apply' | 'orphaned'
+  | 'catalogue'
+  | 'list'
+  | 'explain'
+  | 'preview'
+  | 'destinations'
+  | 'verify'
+  | 'apply'
+  | 'orphaned'
+  | 'insecure'
+  | 'overridden'
 >
 export const configAdmin = service<ConfigAdmin>('kernel.config-admin')
 

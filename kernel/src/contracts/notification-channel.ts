@@ -1,5 +1,6 @@
 import { type LocalizedText, localize } from '@plinth/config-schema'
 import { extensionPoint } from '../refs.ts'
+import { shape } from '../shapes/shape.ts'
 
 /** Who a message is for (document 2, "Recipient kinds"). */
 export type Recipient =
@@ -15,12 +16,20 @@ export type Recipient =
 
 export type RecipientKind = Recipient['kind']
 
+/** Part of a text, from `start` up to but not including `end`, in UTF-16 units. */
+export type TextRange = readonly [start: number, end: number]
+
 /** One message, ready to be sent (document 2, "Message"). */
 export interface NotificationMessage {
   /** Assigned by the facade, unique per message. */
   readonly id: string
   readonly subject: string
   readonly content: string
+  /**
+   * Where a template or a text of the catalogue put values of variables into subject and content: ranges in ascending order that
+   * do not overlap. A channel that reads markup shows these parts as they are written. Absent: the message was not rendered.
+   */
+  readonly valueRanges?: { readonly subject: readonly TextRange[]; readonly content: readonly TextRange[] }
   /**
    * HTML form of `content`, for channels that show HTML; the others send `content`. Whoever writes it has escaped what came
    * from people.
@@ -226,6 +235,24 @@ export interface NotificationChannel {
   condition?(provider?: string): ChannelCondition
 }
 
+const recipientKinds: readonly RecipientKind[] = [
+  ...(['user', 'email', 'mobile', 'websocket-user', 'websocket-session', 'websocket-group'] as const),
+  ...(['websocket-guest', 'social-openid', 'topic'] as const),
+]
+
 export const notificationChannel = extensionPoint<NotificationChannel>('notification.channel', {
   from: '@plinth/notification',
+  names: shape.kebab,
+  shape: shape.object<NotificationChannel>(
+    {
+      displayName: shape.localized,
+      recipientKinds: shape.list(shape.among(recipientKinds)),
+      traits: shape.object<NotificationChannel['traits']>(
+        { idempotent: shape.flag },
+        { recipients: shape.among(['together', 'each']), texts: shape.among(['resolved', 'as-written']) },
+      ),
+      send: shape.function,
+    },
+    { enabled: shape.function, providers: shape.function, verify: shape.function, condition: shape.function },
+  ),
 })

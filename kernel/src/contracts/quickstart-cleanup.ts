@@ -1,5 +1,6 @@
 import type { LocalizedText } from '@plinth/config-schema'
 import { extensionPoint } from '../refs.ts'
+import { shape } from '../shapes/shape.ts'
 
 /** Demo data of one kind that would be removed. */
 export interface CleanupTarget {
@@ -62,4 +63,13 @@ export interface QuickstartCleanup {
 }
 
 /** Cleanups, contributed under their module codes: kebab-case, for example `forum`. Owned by the kernel, so any plugin may contribute. */
-export const quickstartCleanup = extensionPoint<QuickstartCleanup>('kernel.quickstart-cleanup', { live: true })
+export const quickstartCleanup = extensionPoint<QuickstartCleanup>('kernel.quickstart-cleanup', {
+  live: true,
+  names: shape.kebab,
+  shape: shape.object<QuickstartCleanup>({
+    displayName: shape.localized,
+    dataType: shape.kebab,
+    preview: shape.function,
+    execute: shape.function,
+  }),
+})

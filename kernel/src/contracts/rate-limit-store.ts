@@ -1,4 +1,5 @@
 import { extensionPoint } from '../refs.ts'
+import { shape } from '../shapes/shape.ts'
 
 export interface RateLimitRequest {
   /** Complete key, prefix included. The store treats it as opaque. */
@@ -109,4 +110,19 @@ export interface RateLimitStore {
 }
 
 /** Stores, contributed under their names: `ctx.contribute(rateLimitStore, 'memory', store)`. */
-export const rateLimitStore = extensionPoint<RateLimitStore>('rate-limit.store', { from: '@plinth/rate-limit' })
+export const rateLimitStore = extensionPoint<RateLimitStore>('rate-limit.store', {
+  from: '@plinth/rate-limit',
+  names: shape.kebab,
+  shape: shape.object<RateLimitStore>(
+    {
+      traits: shape.object<RateLimitStore['traits']>(
+        { shared: shape.flag, algorithm: shape.among(['fixed-window', 'token-bucket', 'sliding-window']) },
+        { endsCalls: shape.flag },
+      ),
+      consume: shape.function,
+      peek: shape.function,
+      reset: shape.function,
+    },
+    { consumeAll: shape.function },
+  ),
+})

@@ -37,6 +37,13 @@ export interface ScheduledTask<D extends Partial<Declared> = Declared> {
    */
   readonly autoStartup: boolean | (keyof KeysOf<D> & string)
   /**
+   * True for a task that lets something expire, releases holds or deletes. It does not run on an instance whose clock differs from
+   * the database's; the scheduler checks this before each run. False when absent.
+   *
+   * @example irreversible: true
+   */
+  readonly irreversible?: boolean
+  /**
    * @example run: async ({ signal, log }) => log.info({ open: await account(signal) }, 'balance asked')
    */
   readonly run: (context: ScheduledTaskContext<D>) => void | Promise<void>

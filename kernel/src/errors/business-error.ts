@@ -55,9 +55,17 @@ type Details<Path, Name> = Name extends Path
   ? [details?: FailureDetails<Path>]
   : [details: FailureDetails<Path> & { readonly text: Path }]
 
+/** The business errors that a plugin declares: the codes by the names that follow the area in the reason. */
+export interface BusinessErrorsDeclaration {
+  readonly area: string
+  readonly codes: Readonly<Record<string, BusinessCode>>
+}
+
 /**
  * Declares the business failures of a plugin: their names with the envelope codes (decision B1). The stable reason is
  * `<area>.<name>`, the message key `messages.<area>.<text>`; the English text is sent where nothing translates.
+ *
+ * The plugin lists the returned function in `businessErrors`, so that the API description contains the reasons.
  *
  * @param area beginning of the reasons, and name under which the plugin keeps its texts in `messages/`
  * @param texts the English texts below that name
@@ -71,7 +79,7 @@ export function businessFailures<Texts extends object, Codes extends Readonly<Re
   texts: Texts,
   codes: Codes,
 ) {
-  return <Name extends keyof Codes & string>(
+  const make = <Name extends keyof Codes & string>(
     name: Name,
     ...[details]: Details<PathsOf<Texts>, Name>
   ): BusinessError => {
@@ -85,4 +93,5 @@ export function businessFailures<Texts extends object, Codes extends Readonly<Re
       messageKey: `messages.${area}.${text}`,
     })
   }
+  return Object.assign(make, { area, codes } satisfies BusinessErrorsDeclaration)
 }

@@ -27,9 +27,31 @@ export function isPlinthError(error: unknown): error is PlinthError {
   return typeof code === 'string' && typeof fix === 'string'
 }
 
-/** Message of anything that was thrown. */
+/**
+ * Code of the error that caused another one: `PLINTH_START_FAILED` reports where an error occurred, its cause reports which.
+ * Returns the code of the error itself when it has no cause with a code, and `PLINTH_UNEXPECTED` for an error without one.
+ */
+export function causeCodeOf(error: unknown): string {
+  const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
+  return isPlinthError(cause) ? cause.code : 'PLINTH_UNEXPECTED'
+}
+
+/** Causes of an error that are read, one below the other. */
+const maxCauses = 5
+
+/** True for an error that may end without a change: the error, or one of its causes, is `unavailable`. */
+export function isUnavailable(error: unknown): boolean {
+  let current = error
+  for (let depth = 0; depth < maxCauses && current instanceof Error; depth++) {
+    if ((current as { unavailable?: unknown }).unavailable === true) return true
+    current = current.cause
+  }
+  return false
+}
+
+/** Message of anything that was thrown. Node.js gives an error of several addresses a code and no message. */
 export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return error instanceof Error ? error.message || (codeOf(error) ?? error.name) : String(error)
 }
 
 /** Code of anything that was thrown: of a system call (`ENOENT`), a driver or the house; `undefined` where it has none. */
@@ -63,6 +85,7 @@ export type ErrorCodeOf<Errors extends { readonly table: object }> = keyof Error
  * `{{name}}` marks a detail that the place of the error hands over.
  *
  * @param unavailable codes of what may succeed later, unchanged
+ * @throws TypeError for a text without a second line
  *
  * @example
  * export const shopError = errorTable({
@@ -77,11 +100,14 @@ export function errorTable<const Table extends Readonly<Record<string, string>>>
 ): ErrorTable<Table> {
   const texts = Object.entries(lines).map(([code, both]) => {
     const [text = '', fix = ''] = both.split('\n')
+    if (fix.trim() === '') throw new TypeError(`The error ${code} has one line; a second line says how to fix it.`)
     return [code, { text, fix: fix.trim() }]
   })
   const table = Object.freeze(Object.fromEntries(texts)) as ErrorTable<Table>['table']
+  // The reason of another program may end with a full stop, as the text around it does.
+  const fill = (text: string, details: TextParams) => fillText(text, details).replace(/(?<!\.)\.\.(?=\s|$)/g, '.')
   const create = (code: keyof Table & string, details: TextParams = {}, cause?: unknown) =>
-    new PlinthError(code, fillText(table[code].text, details), fillText(table[code].fix, details), {
+    new PlinthError(code, fill(table[code].text, details), fill(table[code].fix, details), {
       cause,
       unavailable: unavailable.includes(code),
     })

@@ -5,6 +5,16 @@ import { type ErrorCodeOf, errorTable, PlinthError, reasonOf } from './coded-err
 export const kernelError = errorTable({
   PLINTH_PLAN_INVALID_PLUGIN: `{{reason}}
     Export the result of definePlugin({ id, version, kernel, ... }) and list it in the product file.`,
+  PLINTH_PLAN_NOT_A_PLUGIN: `Entry {{entry}} of the plugin list {{found}}.
+    List what definePlugin() returned, usually the default export of {{origin}}; write await before a promise. If an import has no value, check its name and whether two files import each other.`,
+  PLINTH_PLAN_INVALID_REFERENCE: `It {{found}}.
+    Import the reference by its exact name; service() and extensionPoint() make one from a lower-case id. If the import has no value, two files may import each other: move the reference into a file of its own.`,
+  PLINTH_PLAN_INVALID_DECLARATION: `{{path}} {{clause}}
+    Correct it. Example: {{example}}.`,
+  PLINTH_PLAN_TEXT_IN_ONE_LANGUAGE: `{{count}} text(s) are in English only, among them {{names}}.
+    Write both languages: { en: '...', 'zh-CN': '...' }. Until then, all users see the English text.`,
+  PLINTH_PLAN_INVALID_VERSION: `{{reason}}
+    Write {{example}} in the declaration of the plugin.`,
   PLINTH_PLAN_UNKNOWN_MEMBER: `Declares "{{member}}", which is no member of a plugin declaration.{{nearest}}
     Correct the name, or remove the member: nothing would read it.`,
   PLINTH_PLAN_PLUGIN_AS_REFERENCE: `It is the plugin "{{other}}" itself, not a reference to what it offers ({{offered}}).
@@ -39,12 +49,16 @@ export const kernelError = errorTable({
     A key has one owner: rename it, or read the value through a service of "{{owner}}".`,
   PLINTH_PLAN_DUPLICATE_ENVIRONMENT_NAME: `Keys "{{key}}" and "{{other}}" share the environment variable {{env}}.
     Rename one key, or give it a variable of its own with \`env\`.`,
+  PLINTH_PLAN_SECRET_DESTINATION: `Key "{{key}}" {{reason}}.
+    List in \`destination\` the keys that decide where the secret is sent (host, endpoint, account); write \`destination: []\` for a secret that is sent to no configured address.`,
   PLINTH_PLAN_DUPLICATE_DECLARATION: `The {{kind}} "{{name}}" is declared by "{{other}}" too.
     Rename one of the two.`,
   PLINTH_PLAN_GROUP_TITLED_TWICE: `Calls the group of keys "{{group}}" "{{title}}"; "{{other}}" calls it "{{otherTitle}}".
     Give both the same texts, or leave the title to one of the two.`,
   PLINTH_PLAN_TASK_KEY: `Scheduled task "{{task}}" takes its {{member}} from key "{{key}}", which the plugin does not declare.
-    Declare the key in \`config\`, or write the value itself.`,
+    Declare the key in \`config\`, or write the value itself; fixedDelay is a number of milliseconds.`,
+  PLINTH_PLAN_TASK_KEY_TYPE: `Scheduled task "{{task}}" takes its {{member}} from key "{{key}}", which is not made by {{builder}}.
+    Declare the key with {{builder}}({ title, default }).`,
   PLINTH_PLAN_TABLES_IN_ROLES: `Brings tables, but loads in the roles {{roles}} only.
     Load it in every role and look at \`context.roles\` in set-up: any process may be the one that migrates.`,
   PLINTH_CONFIG_UNKNOWN_KEY: `"{{name}}" is not a key of any loaded plugin.{{nearest}}
@@ -55,14 +69,24 @@ export const kernelError = errorTable({
     Set it in the product file, in .env as {{env}}=..., or in the environment.`,
   PLINTH_CONFIG_DEPRECATED: `Key "{{key}}" is deprecated since {{since}}.
     Use {{replacement}}.`,
+  PLINTH_CONFIG_INSECURE: `"{{key}}" has a value that is not safe in production: {{reason}}
+    Change the value. \`plinth config explain {{key}}\` shows every source.`,
+  PLINTH_CONFIG_OVERRIDDEN: `{{variable}} has no effect: the {{row}} overrides it.
+    Remove the variable. To use it instead, remove the stored value: \`plinth config reset {{key}}\`.`,
   PLINTH_CONFIG_SOURCE: `Cannot be read: {{reason}}.
-    Correct the path or the file; each line is NAME=value.`,
+    Correct the path, or the line of the file. The operator guide describes what a line may contain.`,
+  PLINTH_CONFIG_TASK_NAME: `The name "{{name}}" belongs to another scheduled task: {{other}}.
+    Choose a name that no other task has: pause, run and lease of a task go by its name.`,
   PLINTH_CONFIG_UNDECLARED: `Plugin "{{plugin}}" read key "{{key}}", which it does not declare.
     Declare the key in the plugin's \`config\`, or ask the plugin that owns it.`,
+  PLINTH_NODE_VERSION: `Plinth needs Node.js {{needed}} or later, but this is Node.js {{found}}.
+    Install Node.js {{needed}} or later, and start the product with it.`,
   PLINTH_PRODUCT_NOT_FOUND: `No product file at {{path}}.
     Name it with --product, or run the command in a directory with a plinth.config.ts.`,
   PLINTH_PRODUCT_INVALID: `The product file {{path}} cannot be used: {{reason}}.
     Correct the file. Its default export is defineProduct({ name, plugins: [...] }).`,
+  PLINTH_PRODUCT_IMPORT: `{{file}} cannot be loaded: {{reason}}.
+    Correct {{wrong}}, or install the packages that it imports.`,
   PLINTH_START_REFUSED: `The product cannot start: {{count}} problem(s).
     Correct every problem above; nothing was started.`,
   PLINTH_START_FAILED: `Plugin "{{plugin}}" failed in {{phase}}: {{reason}}.{{stored}}
@@ -83,6 +107,16 @@ export const kernelError = errorTable({
     Add it to \`contributes\` to contribute to it, or to \`extensionPoints\` to own it.`,
   PLINTH_CONTRIBUTION_DUPLICATE: `Plugin "{{plugin}}" contributed "{{name}}" to "{{point}}", where "{{other}}" has that name.
     Use another name, or remove one of the two plugins.`,
+  PLINTH_CONTRIBUTION_INVALID: `Plugin "{{plugin}}" contributed "{{name}}" to extension point "{{point}}" with {{count}} error(s): {{problems}}
+    Correct them. The contract of the extension point is in {{origin}}.`,
+  PLINTH_SETUP_RESULT: `Plugin "{{plugin}}" returned {{found}} from setup; no result of setup is used.
+    Register functions with the context instead: context.onStop(() => pool.end()).`,
+  PLINTH_CONTEXT_ARGUMENT: `Plugin "{{plugin}}" called {{member}}() in setup with {{found}} instead of {{expected}}.
+    Pass {{example}}.`,
+  PLINTH_NOT_AN_ERROR: `Threw {{found}} instead of an Error, so the line is unknown; the plugin is declared in {{file}}.
+    Throw new Error(...), which contains the place, and reject promises with one.`,
+  PLINTH_UNHANDLED_ERROR: `An error was not handled: {{reason}}.
+    Handle it where it occurs: await every promise or catch its error, and catch errors in timers and event listeners.`,
   PLINTH_CONTEXT_CLOSED: `Plugin "{{plugin}}" called {{member}}() after its set-up had ended.
     Call it before setup() returns, and await everything that setup() starts.`,
   PLINTH_PARTS_CIRCLE: `Parts ask for each other while they are made: {{path}}.
@@ -95,8 +129,10 @@ export const kernelError = errorTable({
     Find in its log why it asks, correct that, and start it again.`,
   PLINTH_CRASH_LOOP: `The product crashed {{count}} times within {{minutes}} minutes; it is not started again.
     Correct what the lines "crashed" of its log name, and start it again.`,
+  PLINTH_PROCESS_ENDED: `The process was ended{{by}} with exit code {{exitCode}}, although nobody asked for that.
+    Remove the call of process.exit(), and throw an error instead; a plugin asks for a restart with requestRestart().`,
   PLINTH_CLI_USAGE: `{{reason}}
-    Run \`plinth --help\`.`,
+    Run \`{{command}} --help\`.`,
   PLINTH_COMMAND_REFUSED: `{{reason}}
     Correct the arguments, or the state that the message speaks of.`,
   PLINTH_UNEXPECTED: `{{reason}}

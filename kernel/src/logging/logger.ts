@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { type Logger, type LoggerOptions, pino } from 'pino'
 import type PinoPretty from 'pino-pretty'
-import type { ConfigValues } from '../config-values.ts'
+import type { ConfigValues } from '../configuration/config-values.ts'
 import { kernelPlugin } from '../kernel-plugin.ts'
 import { errorLine } from './error-line.ts'
 
@@ -11,17 +11,25 @@ import { errorLine } from './error-line.ts'
  */
 export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
   const read = (key: string) => config.get(kernelPlugin.id, `platform.log.${key}`) as string
+  const stream = isCommand ? process.stderr : process.stdout
+  const format = read('format')
+  const isPretty = format !== 'json' && (format !== 'auto' || stream.isTTY)
   const options: LoggerOptions = {
     level: isCommand ? 'warn' : read('level'),
     base: null,
     formatters: { level: (label) => ({ level: label }) },
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { err: errorLine },
-    hooks: { logMethod: writeSafely, streamWrite: (line) => maskedLine(line, (text) => config.redact(text)) },
+    hooks: {
+      logMethod: writeSafely,
+      streamWrite: (line) =>
+        visibleControls(
+          maskedLine(line, (text) => config.redact(text)),
+          isPretty,
+        ),
+    },
   }
-  const stream = isCommand ? process.stderr : process.stdout
-  const format = read('format')
-  if (format === 'json' || (format === 'auto' && !stream.isTTY)) {
+  if (!isPretty) {
     return pino(options, pino.destination({ fd: stream.fd, sync: true }))
   }
   // Loaded only where people read: it costs start-up time.
@@ -54,6 +62,19 @@ export function maskedLine(line: string, redact: (text: string) => string): stri
   if (masked === line || isJson(masked)) return masked
   const { level, time } = JSON.parse(line) as { readonly level?: unknown; readonly time?: unknown }
   return `${JSON.stringify({ level, time, msg: masked.trimEnd() })}\n`
+}
+
+/** DEL, the C1 controls, and the characters that change the direction of text (Unicode UAX #9): JSON does not escape them. */
+const terminalControls = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/**
+ * A line that cannot control the terminal on which it is shown.
+ *
+ * @param isPretty the line is unescaped once more before it is shown
+ */
+export function visibleControls(line: string, isPretty: boolean): string {
+  const prefix = isPretty ? '\\\\u' : '\\u'
+  return line.replace(terminalControls, (control) => `${prefix}${control.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 function isJson(text: string): boolean {

@@ -8,6 +8,8 @@ export interface ManualClock extends Clock {
   shiftWallClock(ms: number): void
   /** How many sleep right now, but for those that do not keep the process alive: nobody waits for them. */
   readonly sleepers: number
+  /** True while a sleep of exactly this length goes on. */
+  isAsleepFor(ms: number): boolean
 }
 
 const runStartedWork = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -16,7 +18,12 @@ const runStartedWork = () => new Promise<void>((resolve) => setImmediate(resolve
 export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
   let elapsed = 0
   let wallOffset = startMs
-  const waiting = new Set<{ readonly at: number; readonly wake: () => void; readonly keepsAlive: boolean }>()
+  const waiting = new Set<{
+    readonly at: number
+    readonly ms: number
+    readonly wake: () => void
+    readonly keepsAlive: boolean
+  }>()
   return {
     now: () => wallOffset + elapsed,
     monotonic: () => elapsed,
@@ -28,7 +35,7 @@ export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
           signal?.removeEventListener('abort', wake)
           resolve()
         }
-        const sleeper = { at: elapsed + ms, wake, keepsAlive }
+        const sleeper = { at: elapsed + ms, ms, wake, keepsAlive }
         waiting.add(sleeper)
         signal?.addEventListener('abort', wake)
       }),
@@ -51,5 +58,6 @@ export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
     get sleepers() {
       return [...waiting].filter(({ keepsAlive }) => keepsAlive).length
     },
+    isAsleepFor: (ms) => [...waiting].some((sleeper) => sleeper.ms === ms),
   }
 }

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import type { Plugin } from '../plugin.ts'
 import type { Product } from '../product.ts'
 import { type RunningProduct, type StartOptions, startProduct } from '../running-product.ts'
 import { systemClock } from '../time/clock.ts'
@@ -10,6 +11,16 @@ const patience = {
   'platform.kernel.stop-deadline': '1m',
 }
 
+/** The plugins that a test adds to a product. */
+export type TestPlugins = (product: Product, options: StartOptions) => readonly Plugin[]
+
+const additions: TestPlugins[] = []
+
+/** Lets `startForTest` add plugins to each product that it starts, for example one that replaces an external time or service. */
+export function addToTests(plugins: TestPlugins): void {
+  additions.push(plugins)
+}
+
 /**
  * Starts a product for a test: silent, cut off from the environment and from `.env` unless the options say otherwise. On the
  * clock of the machine, deadlines of start and stop that the product does not set itself are longer than usual.
@@ -18,6 +29,8 @@ const patience = {
  */
 export function startForTest(product: Product, options: StartOptions = {}): Promise<RunningProduct> {
   const { clock = systemClock } = options
-  const patient = clock === systemClock ? { ...product, config: { ...patience, ...product.config } } : product
+  const added = additions.flatMap((plugins) => plugins(product, options))
+  const extended = added.length === 0 ? product : { ...product, plugins: [...product.plugins, ...added] }
+  const patient = clock === systemClock ? { ...extended, config: { ...patience, ...product.config } } : extended
   return startProduct(patient, { envFile: false, logger: pino({ level: 'silent' }), ...options })
 }

@@ -13,6 +13,7 @@ import {
   Type,
   text,
 } from '@plinth/http'
+import { callerRows } from '@plinth/iam'
 import { approvalResults } from './contract.ts'
 import { ApprovalRecord } from './entities.ts'
 import { own } from './permissions.ts'
@@ -40,7 +41,8 @@ export const approvalRoutes = [
     method: 'GET',
     path: '/api/v1/admin/approvals',
     summary: 'Steps of workflows that were taken or refused, the newest first',
-    access: { permission: own.instanceView },
+    description: 'Of the actors within the data scope of the caller.',
+    access: { permission: own.instanceView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -50,14 +52,16 @@ export const approvalRoutes = [
       }),
     },
     response: listPage(instanceView),
-    handler({ query }, { db }) {
+    handler(request, { db }) {
+      const { query } = request
       const { workflow, sourceType, sourceId } = query
       const where = {
         ...(workflow === undefined ? {} : { workflow }),
         ...(sourceType === undefined ? {} : { sourceType, ...(sourceId === undefined ? {} : { sourceId }) }),
       }
+      const rows = callerRows(request, 'actor_user_id')
       return answerList(query, newestFirst, async (window) =>
-        rowsAs(await findPage(db.fork(), ApprovalRecord, where, window), viewOf),
+        rowsAs(await findPage(db.fork(), ApprovalRecord, { $and: [where, rows] }, window), viewOf),
       )
     },
   }),

@@ -1,4 +1,4 @@
-import { extensionPoint, type LocalizedText, service } from '@plinth/kernel'
+import { extensionPoint, type LocalizedText, service, shape } from '@plinth/kernel'
 
 /** When a step may be taken. Nothing else is looked at: neither the thing itself nor the world around it. */
 export interface ApprovalRule {
@@ -19,6 +19,16 @@ export interface ApprovalWorkflow {
 export const approvalWorkflow = extensionPoint<ApprovalWorkflow>('approval.workflow', {
   from: '@plinth/approval',
   live: true,
+  names: { ...shape.dotted, maxLength: 64 },
+  shape: shape.record<ApprovalWorkflow>({
+    displayName: shape.localized,
+    actions: shape.map(
+      shape.record<ApprovalRule>(
+        { displayName: shape.localized, from: shape.list(shape.text) },
+        { permission: shape.text },
+      ),
+    ),
+  }),
 })
 
 /** What a step is about. */

@@ -7,7 +7,7 @@ import { approvalRoutes } from './approval-routes.ts'
 import { keys } from './config.ts'
 import { approvals, approvalWorkflow } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { ApprovalGuard } from './guard.ts'
 import { workflowLabels } from './label-source.ts'
 import { changeSets } from './migrations/index.ts'
@@ -26,6 +26,7 @@ const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('pla
 export default definePlugin({
   id: 'approval',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires,
   provides: [approvals],
@@ -38,9 +39,9 @@ export default definePlugin({
   entities,
   messages,
   scheduledTasks: [purge],
-  setup({ services: { database: db, http }, clock, provide, contribute, contributions }) {
+  setup({ services: { database: db, http }, provide, contribute, contributions }) {
     const workflows = contributions(approvalWorkflow)
-    provide(approvals, new ApprovalGuard({ db, clock, workflows }))
+    provide(approvals, new ApprovalGuard({ db, clock: db.clock, workflows }))
     for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'approval.workflow', workflowLabels(workflows))
     http.addRoutes(approvalRoutes, { db })

@@ -1,7 +1,8 @@
 import type { Storage } from '@plinth/storage'
 import type { TaskArtifact } from './contract.ts'
 
-const directory = 'async-task'
+/** First segment of the paths of all files of tasks. */
+export const artifactDirectory = 'async-task'
 /** Code points. */
 const longestName = 200
 
@@ -11,7 +12,7 @@ interface TaskRun {
   readonly fence: number
 }
 
-const directoryOf = (taskId: number) => `${directory}/${taskId}`
+const directoryOf = (taskId: number) => `${artifactDirectory}/${taskId}`
 
 /** True for a name that a file may have for the one who downloads it. */
 export const isArtifactName = (name: string) =>

@@ -17,7 +17,7 @@ export interface TaskType<P = unknown> {
   /** JSON Schema of the parameters: what JSON can carry. */
   readonly params: TSchema
   /**
-   * Permission by which others than the owner read its file, when they have the owner in their data scope. Absent: nobody
+   * Permission by which others than the owner read its file, when they have the data scope `all`. Absent: nobody
    * else reads it. Reading what is another's leaves an audit record.
    */
   readonly readPermission?: string

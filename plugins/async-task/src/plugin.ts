@@ -8,12 +8,12 @@ import { definePlugin, instanceName, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { storage } from '@plinth/storage'
 import { needsAttention, pages } from './admin-pages.ts'
-import { Artifacts } from './artifacts.ts'
+import { Artifacts, artifactDirectory } from './artifacts.ts'
 import { keys } from './config.ts'
-import { asyncTasks } from './contract.ts'
+import { asyncTaskFailed, asyncTasks } from './contract.ts'
 import { entities } from './entities.ts'
 import { failureEvents } from './failure-events.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { typeLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { purge } from './purge-task.ts'
@@ -31,6 +31,7 @@ import { TaskTypes } from './task-types.ts'
 export default definePlugin({
   id: 'async-task',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: {
     kernel,
@@ -52,8 +53,9 @@ export default definePlugin({
   entities,
   messages,
   scheduledTasks: [purge],
-  setup({ services, config, clock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
+  setup({ services, config, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel: product, database: db, storage, i18n } = services
+    const { clock } = db
     const leaseMs = config.get('platform.async-task.lease')
     const times = leaseTimes(leaseMs)
     const permissions = new Set(product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code)))
@@ -62,6 +64,7 @@ export default definePlugin({
     const rows = new TaskRows(db, clock, instanceName())
     const artifacts = new Artifacts(storage)
     const publishFailure = failureEvents(services.events)
+    services.events?.declarePublished(asyncTaskFailed)
     const redis = services.sharedStore?.redis
     const about = { subject: 'asynchronous tasks', clock, log }
 
@@ -80,7 +83,7 @@ export default definePlugin({
     contribute(labelSources, 'async-task.type', typeLabels(types))
     if (services.http !== undefined) {
       const access = new TaskAccess({ tasks, types, product, identity: services.identity })
-      storage.guardUrls(urlGuardName, access.guard)
+      storage.guardUrls(urlGuardName, access.guard, artifactDirectory)
       services.http.addRoutes(routes, {
         ...{ product, tasks, readers: access, storage, clock },
         nameOf: (type) => types.find(type)?.type.displayName ?? type,

@@ -25,7 +25,7 @@ const root = '/api/v1/async-tasks'
 const access = 'user'
 const scopeNote = 'Of the caller and of the users within the data scope of the caller.'
 const readerNote =
-  'For the owner; for others with the owner in their data scope only with the permission that the type names, and recorded in the audit.'
+  'For the owner; for others only with the data scope `all` and the permission that the type names, and recorded in the audit.'
 
 const taskView = Type.Object({
   id,

@@ -22,8 +22,9 @@ export interface AccessParts {
 }
 
 /**
- * Who may see a task and who may read its file. A task is for its owner and for whoever has the owner in the data scope; its
- * file is for its owner and for whoever of these also holds the permission that the type names.
+ * Decides which users may see a task and read its file. The owner and users whose data scope includes the owner may see a task. Its
+ * file is for its owner, and for users with scope `all` who hold the permission that the type names: the file contains what
+ * its owner reached, which may be more than a colleague reaches.
  */
 export class TaskAccess {
   readonly #parts: AccessParts
@@ -82,6 +83,6 @@ export class TaskAccess {
 
   #isReader(type: string, principal: Principal): boolean {
     const permission = this.#parts.types.find(type)?.type.readPermission
-    return permission !== undefined && principal.can(permission)
+    return permission !== undefined && principal.dataScope === 'all' && principal.can(permission)
   }
 }

@@ -1,5 +1,5 @@
 import { type RowClaim, RowLeases, type SqlTerm } from '@plinth/coordination'
-import { type Database, exactInteger } from '@plinth/database'
+import { type Database, exactInteger, insertRows, type Selected, selectionOf } from '@plinth/database'
 import type { Clock, LocalizedText } from '@plinth/kernel'
 import type { TaskArtifact, TaskFailure, TaskState } from './contract.ts'
 import { TaskRow } from './entities.ts'
@@ -57,12 +57,19 @@ export interface Entry {
   readonly turn: number
 }
 
+const heads = selectionOf(TaskRow).pick('id', 'fence', 'beat', 'turn')
 /** A task that waits, as it was seen. */
-export interface WaitingTask {
-  readonly id: number
-  readonly fence: number
-  readonly beat: number
-}
+export type WaitingTask = Omit<Selected<typeof heads>, 'turn'>
+
+/** A task that nobody has begun. */
+const waiting = {
+  status: 'queued',
+  cancelRequested: false,
+  progress: 0,
+  attempts: 0,
+  fence: 0,
+  beat: 0,
+} as const
 
 /** Owners share gates, so that there are no more rows than these; an owner waits for another one only by chance. */
 const ownerGates = 64
@@ -133,13 +140,9 @@ export class TaskRows {
     return exactInteger(row?.waiting ?? 0)
   }
 
-  async insert({ type, ownerId, locale, params, turn }: NewTask): Promise<number> {
+  async insert(task: NewTask): Promise<number> {
     const id = this.#db.newId()
-    await this.#db.execute(
-      `insert into async_task (id, type, owner_id, locale, params, status, turn, cancel_requested, progress, attempts, fence,
-         beat, created_at) values (?, ?, ?, ?, ?, 'queued', ?, ?, 0, 0, 0, 0, ?)`,
-      [id, type, ownerId, locale, params, turn, false, this.#now()],
-    )
+    await insertRows(this.#db, TaskRow, [{ ...waiting, ...task, id, createdAt: this.#now() }])
     return id
   }
 
@@ -164,24 +167,19 @@ export class TaskRows {
     types: readonly string[],
     condition: 'turn > 0' | 'turn >= 0',
     limit: number,
-  ): Promise<readonly (WaitingTask & { readonly turn: number })[]> {
+  ): Promise<readonly Selected<typeof heads>[]> {
     if (types.length === 0) return []
     // One read of the index for each type: tasks of types that are not here may stand before all others.
     const ofType = types.map(
       (_, index) =>
-        `select id, fence, beat, turn from (select id, fence, beat, turn from async_task
+        `select ${heads.list} from (select ${heads.list} from async_task
            where type = ? and status = 'queued' and ${condition} order by turn, id limit ?) as of_type_${index}`,
     )
-    const rows = await this.#db.query<Record<'id' | 'fence' | 'beat' | 'turn', unknown>>(
-      `select id, fence, beat, turn from (${ofType.join(' union all ')}) as waiting order by turn, id limit ?`,
+    const rows = await this.#db.query<object>(
+      `select ${heads.list} from (${ofType.join(' union all ')}) as waiting order by turn, id limit ?`,
       [...types.flatMap((type) => [type, limit]), limit],
     )
-    return rows.map(({ id, fence, beat, turn }) => ({
-      id: exactInteger(id),
-      fence: exactInteger(fence),
-      beat: exactInteger(beat),
-      turn: exactInteger(turn),
-    }))
+    return rows.map((row) => heads.read(row))
   }
 
   /** Begins a run, if the task still waits as it was seen. */

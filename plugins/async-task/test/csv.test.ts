@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { type CsvValue, csvText } from '@plinth/async-task'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 
@@ -193,7 +193,8 @@ t.test('rows are taken as the text is read, and their failure is passed on', asy
     throw new Error('the source dried up')
   }
   const columns = [{ title: 'a', value: ([cell]: string[]) => cell }]
-  await t.rejects(
+  await rejectsWith(
+    t,
     async () => {
       for await (const _ of csvText(columns, failing()));
     },

@@ -1,19 +1,128 @@
-/** What keys of asynchronous tasks do that no other test is about. */
+/** Effects of the keys of asynchronous tasks. */
 import { createDatabase } from '@plinth/database/testing'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
-import { startTasks } from './fixtures/product.ts'
+import { Probe, report, startTasks } from './fixtures/product.ts'
 
-t.test('effect of platform.async-task.poll-interval: how often a worker looks', async (t) => {
+const minute = 60_000
+
+async function sqlite() {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const clock = manualClock()
-  const sleeps: number[] = []
-  const { sleep } = clock
-  clock.sleep = (ms, signal) => {
-    sleeps.push(ms)
-    return sleep(ms, signal)
-  }
-  await startTasks(t, db, { clock, config: { 'platform.async-task.poll-interval': '432ms' } })
-  await until(() => sleeps.includes(432), 'it looks again after 432 ms')
+  return db
+}
+
+/** Starts tasks whose handler runs until it is released. */
+async function startProbe(config: KeyValues) {
+  const probe = new Probe()
+  const started = await startTasks(t, await sqlite(), {
+    config,
+    handle: (tasks) => tasks.handle(report, probe.handle),
+  })
+  t.teardown(() => probe.release())
+  return { ...started, probe }
+}
+
+t.test('a full queue rejects tasks', async (t) => {
+  /** The reason for which each of five tasks is rejected. */
+  const observe =
+    (ownerOf: (index: number) => number, others: KeyValues = {}) =>
+    async (config: KeyValues) => {
+      const { tasks, probe } = await startProbe({ 'platform.async-task.concurrency': 1, ...others, ...config })
+      const found = []
+      for (let index = 0; index < 5; index++) {
+        const submitted = tasks.submit(report, { rows: 1 }, { ownerId: ownerOf(index) }).then(
+          () => 'submitted',
+          ({ reason }: { reason: string }) => reason,
+        )
+        found.push(await submitted)
+        if (index === 0) await probe.begun(1)
+      }
+      return found.filter((reason) => reason !== 'submitted')
+    }
+  const [capacity] = await effectOf(t, 'platform.async-task.queue.capacity', {
+    changed: 3,
+    observe: observe((index) => index + 1),
+  })
+  t.same([capacity?.before, capacity?.after], [[], ['async-task.queue-full']])
+  const [perOwner] = await effectOf(t, 'platform.async-task.queue.per-owner', { changed: 3, observe: observe(() => 1) })
+  t.same([perOwner?.before, perOwner?.after], [[], ['async-task.owner-limit', 'async-task.owner-limit']])
+})
+
+t.test('some tasks run at the same time', async (t) => {
+  const [most] = await effectOf(t, 'platform.async-task.concurrency', {
+    compared: 2,
+    changed: 1,
+    observe: async (config, key) => {
+      const { tasks, probe, db } = await startProbe(config)
+      for (const ownerId of [1, 2, 3]) await tasks.submit(report, { rows: 1 }, { ownerId })
+      await probe.begun(Number(config[key]))
+      for (let count = 0; count < 20; count++) await db.query('select 1 as one')
+      return probe.mostAtOnce
+    },
+  })
+  t.match(most, { before: 2, after: 1 })
+})
+
+t.test('a task is given up at its deadline', async (t) => {
+  const [aborted] = await effectOf(t, 'platform.async-task.deadline', {
+    changed: '10m',
+    observe: async (config) => {
+      const { tasks, probe, clock } = await startProbe({ 'platform.async-task.lease': '1h', ...config })
+      await tasks.submit(report, { rows: 1 }, { ownerId: 1 })
+      const { signal } = await probe.begun(1)
+      await clock.advance(10 * minute)
+      return signal.aborted
+    },
+  })
+  t.match(aborted, { before: false, after: true })
+})
+
+t.test('a finished task is stored as long as its retention', async (t) => {
+  const [counts] = await effectOf(t, 'platform.async-task.retention', {
+    changed: '1h',
+    observe: async (config) => {
+      const { tasks, clock, reaches, running } = await startTasks(t, await sqlite(), {
+        config,
+        handle: (tasks) => tasks.handle(report, () => {}),
+      })
+      await reaches((await tasks.submit(report, { rows: 1 }, { ownerId: 1 })).id, 'succeeded')
+      clock.shiftWallClock(120 * minute)
+      const purge = running.scheduledTasks.find(({ name }) => name === 'async-task.purge')
+      await purge?.run(new AbortController().signal)
+      return (await tasks.list({}, { size: 10, count: 'exact' })).total
+    },
+  })
+  t.match(counts, { before: 1, after: 0 })
+})
+
+t.test('the configured engine runs the tasks', async (t) => {
+  const [engines] = await effectOf(t, 'platform.async-task.engine', {
+    changed: 'bullmq',
+    observe: async (config) =>
+      startTasks(t, await sqlite(), { config, clock: manualClock() }).then(
+        () => 'started',
+        ({ cause }: { cause: { code: string } }) => cause.code,
+      ),
+  })
+  t.same([engines?.before, engines?.after], ['started', 'PLINTH_COORDINATION_NO_REDIS'])
+})
+
+t.test('a worker polls at the interval', async (t) => {
+  const [polls] = await effectOf(t, 'platform.async-task.poll-interval', {
+    changed: '432ms',
+    observe: async (config) => {
+      const clock = manualClock()
+      const sleeps: number[] = []
+      const { sleep } = clock
+      clock.sleep = (ms, ...others) => {
+        sleeps.push(ms)
+        return sleep(ms, ...others)
+      }
+      const { passed } = await startTasks(t, await sqlite(), { clock, config })
+      await passed()
+      return sleeps.includes(432)
+    },
+  })
+  t.match(polls, { before: false, after: true })
 })

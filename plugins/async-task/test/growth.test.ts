@@ -1,7 +1,9 @@
 /** What a step costs when much lies in the table: how the databases plan each statement. */
+
 import type { Database, Parameter } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel'
+import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { comes, report, startTasks } from './fixtures/product.ts'
 
@@ -49,7 +51,7 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
   await database.execute(isMysql(database) ? 'analyze table async_task' : 'analyze async_task')
 
   const { statements, clear, plansOf } = watchStatements(database, 'async_task')
-  await t.rejects(tasks.submit(report, { rows: 1 }, { ownerId: 7 }), { message: /Too many tasks/ })
+  await rejectsWith(t, tasks.submit(report, { rows: 1 }, { ownerId: 7 }), { message: /Too many tasks/ })
   await comes(clock, () => [...statements.keys()].some((sql) => sql.includes('turn >= 0')), 'a worker looks')
   const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, count: 'capped' } as const
   const none = { type: 'shop.none' }

@@ -4,9 +4,9 @@ import { asyncTaskFailed } from '@plinth/async-task'
 import { createDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { definePlugin, type Role } from '@plinth/kernel'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import t from 'tap'
-import { leaseSeconds, onEachEngine, owner } from './fixtures/engines.ts'
+import { onEachEngine, owner } from './fixtures/engines.ts'
 import { Probe, report, startTasks } from './fixtures/product.ts'
 
 /** A row of a task that an instance runs which is dead. */
@@ -65,7 +65,7 @@ onEachEngine('two instances: each task is run once, and no more at a time than a
     most.every((count) => count <= 3),
     `at once: ${most}`,
   )
-  for (const id of ids) t.match(await web.tasks.get(id), { attempts: 1, status: 'succeeded' })
+  for (const id of ids) t.hasStrict(await web.tasks.get(id), { attempts: 1, status: 'succeeded' })
 })
 
 onEachEngine('the task of a dead instance is taken over within the lease, a few times', async (t, db, engine) => {
@@ -84,6 +84,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   const clock = manualClock()
   // effect of platform.async-task.max-attempts
   const limits = { 'platform.async-task.max-attempts': 2 }
+  const leaseSeconds = 30
   const config = { ...engine, ...limits, 'platform.async-task.lease': `${leaseSeconds}s` }
   const web = await startTasks(t, db, {
     clock,
@@ -114,7 +115,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   await clock.advance(leaseSeconds * 1000 - seenAt)
   // A look that was under way would look again after time that does not pass.
   await one.passed()
-  t.match(await web.reaches(exhausted.id, 'failed'), {
+  t.hasStrict(await web.reaches(exhausted.id, 'failed'), {
     failure: { reason: 'async-task.lost', params: { attempts: 2 } },
   })
   t.match(await web.reaches(unwanted.id, 'cancelled'), { failure: null })
@@ -130,15 +131,14 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   t.match(await web.reaches(retried.id, 'succeeded'), { attempts: 2 })
   await until(async () => (await web.paths()).length === 0, 'what dead instances wrote is removed')
   await one.events.idle()
-  t.match(told, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 2 }])
+  t.hasStrict(told, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 2 }])
 })
 
 t.test('the engine bullmq without Redis is refused with what to do', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  // effect of platform.async-task.engine
   const refused = startTasks(t, db, { config: { 'platform.async-task.engine': 'bullmq' } })
-  await t.rejects(refused, {
+  await rejectsWith(t, refused, {
     cause: { code: 'PLINTH_COORDINATION_NO_REDIS' },
     message: /"bullmq", but the product has no Redis/,
   })

@@ -2,10 +2,10 @@
 
 import type { TaskContext } from '@plinth/async-task'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import t from 'tap'
-import { livesTo } from '../../coordination/test/fixtures/instances.ts'
-import { leaseSeconds, onEachEngine, owner } from './fixtures/engines.ts'
+import { leaseSeconds, livesTo } from '../../coordination/test/fixtures/instances.ts'
+import { onEachEngine, owner } from './fixtures/engines.ts'
 import { comes, Probe, report, startTasks } from './fixtures/product.ts'
 
 onEachEngine('who loses a task sees the signal abort and records nothing', async (t, db, engine) => {
@@ -20,6 +20,7 @@ onEachEngine('who loses a task sees the signal abort and records nothing', async
         await ends[contexts.length - 1]?.promise
       }),
   })
+  t.teardown(() => ends.map(({ resolve }) => resolve()))
   const { tasks, clock, db: database } = one
   const { id } = await tasks.submit(report, { rows: 1 }, owner)
   await until(() => contexts.length === 1, 'it begins')
@@ -27,17 +28,18 @@ onEachEngine('who loses a task sees the signal abort and records nothing', async
     const [row] = await database.query<{ beat: number | string }>('select beat from async_task where id = ?', [id])
     return Number(row?.beat)
   }
-  await livesTo(clock, beats, 12)
-  t.equal(contexts[0]?.signal.aborted, false, 'signs of life keep the lease')
+  const { signal } = contexts[0] as TaskContext
+  await livesTo({ clock, signal, beats }, 12)
+  t.equal(signal.aborted, false, 'signs of life keep the lease')
   await database.execute(`update async_task set fence = fence + 1, holder = 'thief:1' where id = ?`, [id])
   await clock.advance(6000)
-  await until(() => contexts[0]?.signal.aborted, 'the signal aborts')
-  t.match(contexts[0]?.signal.reason, { message: 'The lease of the task was lost.' })
+  await until(() => signal.aborted, 'the signal aborts')
+  t.match(signal.reason, { message: 'The lease of the task was lost.' })
   const write = contexts[0]?.writeArtifact({ name: 'a' }, (async function* () {})())
-  await t.rejects(write as Promise<void>, { message: /lease/ })
+  await rejectsWith(t, write as Promise<void>, { message: /lease/ })
   ends[0]?.resolve()
   await one.passed()
-  t.match(await tasks.get(id), { status: 'running', finishedAt: null }, 'the row of the new holder is left alone')
+  t.hasStrict(await tasks.get(id), { status: 'running', finishedAt: null }, 'the row of the new holder is left alone')
   t.match(await database.query('select holder from async_task where id = ?', [id]), [{ holder: 'thief:1' }])
 
   const second = await tasks.submit(report, { rows: 1 }, owner)
@@ -84,7 +86,7 @@ onEachEngine('an instance that stops gives its tasks back, and another one runs 
   t.match(second.runs, [{ attempt: 1 }], 'what was given back does not count as an attempt')
   second.release()
   await two.reaches(kept.id, 'succeeded')
-  t.match(await two.tasks.get(unwanted.id), { status: 'cancelled' }, 'what nobody wants any more is not run again')
+  t.hasStrict(await two.tasks.get(unwanted.id), { status: 'cancelled' }, 'what nobody wants any more is not run again')
   t.equal(second.runs.length, 1)
 })
 
@@ -130,6 +132,7 @@ onEachDatabase(t, 'a pool that other work has used up costs no running task its 
   const probe = new Probe()
   const config = { 'platform.async-task.lease': `${leaseSeconds}s`, 'platform.database.pool-size': 2 }
   const one = await startTasks(t, db, { config, handle: (tasks) => tasks.handle(report, probe.handle) })
+  t.teardown(() => probe.release())
   const { id } = await one.tasks.submit(report, { rows: 1 }, owner)
   const run = await probe.begun(1)
   const beats = async () => {
@@ -138,6 +141,7 @@ onEachDatabase(t, 'a pool that other work has used up costs no running task its 
     return Number(row?.beat)
   }
   const end = Promise.withResolvers<void>()
+  t.teardown(end.resolve)
   const hold = async () => {
     const begun = Promise.withResolvers<void>()
     const held = one.db.transactional(async () => {
@@ -151,7 +155,7 @@ onEachDatabase(t, 'a pool that other work has used up costs no running task its 
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()
-  await livesTo(one.clock, beats, before + 6)
+  await livesTo({ clock: one.clock, signal: run.signal, beats }, before + 6)
   t.equal(run.signal.aborted, false, 'the lease is kept')
   end.resolve()
   await Promise.all([common, ...holders.map((held) => held())])

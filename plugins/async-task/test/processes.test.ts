@@ -1,11 +1,10 @@
 /** Instances that are processes of their own, on the real clock; one is killed while it works, one is stopped. */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { fork } from 'node:child_process'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { type JsonValue, systemClock } from '@plinth/kernel'
+import { type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
-import { untilOthers } from '../../coordination/test/fixtures/instances.ts'
 import { ownRedisKeys, report, startTasks } from './fixtures/product.ts'
 
 const program = new URL('fixtures/worker-process.ts', import.meta.url)
@@ -39,23 +38,12 @@ async function killingAndStopping(
     handle: (tasks) => tasks.handle(report, () => {}),
   })
   const { tasks, storage, paths } = observer
-  const children = new Set<ChildProcess>()
   const whole = { ...db.config, ...config, 'platform.storage.root': observer.root }
   const start = async () => {
-    const child = fork(program, [JSON.stringify(whole)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    children.add(child)
-    child.on('exit', () => children.delete(child))
-    const isUp = await Promise.race([once(child, 'message').then(() => true), once(child, 'exit').then(() => false)])
-    if (!isUp) throw new Error('the process ended before it was up')
-    return child
+    const worker = watchProcess(t, fork(program, [JSON.stringify(whole)], { silent: true }))
+    await worker.until(() => worker.messages.length > 0, 'a worker has started')
+    return worker
   }
-  const end = async (child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM') => {
-    child.kill(signal)
-    return (await once(child, 'exit'))[0]
-  }
-  t.teardown(async () => {
-    await Promise.all([...children].map((child) => end(child, 'SIGKILL')))
-  })
   const runs = async (): Promise<readonly WorkRun[]> => {
     const rows = await observer.db.query<Record<'task_id' | 'pid' | 'begun_at' | 'seen_at', number | string>>(
       'select task_id, pid, begun_at, seen_at from work_run order by task_id, begun_at, id',
@@ -74,15 +62,15 @@ async function killingAndStopping(
     }
   }
   /** Until the process has begun a task, though others may be quicker to take those that there are. */
-  const works = async ({ pid }: ChildProcess) => {
+  const works = async (worker: WatchedProcess) => {
     let looks = 0
-    await untilOthers(async () => {
+    await worker.until(async () => {
       if (looks++ % 20 === 0) await submit()
-      return (await runs()).some((run) => run.pid === pid)
+      return (await runs()).some((run) => run.pid === worker.child.pid)
     }, 'it works')
   }
   /** Whether the process was killed in the middle of a task. */
-  const leftSomething = async ({ pid }: ChildProcess) => {
+  const leftSomething = async ({ child: { pid } }: WatchedProcess) => {
     const lastOf = new Map((await runs()).map((run) => [run.taskId, run.pid]))
     const own = ids.filter((id) => lastOf.get(id) === pid)
     return (await Promise.all(own.map((id) => tasks.get(id)))).some(({ status }) => status === 'running')
@@ -91,16 +79,16 @@ async function killingAndStopping(
   let [victim, survivor] = [await start(), await start()]
   for (;;) {
     await works(victim)
-    await end(victim, 'SIGKILL')
+    await victim.end('SIGKILL')
     if (await leftSomething(victim)) break
     // It was between two tasks, and nobody has anything to begin again.
     victim = await start()
   }
   const heir = await start()
   await works(heir)
-  t.equal(await end(survivor, 'SIGTERM'), 0, 'K-018 a stopped one ends in peace')
+  t.same(await survivor.end('SIGTERM'), [0, null], 'K-018 a stopped one ends in peace')
   const areDone = async () => (await tasks.list({ status: 'succeeded' }, { count: 'exact' })).total === ids.length
-  await untilOthers(areDone, 'every task succeeds').catch(async (error: unknown) => {
+  await heir.until(areDone, 'every task succeeds').catch(async (error: unknown) => {
     t.same(
       (await tasks.list({}, { size: 50, count: 'exact' })).items.filter(({ status }) => status !== 'succeeded'),
       [],
@@ -120,8 +108,8 @@ async function killingAndStopping(
     const { content } = await storage.open('local', artifact?.path ?? '')
     t.equal(Buffer.concat(await content.toArray()).toString(), expected, `the file of ${id} is whole`)
   }
-  await untilOthers(async () => (await paths()).length === ids.length, 'there is no other file')
-  t.equal(await end(heir, 'SIGTERM'), 0)
+  await heir.until(async () => (await paths()).length === ids.length, 'there is no other file')
+  t.same(await heir.end('SIGTERM'), [0, null])
 }
 
 t.test('two processes, one killed and one stopped while they work: embedded', async (t) => {

@@ -4,7 +4,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { BusinessError, definePlugin } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { comes, Probe, report, startTasks } from './fixtures/product.ts'
@@ -121,20 +121,24 @@ onSqlite(t, 'C-008 a result is for its owner and for who sees all', async (t, db
   t.equal(fetched.body, file.body, 'whoever has the address has the file')
   t.match(fetched.headers['content-disposition'], /%E6%8A%A5%E8%A1%A8.csv$/)
   clock.shiftWallClock(240_000)
-  t.match((await raw('nobody', link.url)).json(), { code: '403', data: { reason: 'storage.url-expired' } })
+  t.hasStrict((await raw('nobody', link.url)).json(), { code: '403', data: { reason: 'storage.url-expired' } })
   clock.shiftWallClock(-240_000)
 
   for (const path of ['', '/artifact', '/download-url']) {
     const url = `${root}/${id}${path}`
-    t.match(await call('bob', url), { code: '404', data: { reason: 'async-task.unknown' } }, `bob, ${path}`)
-    t.match(await call('nobody', url), { code: '401' }, `nobody, ${path}`)
+    t.hasStrict(await call('bob', url), { code: '404', data: { reason: 'async-task.unknown' } }, `bob, ${path}`)
+    t.hasStrict(await call('nobody', url), { code: '401' }, `nobody, ${path}`)
     t.equal((await raw('bob', url)).statusCode, 200)
     t.notMatch((await raw('bob', url)).body, /row 0/)
     t.equal((await raw('root', url)).statusCode, 200)
     t.notMatch((await raw('root', url)).body, /"code":"40/, `root, ${path}`)
   }
-  t.match(await call('bob', `${root}/1`), { code: '404', data: { reason: 'async-task.unknown' } }, 'as one that is not')
-  t.match(await call('bob', `${root}/${id}/cancel`, 'POST'), { code: '404' })
+  t.hasStrict(
+    await call('bob', `${root}/1`),
+    { code: '404', data: { reason: 'async-task.unknown' } },
+    'as one that is not',
+  )
+  t.hasStrict(await call('bob', `${root}/${id}/cancel`, 'POST'), { code: '404' })
   for (const bad of ['x', '0', '-1', '1.5', '99999999999999999999'])
     t.equal((await call('ann', `${root}/${bad}`)).code, '400')
 
@@ -210,10 +214,12 @@ onEachDatabase(
     t.same(await cara.both(), ['403 async-task.file-forbidden', '403 async-task.file-forbidden'], 'but not its file')
     const eve = await person('eve', colleague.id, 6)
     t.same(await eve.both(), ['404 async-task.unknown', '404 async-task.unknown'], 'of another organisation')
+    const fay = await person('fay', colleague.id, 5)
+    t.equal((await fay.get(`${root}/${id}`)).json().data.hasFile, false, 'a colleague sees the task without its file')
+    const forbidden = ['403 async-task.file-forbidden', '403 async-task.file-forbidden']
+    t.same(await fay.both(), forbidden, 'the owner may reach more than a colleague')
     t.same(await trail(), [], 'what was refused was not read')
 
-    const fay = await person('fay', colleague.id, 5)
-    t.same(await fay.both(), ['file', 'address'])
     const dave = await person('dave', reading.id)
     const { url } = (await dave.get('download-url')).json().data
     t.equal(await fetched(url), 'file')
@@ -221,7 +227,7 @@ onEachDatabase(
     const records = await trail()
     t.match(
       records.map(([action]: readonly unknown[]) => action),
-      ['async-task.read-file', 'async-task.make-url', 'async-task.make-url', 'async-task.read-file'],
+      ['async-task.read-file', 'async-task.make-url'],
       'who reads, and who reads by an address',
     )
     for (const [, , target, facts] of records) t.same([target, facts], [id, summary])
@@ -237,7 +243,7 @@ onEachDatabase(
     await administer('PUT', `users/${dave.id}`, { roleIds: [colleague.id], orgId: 6 })
     t.equal(await fetched(url), 'async-task.unknown')
     await administer('PUT', `users/${dave.id}`, { orgId: 5 })
-    t.equal(await fetched(url), 'file')
+    t.equal(await fetched(url), 'async-task.file-forbidden', 'nor more than the scope of its user')
     await administer('PUT', `users/${dave.id}`, { enabled: false })
     t.equal(await fetched(url), 'async-task.reader-gone')
 
@@ -262,7 +268,7 @@ onSqlite(t, 'tasks of a user who is disabled or deleted end, whether they wait o
   await administer('DELETE', `users/${bob.id}`)
   await comes(clock, () => runs.every(({ signal }) => signal.aborted), 'both are told to end')
   probe.release()
-  for (const { id } of running) t.match(await reaches(id, 'cancelled'), { status: 'cancelled', artifact: null })
+  for (const { id } of running) t.hasStrict(await reaches(id, 'cancelled'), { status: 'cancelled', artifact: null })
   for (const { id: ownerId } of [ann, bob]) {
     const { id } = await tasks.submit(report, { rows: 2 }, { ownerId })
     t.match(await reaches(id, 'cancelled'), { attempts: 0, artifact: null }, 'it is never begun')
@@ -274,7 +280,7 @@ t.test('a permission that nobody declares stops the start', async (t) => {
   t.teardown(() => db.drop())
   const about = { displayName: 'Secret', params: Type.Object({}), readPermission: 'shop:nothing:read' }
   const start = startTasks(t, db, { handle: (tasks) => tasks.handle(taskType('shop.secret', about), () => {}) })
-  await t.rejects(start, { message: /shop\.secret.*shop:nothing:read/ })
+  await rejectsWith(t, start, { message: /shop\.secret.*shop:nothing:read/ })
 })
 
 onSqlite(t, 'tasks that run, fail or are cancelled, as their owner sees them', async (t, db) => {
@@ -282,31 +288,38 @@ onSqlite(t, 'tasks that run, fail or are cancelled, as their owner sees them', a
   const failed = await submit(ann.id, 0)
   await reaches(failed.id, 'failed')
   t.match((await call('ann', `${root}/${failed.id}`)).data, {
-    status: 'failed',
-    error: { reason: 'shop.gone', message: 'The rule x1 is gone.' },
+    status: /^failed$/,
+    error: { reason: /^shop\.gone$/, message: 'The rule x1 is gone.' },
     artifact: null,
   })
   t.match((await call('ann', `${root}/${failed.id}`, 'GET', 'zh-CN')).data.error.message, '规则 x1 已不存在。')
   for (const path of ['artifact', 'download-url']) {
-    t.match(await call('ann', `${root}/${failed.id}/${path}`), {
+    t.hasStrict(await call('ann', `${root}/${failed.id}/${path}`), {
       code: '404',
       data: { reason: 'async-task.no-artifact' },
     })
   }
-  t.match(await call('ann', `${root}/${failed.id}/cancel`, 'POST'), {
+  t.hasStrict(await call('ann', `${root}/${failed.id}/cancel`, 'POST'), {
     code: '409',
     data: { reason: 'async-task.finished' },
   })
 
   const long = await submit(ann.id, 9)
   const run = await probe.begun(1)
-  t.match((await call('ann', `${root}/${long.id}`)).data, { status: 'running', finishedAt: null, progress: 0 })
-  t.match(await call('ann', `${root}/${long.id}/artifact`), { code: '404' })
-  t.match((await call('root', `${root}/${long.id}/cancel`, 'POST')).data, { status: 'running', cancelRequested: true })
+  t.hasStrict((await call('ann', `${root}/${long.id}`)).data, { status: 'running', finishedAt: null, progress: 0 })
+  t.hasStrict(await call('ann', `${root}/${long.id}/artifact`), { code: '404' })
+  t.hasStrict((await call('root', `${root}/${long.id}/cancel`, 'POST')).data, {
+    status: 'running',
+    cancelRequested: true,
+  })
   await until(() => run.signal.aborted, 'the signal aborts')
   run.end.resolve()
   await reaches(long.id, 'cancelled')
-  t.match((await call('ann', `${root}/${long.id}`)).data, { status: 'cancelled', cancelRequested: false, error: null })
+  t.hasStrict((await call('ann', `${root}/${long.id}`)).data, {
+    status: 'cancelled',
+    cancelRequested: false,
+    error: null,
+  })
 
   const own = await submit(ann.id, 9)
   const second = await probe.begun(2)

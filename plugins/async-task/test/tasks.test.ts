@@ -3,7 +3,7 @@ import { asyncTaskFailed, type TaskContext, taskType } from '@plinth/async-task'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { BusinessError, declaredTasks, definePlugin, key } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { rejectsWith, throwsWith, until } from '@plinth/kernel/testing'
 import type { Disk } from '@plinth/storage'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -31,13 +31,13 @@ onEachDatabase(t, 'a task runs, shows how far it is, and leaves its file', async
       }),
   })
   const queued = await tasks.submit(report, { rows: 3 }, { ...owner, locale: 'zh-CN' })
-  t.match(queued, {
+  t.hasStrict(queued, {
     ...{ type: 'shop.report', ownerId: 7, status: 'queued', progress: 0, note: null, attempts: 0, failure: null },
     ...{ artifact: null, startedAt: null, finishedAt: null, cancelRequested: false, createdAt: new Date(clock.now()) },
   })
   const { id } = queued
   await until(async () => (await tasks.get(id)).progress === 40, 'progress is shown')
-  t.match(await tasks.get(id), { status: 'running', attempts: 1, note: { en: 'counting', 'zh-CN': '统计中' } })
+  t.hasStrict(await tasks.get(id), { status: 'running', attempts: 1, note: { en: 'counting', 'zh-CN': '统计中' } })
   t.match(seen, [{ taskId: id, ownerId: 7, locale: 'zh-CN', attempt: 1 }])
 
   steps[0].resolve()
@@ -55,11 +55,11 @@ onEachDatabase(t, 'a task runs, shows how far it is, and leaves its file', async
   const { content } = await storage.open('local', done.artifact?.path ?? '')
   t.equal(Buffer.concat(await content.toArray()).toString(), '\ufeff"n"\r\n0\r\n1\r\n2\r\n')
   seen[0]?.progress(1)
-  await t.rejects(seen[0]?.writeArtifact({ name: 'late.txt' }, (async function* () {})()) as Promise<void>, {
+  await rejectsWith(t, seen[0]?.writeArtifact({ name: 'late.txt' }, (async function* () {})()) as Promise<void>, {
     code: 'PLINTH_ASYNC_TASK_ARTIFACT',
     message: /it has ended/,
   })
-  await t.rejects(tasks.get(1), { code: '404', reason: 'async-task.unknown' })
+  await rejectsWith(t, tasks.get(1), { code: '404', reason: 'async-task.unknown' })
 })
 
 onEachDatabase(t, 'a task is queued if and only if the transaction around it commits', async (t, db) => {
@@ -76,7 +76,7 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
     await tasks.submit(report, { rows: 1 }, owner)
     throw new Error('no')
   })
-  await t.rejects(rolledBack, { message: 'no' })
+  await rejectsWith(t, rolledBack, { message: 'no' })
   t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 0)
   const { id } = await database.transactional(async () => {
     const task = await tasks.submit(report, { rows: 1 }, owner)
@@ -135,10 +135,20 @@ onSqlite(t, 'what a handler throws fails the task; the owner learns what is mean
     failures.push(failure)
   }
   t.match(failures, [
-    { reason: 'async-task.failed', message: 'The task failed.', messageKey: 'messages.async-task.failed', params: {} },
-    { reason: 'shop.rule-gone', message: /^The rule/, messageKey: 'messages.shop.rule-gone', params: { code: 'x' } },
-    { reason: 'async-task.failed', message: 'Without a reason', messageKey: undefined },
-    { reason: 'async-task.failed', message: 'The task failed.' },
+    {
+      reason: /^async-task\.failed$/,
+      message: 'The task failed.',
+      messageKey: 'messages.async-task.failed',
+      params: {},
+    },
+    {
+      reason: /^shop\.rule-gone$/,
+      message: /^The rule/,
+      messageKey: 'messages.shop.rule-gone',
+      params: { code: /^x$/ },
+    },
+    { reason: /^async-task\.failed$/, message: 'Without a reason', messageKey: undefined },
+    { reason: /^async-task\.failed$/, message: 'The task failed.' },
   ])
   t.notMatch(JSON.stringify(failures), secret)
   await until(async () => (await paths()).length === 0, 'no file of a failed task stays')
@@ -146,8 +156,8 @@ onSqlite(t, 'what a handler throws fails the task; the owner learns what is mean
   // Events without a key have no order.
   told.sort((one, other) => one.taskId - other.taskId)
   t.match(told, [
-    { type: 'shop.report', ownerId: 7, reason: 'async-task.failed', attempts: 1, error: /^no access with (?!hush)/ },
-    { reason: 'shop.rule-gone' },
+    { type: 'shop.report', ownerId: 7, reason: /^async-task\.failed$/, attempts: 1, error: /^no access with (?!hush)/ },
+    { reason: /^shop\.rule-gone$/ },
     { error: 'Without a reason' },
     { error: 'a text' },
   ])
@@ -164,20 +174,20 @@ onSqlite(t, 'parameters must fit the type, when a task is queued and when it run
   } = await startTasks(t, db, {
     handle(tasks) {
       tasks.handle(report, () => {})
-      t.throws(() => tasks.handle(report, () => {}), { code: 'PLINTH_ASYNC_TASK_TYPE_TAKEN' })
+      throwsWith(t, () => tasks.handle(report, () => {}), { code: 'PLINTH_ASYNC_TASK_TYPE_TAKEN' })
       const unknown = { displayName: 'x', params: Type.Object({}), readPermission: 'shop:nobody:declares' }
-      t.throws(() => tasks.handle(taskType('shop.guarded', unknown), () => {}), {
+      throwsWith(t, () => tasks.handle(taskType('shop.guarded', unknown), () => {}), {
         code: 'PLINTH_ASYNC_TASK_PERMISSION',
         message: /shop:nobody:declares/,
       })
     },
   })
   const misfit = { code: 'PLINTH_ASYNC_TASK_PARAMS' }
-  await t.rejects(tasks.submit(report, { rows: -1 }, owner), { ...misfit, message: /\/rows/ })
-  await t.rejects(tasks.submit(report, { rows: 1, large: 'x'.repeat(70_000) } as { rows: number }, owner), misfit)
-  await t.rejects(tasks.submit(report, undefined as never, owner), misfit)
-  await t.rejects(tasks.submit(report, { rows: 1n } as never, owner), misfit)
-  await t.rejects(tasks.submit(stranger, {}, owner), { code: 'PLINTH_ASYNC_TASK_TYPE_UNKNOWN' })
+  await rejectsWith(t, tasks.submit(report, { rows: -1 }, owner), { ...misfit, message: /\/rows/ })
+  await rejectsWith(t, tasks.submit(report, { rows: 1, large: 'x'.repeat(70_000) } as { rows: number }, owner), misfit)
+  await rejectsWith(t, tasks.submit(report, undefined as never, owner), misfit)
+  await rejectsWith(t, tasks.submit(report, { rows: 1n } as never, owner), misfit)
+  await rejectsWith(t, tasks.submit(stranger, {}, owner), { code: 'PLINTH_ASYNC_TASK_TYPE_UNKNOWN' })
   t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 0)
   for (const id of ['export', 'Shop.export', 'shop.', `shop.${'x'.repeat(60)}`]) {
     t.throws(() => taskType(id, { displayName: 'x', params: Type.Object({}) }), RangeError)
@@ -188,7 +198,7 @@ onSqlite(t, 'parameters must fit the type, when a task is queued and when it run
   await database.execute(`update async_task set status = 'queued', params = ? where id = ?`, ['{"rows":"many"}', id])
   const again = await tasks.submit(report, { rows: 1 }, owner)
   await reaches(again.id, 'succeeded')
-  t.match(await reaches(id, 'failed'), { failure: { reason: 'async-task.params-outdated' } })
+  t.hasStrict(await reaches(id, 'failed'), { failure: { reason: 'async-task.params-outdated' } })
 
   await database.execute(
     `insert into async_task (id, type, owner_id, locale, params, status, cancel_requested, progress, attempts, fence, beat,
@@ -197,8 +207,12 @@ onSqlite(t, 'parameters must fit the type, when a task is queued and when it run
   )
   const last = await tasks.submit(report, { rows: 1 }, owner)
   await reaches(last.id, 'succeeded')
-  t.match(await tasks.get(1), { status: 'queued', attempts: 0 }, 'a task of a plugin that is not there waits for it')
-  t.match(await tasks.cancel(1), { status: 'cancelled' }, 'and can be cancelled')
+  t.hasStrict(
+    await tasks.get(1),
+    { status: 'queued', attempts: 0 },
+    'a task of a plugin that is not there waits for it',
+  )
+  t.hasStrict(await tasks.cancel(1), { status: 'cancelled' }, 'and can be cancelled')
 })
 
 onSqlite(t, 'a file has a name, and a task one file', async (t, db) => {
@@ -232,13 +246,13 @@ onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that
   const first = await tasks.submit(report, { rows: 1 }, owner)
   const second = await tasks.submit(report, { rows: 2 }, owner)
   const run = await probe.begun(1)
-  t.match(await tasks.cancel(second.id), { status: 'cancelled', finishedAt: new Date(clock.now()) })
-  t.match(await tasks.cancel(second.id), { status: 'cancelled' }, 'cancelling twice is cancelling once')
+  t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled', finishedAt: new Date(clock.now()) })
+  t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled' }, 'cancelling twice is cancelling once')
 
-  t.match(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
+  t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
   await until(() => run.signal.aborted, 'the signal aborts')
   t.match(run.signal.reason, { message: 'The task was cancelled.' })
-  t.match(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
+  t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
   run.end.resolve()
   t.match(await reaches(first.id, 'cancelled'), { cancelRequested: false, failure: null, artifact: null })
 
@@ -247,7 +261,11 @@ onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that
   await tasks.cancel(third.id)
   await until(() => stubborn.signal.aborted, 'the signal aborts')
   for (let again = 0; again < 5; again++) {
-    t.match(await tasks.cancel(third.id), { status: 'running' }, 'a handler has time to end, however often it is told')
+    t.hasStrict(
+      await tasks.cancel(third.id),
+      { status: 'running' },
+      'a handler has time to end, however often it is told',
+    )
   }
   await clock.advance(30_000)
   await reaches(third.id, 'cancelled')
@@ -257,8 +275,8 @@ onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that
   next.end.resolve()
   await reaches(fourth.id, 'succeeded')
   stubborn.end.resolve()
-  await t.rejects(tasks.cancel(fourth.id), { code: '409', reason: 'async-task.finished' })
-  await t.rejects(tasks.cancel(1), { code: '404', reason: 'async-task.unknown' })
+  await rejectsWith(t, tasks.cancel(fourth.id), { code: '409', reason: 'async-task.finished' })
+  await rejectsWith(t, tasks.cancel(1), { code: '404', reason: 'async-task.unknown' })
   await passed()
   t.equal((await tasks.get(third.id)).status, 'cancelled')
 })
@@ -277,12 +295,12 @@ onSqlite(t, 'a task that runs for too long fails, whether its handler obeys or n
   await passed()
   t.notOk(run.signal.aborted)
   await clock.advance(1)
-  t.match(run.signal.reason, { message: 'The task ran for too long.' }, 'effect of platform.async-task.deadline')
+  t.match(run.signal.reason, { message: 'The task ran for too long.' })
   run.end.resolve()
-  t.match(await reaches(obedient.id, 'failed'), { failure: { reason: 'async-task.deadline' } })
+  t.hasStrict(await reaches(obedient.id, 'failed'), { failure: { reason: 'async-task.deadline' } })
   t.equal((await tasks.get(stubborn.id)).status, 'running')
   await clock.advance(30_000)
-  t.match(await reaches(stubborn.id, 'failed'), { failure: { reason: 'async-task.deadline' } })
+  t.hasStrict(await reaches(stubborn.id, 'failed'), { failure: { reason: 'async-task.deadline' } })
   probe.runs[1]?.end.resolve()
 })
 
@@ -301,24 +319,16 @@ onEachDatabase(t, 'a full queue refuses, for all and for one owner', async (t, d
   const run = await probe.begun(1)
   await submit(1)
   await submit(1)
-  await t.rejects(
-    submit(1),
-    { code: '429', reason: 'async-task.owner-limit', message: /3 unfinished/ },
-    'effect of platform.async-task.queue.per-owner',
-  )
+  await rejectsWith(t, submit(1), { code: '429', reason: 'async-task.owner-limit', message: /3 unfinished/ })
   await submit(2)
   await submit(2)
-  await t.rejects(
-    submit(2),
-    { code: '429', reason: 'async-task.queue-full' },
-    'effect of platform.async-task.queue.capacity',
-  )
+  await rejectsWith(t, submit(2), { code: '429', reason: 'async-task.queue-full' })
   t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 5, 'what was refused is not there')
   run.end.resolve()
   await reaches(first.id, 'succeeded')
   await probe.begun(2)
   await submit(2)
-  t.equal(probe.mostAtOnce, 1, 'effect of platform.async-task.concurrency: one at a time')
+  t.equal(probe.mostAtOnce, 1)
   probe.release()
 })
 
@@ -474,7 +484,7 @@ onEachDatabase(t, 'finished tasks go with their files when their time is over', 
     items.map(({ id }) => id),
     [young.id],
   )
-  t.same(await paths(), [`async-task/${young.id}/1.csv`], 'effect of platform.async-task.retention')
+  t.same(await paths(), [`async-task/${young.id}/1.csv`])
 })
 
 onSqlite(t, 'of tasks that left no file no directory is looked at when they go', async (t, db) => {

@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import react from '@vitejs/plugin-react'
 import { build } from 'vite'
+import { keepFormerAssets } from '../src/former-assets.ts'
 import { builtHash, noncePlaceholder, pagePlaces, sourceHash } from '../src/page-source.ts'
 
 const compressible = new Set(['.js', '.css', '.svg'])
@@ -110,6 +111,8 @@ async function publish(finished: string, hash: string): Promise<void> {
   await mkdir(dirname(places.output), { recursive: true })
   for (let attempt = 1; (await builtHash(places)) !== hash; attempt++) {
     const old = `${finished}-old-${attempt}`
+    const assets = { replaced: join(places.output, 'assets'), current: join(finished, 'assets') }
+    await keepFormerAssets({ ...assets, former: places.former, now: Date.now() })
     await rename(places.output, old).catch(ignoreMissing)
     try {
       await rename(finished, places.output)

@@ -63,8 +63,8 @@ const health = adminList('getAdminConsoleHealth', (row) => ({
     row.text('name', { mono: true, title: text('Check', '检查项') }),
     row.status(
       'outcome',
-      { passed: 'good', failed: 'bad' },
-      { labels: { passed: text('Passed', '通过'), failed: text('Failed', '失败') } },
+      { passed: 'good', warning: 'warn', failed: 'bad' },
+      { labels: { passed: text('Passed', '通过'), warning: text('Warning', '警告'), failed: text('Failed', '失败') } },
     ),
     row.text('reason'),
   ],

@@ -9,6 +9,7 @@ export const refusal = businessFailures('console', en.console, {
   'labels-unknown': '404',
   'chart-unknown': '404',
   'permission-missing': '403',
+  'no-page': '403',
   'too-many-streams': '429',
   going: '503',
 })

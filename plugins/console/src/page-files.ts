@@ -22,13 +22,20 @@ export class PageFiles {
     this.#files = files
   }
 
-  /** `undefined` when nothing is built. */
-  static async read(directory: string): Promise<PageFiles | undefined> {
+  /**
+   * @param former directory of assets that pages of earlier builds may still ask for; may not exist
+   * @returns `undefined` when nothing is built
+   */
+  static async read(directory: string, former: string): Promise<PageFiles | undefined> {
     try {
+      const old = (await readdir(former).catch(() => [])).map(async (name) => {
+        const content = await readFile(join(former, name)).catch(() => undefined)
+        return content === undefined ? [] : [[`assets/${name}`, content] as const]
+      })
       const pages = (await readdir(directory)).filter((name) => extname(name) === '.html')
       const assets = (await readdir(join(directory, 'assets'))).map((name) => `assets/${name}`)
       const read = [...pages, ...assets].map(async (name) => [name, await readFile(join(directory, name))] as const)
-      return new PageFiles(new Map(await Promise.all(read)))
+      return new PageFiles(new Map([...(await Promise.all(old)).flat(), ...(await Promise.all(read))]))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
       throw error

@@ -21,6 +21,8 @@ export interface PagePlaces {
    * enough to put them into place.
    */
   readonly workplace: string
+  /** Assets of builds that were replaced within the last day; not among what is published. */
+  readonly former: string
   /** The built pages. */
   readonly output: string
   /** Hash of the sources that `output` was built from. */
@@ -36,6 +38,7 @@ export function pagePlaces(root: string): PagePlaces {
     program: join(root, 'scripts', 'build-pages.ts'),
     manifest: join(root, 'package.json'),
     workplace: join(root, 'node_modules', '.cache'),
+    former: join(root, 'node_modules', '.cache', 'former-pages'),
     output,
     record: join(output, 'source-hash'),
   }

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { definePlugin } from '@plinth/kernel'
 import { builtPage } from './built-page.ts'
 import { builtPages, installPage } from './contract.ts'
+import { refusal } from './failures.ts'
 import { PageBuild } from './page-build.ts'
 import { pagePlaces } from './page-source.ts'
 
@@ -9,12 +10,13 @@ import { pagePlaces } from './page-source.ts'
 export default definePlugin({
   id: 'console',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   provides: [installPage, builtPages],
   setup({ clock, log, roles, provide, onReady, onStop }) {
     const places = pagePlaces(fileURLToPath(new URL('..', import.meta.url)))
     const build = new PageBuild(places, { clock, log })
-    const page = (name: string) => builtPage(places.output, build, name)
+    const page = (name: string) => builtPage(places, build, name)
     provide(installPage, page('install'))
     provide(builtPages, { page })
     // Not before everything else is up: it takes seconds, and nobody has to wait for it.

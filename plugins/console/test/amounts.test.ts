@@ -1,8 +1,11 @@
 import { adminPages, amountUnits, http, type PageDeclaration, routesWith, Type } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
+import { rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
-import { amountText, decimalOf, minorOf, unitOf } from '../web/admin/pages/amounts.ts'
+import { assertAmountUnits } from '../src/admin/amount-units.ts'
+import { chartData } from '../web/admin/charts/chart-data.ts'
+import { amountText, decimalOf, minorOf, unitOf, unitOfColumn } from '../web/admin/pages/amounts.ts'
 import { openSignedIn, startBackOffice } from './fixtures/back-office.ts'
 import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
 
@@ -36,9 +39,42 @@ t.test('an amount is written as people of a language write it, without losing a 
   t.equal(written('coin', '1500000000000000000'), '1.50 COIN')
   t.equal(written('CNY', '123456'), 'CN¥1,234.56')
   t.equal(written('CNY', '-123456', 'zh-CN'), '-¥1,234.56')
+  t.equal(written('cny', '29700'), 'CN¥297.00', 'assets of the ledger are in lower case')
   t.equal(written('JPY', '123456'), '¥123,456')
   t.equal(written('unheard-of', '9007199254740993'), '9,007,199,254,740,993', 'as it is')
   t.equal(unitOf(units, 'toString'), undefined)
+})
+
+t.test('the unit of a column comes from the row, from the declaration, or from decimals in the row', async (t) => {
+  const units = { points: { displayName: 'Points', scale: 0 } }
+  const shown = (column: object, row: object) => {
+    const { unit } = unitOfColumn({ field: 'sum', as: 'amount', title: '', ...column }, units, { sum: '1', ...row })
+    return amountText('120000000', unit, 'en').replaceAll(/\s/g, ' ')
+  }
+  t.equal(shown({ currency: 'asset' }, { asset: 'cny' }), 'CN¥1,200,000.00')
+  t.equal(shown({ asset: 'points' }, {}), '120,000,000 Points')
+  t.equal(shown({ decimals: 'scale', symbol: 'token' }, { scale: 6, token: 'USDT' }), '120.00 USDT')
+  t.equal(shown({ decimals: 'scale', symbol: 'token' }, { scale: null, token: 'USDT' }), '120,000,000', 'not known')
+})
+
+t.test('a chart of amounts is in their unit, and amounts of different assets are never added up', async (t) => {
+  const chart = {
+    ...{ id: 'a', title: 'A', method: 'GET', path: '/', at: 'day', currency: 'asset', labels: {} },
+    ...{ ranges: [], lines: [{ field: 'sum', title: 'Sum' }] },
+  }
+  const rows = [
+    { day: '2026-01-01', asset: 'cny', sum: 29_700 },
+    { day: '2026-01-01', asset: 'cny', sum: 300 },
+    { day: '2026-01-01', asset: 'points', sum: 7 },
+  ]
+  const { lines } = chartData(chart, rows, { points: { displayName: 'Points', scale: 0 } })
+  t.strictSame(
+    lines.map(({ title, values }) => ({ title, values })),
+    [
+      { title: 'Sum · CNY', values: [300] },
+      { title: 'Sum · Points', values: [7] },
+    ],
+  )
 })
 
 const text = (en: string) => ({ en, 'zh-CN': `${en} 中文` })
@@ -54,7 +90,7 @@ const tills = [
   { id: 2, asset: 'CNY', sum: 500, lots: [] },
   { id: 3, asset: 'shells', sum: 4_000, lots: [] },
 ]
-const access = { permission: 'iam:user:view' } as const
+const access = { permission: 'iam:user:view', scope: 'none' } as const
 const { route } = routesWith<{ readonly moved: unknown[] }>()
 const body = Type.Object({ asset: Type.String({ title: 'Asset' }), sum: Type.Integer({ title: 'Change' }) })
 const routes = [
@@ -82,13 +118,19 @@ const routes = [
     },
   }),
 ]
-const page: PageDeclaration = {
+const shownPage: PageDeclaration = {
   ...{ kind: 'list', id: 'tills.all', title: text('Tills'), source: 'getTills', key: 'id' },
   place: { group: 'value', order: 1 },
   columns: [
     { field: 'id', as: 'text' },
     { field: 'sum', as: 'amount', currency: 'asset' },
     { field: 'lots', as: 'rows', columns: [{ field: 'left', as: 'amount', currency: 'asset' }] },
+  ],
+  actions: [
+    {
+      ...{ operation: 'postTill', label: text('Empty'), params: {}, confirm: text('{sum} of {id} is taken out.') },
+      body: { asset: { field: 'asset' }, sum: { field: 'sum' } },
+    },
   ],
   create: {
     ...{ operation: 'postTill', title: text('Adjust'), fields: ['asset', 'sum'] },
@@ -104,7 +146,7 @@ const page: PageDeclaration = {
   },
 }
 
-const tillsOf = (moved: unknown[]) =>
+const tillsOf = (moved: unknown[], page: PageDeclaration = shownPage) =>
   definePlugin({
     id: 'tills',
     version: '1.0.0',
@@ -118,6 +160,34 @@ const tillsOf = (moved: unknown[]) =>
     },
   })
 
+t.test('a product with an amount without a unit does not start, wherever the amount is shown', async (t) => {
+  const sum = { field: 'sum', as: 'amount' } as const
+  const list = { ...shownPage, columns: [], create: undefined } as unknown as PageDeclaration
+  const detail = { ...{ kind: 'detail', id: 'a.b', title: text('A'), source: 'getTills' }, sections: [] }
+  const write = { operation: 'postTill', title: text('A'), label: text('A'), fields: [], params: {} }
+  const wrong: readonly unknown[] = [
+    { ...list, columns: [sum] },
+    { ...list, columns: [{ field: 'lots', as: 'rows', columns: [sum] }] },
+    { ...list, columns: [{ ...sum, currency: 'asset', asset: 'CNY' }] },
+    { ...list, columns: [{ ...sum, decimals: 'scale' }] },
+    { ...list, create: { ...write, answer: [sum] } },
+    { ...list, forms: [{ ...write, livePreview: { operation: 'a', takes: [], columns: [sum] } }] },
+    { ...list, bulk: [{ ...write, ids: 'ids', answer: [sum] }] },
+    { ...list, actions: [{ ...write, preview: { operation: 'a', columns: [sum] } }] },
+    { ...detail, sections: [{ columns: [sum] }] },
+    { ...detail, form: { ...write, answer: [sum] } },
+  ]
+  const code = { code: 'PLINTH_CONSOLE_AMOUNT_UNIT' }
+  for (const one of wrong) throwsWith(t, () => assertAmountUnits([one as PageDeclaration]), code)
+  t.doesNotThrow(() => assertAmountUnits([shownPage]))
+  const faulty = { ...shownPage, columns: [...shownPage.columns, sum] } as PageDeclaration
+  await rejectsWith(
+    t,
+    startBackOffice(t.testdir(), () => {}, { plugins: [tillsOf([], faulty)] }),
+    { code: 'PLINTH_START_FAILED', cause: code },
+  )
+})
+
 t.test(
   'lists show amounts in their unit, and a form takes and shows them in the same',
   { skip, timeout: 300_000 },
@@ -130,6 +200,10 @@ t.test(
     const shown = (await rows.allInnerTexts()).map((row) => row.split(/\s*\t\s*/)[1])
     t.same(shown, ['123.456 g', 'CN¥5.00', '4,000 shells'])
     t.match(await rows.nth(2).locator('[title*="smallest unit"]').count(), 1)
+    await rows.first().getByRole('button', { name: 'Actions' }).click()
+    await page.getByRole('menuitem', { name: 'Empty' }).click()
+    await page.getByRole('dialog').getByText('123.456 g of 1 is taken out.').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Adjust' }).click()
     const dialog = page.getByRole('dialog')
     const submit = dialog.locator('button[type=submit]')

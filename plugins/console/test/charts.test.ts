@@ -86,14 +86,14 @@ t.test('charts of the overview in their order, and what the counters of this pro
 
 t.test('who may not ask for the numbers sees no chart of them', async (t) => {
   const root = await callAs('root')
-  t.match(await root('charts/lending.by-day/points'), { code: '404', data: { reason: 'console.chart-unknown' } })
-  t.match(await root('charts/nothing.here/points'), { code: '404', data: { reason: 'console.chart-unknown' } })
-  t.match(await root('charts/lending.desk/points?span=year'), { code: '400' })
+  t.hasStrict(await root('charts/lending.by-day/points'), { code: '404', data: { reason: 'console.chart-unknown' } })
+  t.hasStrict(await root('charts/nothing.here/points'), { code: '404', data: { reason: 'console.chart-unknown' } })
+  t.hasStrict(await root('charts/lending.desk/points?span=year'), { code: '400' })
   await people.create({ username: 'nobody', password }, actor)
   const nobody = await callAs('nobody')
   t.strictSame((await nobody('charts')).data.items, [])
-  t.match(await nobody('charts/http.requests/points'), { code: '403' })
-  t.match((await server.inject('/api/v1/admin/console/charts')).json(), { code: '401' })
+  t.hasStrict(await nobody('charts/http.requests/points'), { code: '403' })
+  t.hasStrict((await server.inject('/api/v1/admin/console/charts')).json(), { code: '401' })
   t.match((await root('pages/lending.days')).data.charts, [
     { id: 'lending.by-day', path: '/api/v1/admin/lending/days', at: 'day', by: 'branch', labels: { north: 'North' } },
   ])

@@ -11,7 +11,7 @@ interface Facts {
 
 onEachDatabase(t, 'operators see which change sets are applied, pending, changed and of nobody', async (t, at) => {
   const { call, root, db } = await startLiveOffice((work) => t.teardown(work), at)
-  t.match(await call('GET', 'admin/console/database'), { code: '401' })
+  t.hasStrict(await call('GET', 'admin/console/database'), { code: '401' })
   const token = await root()
   const facts = async () => (await call('GET', 'admin/console/database', token)).data as Facts
 

@@ -7,6 +7,7 @@ const token = 'lamp-oil-secret-4711'
 
 t.test('operators see which health checks fail and why, without secrets, and that they need a look', async (t) => {
   let isBroken = false
+  let isLow = false
   const lamp = definePlugin({
     id: 'lamp',
     version: '1.0.0',
@@ -16,6 +17,7 @@ t.test('operators see which health checks fail and why, without secrets, and tha
     setup({ contribute }) {
       contribute(healthCheck, 'lamp', () => {
         if (isBroken) throw new Error(`no oil for ${token}`)
+        return { warnings: isLow ? [`Little oil for ${token}. Fill it.`] : [] }
       })
     },
   })
@@ -27,20 +29,26 @@ t.test('operators see which health checks fail and why, without secrets, and tha
     { 'platform.lamp.token': token },
     { plugins: [lamp] },
   )
-  t.match(await call('GET', 'admin/console/health'), { code: '401' })
+  t.hasStrict(await call('GET', 'admin/console/health'), { code: '401' })
   const session = await root()
   const checks = async () => (await call('GET', 'admin/console/health', session)).data
   t.strictSame(await checks(), [
     { name: 'database', outcome: 'passed', reason: null },
     { name: 'lamp', outcome: 'passed', reason: null },
   ])
+  isLow = true
+  const warned = (await checks()) as readonly { readonly reason: string }[]
+  t.match(warned, [
+    { name: 'lamp', outcome: /^warning$/, reason: /^Little oil for \*+\. Fill it\.$/ },
+    { name: 'database', outcome: /^passed$/ },
+  ])
   isBroken = true
   const [first] = (await checks()) as readonly { readonly reason: string }[]
-  t.match(first, { name: 'lamp', outcome: 'failed', reason: /^no oil for / }, 'what fails stands first')
+  t.match(first, { name: 'lamp', outcome: /^failed$/, reason: /^no oil for / }, 'what fails stands first')
   t.notMatch(first?.reason, token)
   const { data } = await call('GET', 'admin/console/attention', session)
   const { items } = data as { readonly items: readonly { readonly id: string }[] }
-  t.match(
+  t.hasStrict(
     items.find(({ id }) => id === 'console.health'),
     { path: '/api/v1/admin/console/health', where: { outcome: 'failed' }, page: { id: 'console.health' } },
   )

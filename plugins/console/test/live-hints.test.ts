@@ -1,7 +1,7 @@
 /** What the server says to open pages of the back office: that something has changed, and no more. */
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -22,7 +22,7 @@ t.test('who is not signed in hears nothing', async (t) => {
   const office = await onDatabase(t)
   const { response } = await office.listen('')
   t.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
-  t.match(await office.call('GET', 'admin/console/events'), { code: '401' })
+  t.hasStrict(await office.call('GET', 'admin/console/events'), { code: '401' })
 })
 
 t.test('each hears of the operations that he may call, however much was written one message a second', async (t) => {
@@ -58,9 +58,9 @@ t.test('each hears of the operations that he may call, however much was written 
   for (const listener of [everything, some, nothing])
     t.equal(await listener.next(), ': alive', 'a sign of life, and no message before it')
 
-  t.match(
+  t.hasStrict(
     await office.call('PUT', `admin/iam/roles/${roleId}`, root, {
-      ...{ code: 'outbox', name: 'Outbox', dataScope: 'all', permissions: [], version: 1 },
+      ...{ name: 'Outbox', dataScope: 'all', permissions: [], version: 1 },
     }),
     { code: '200' },
   )
@@ -78,7 +78,7 @@ t.test('a stream ends soon after its session', async (t) => {
   const other = await office.signIn('root')
   const ended = await office.listen(token)
   const standing = await office.listen(other)
-  t.match(await office.call('POST', 'auth/logout', token), { code: '200' })
+  t.hasStrict(await office.call('POST', 'auth/logout', token), { code: '200' })
   await office.clock.advance(heartbeatMs)
   for (const listener of [ended, standing]) t.strictSame(await listener.hint(), ['getAdminIamAudits'])
   t.equal(await ended.next(), 'event: end\ndata:')
@@ -112,7 +112,14 @@ t.test('a command tells what it wrote, counts as no instance and says nothing on
     while (heard === ': alive')
   })()
   // The others look for messages at their own pace, and tell what they read a while later.
-  while (heard === undefined || heard === ': alive') await office.clock.advance(1_000)
+  await until(
+    async () => {
+      await office.clock.advance(1_000)
+      return heard !== undefined && heard !== ': alive'
+    },
+    'the listener hears of the message',
+    0,
+  )
   await hearing
   t.match(heard, /getAdminEventsOutbox/, 'a page that is open hears of it')
   listener.leave()
@@ -122,18 +129,19 @@ t.test('one person listens twenty times at most, and has a place again when a pa
   const office = await onDatabase(t)
   const token = await office.root()
   const listeners = await Promise.all(Array.from({ length: 20 }, () => office.listen(token)))
-  t.match(await office.call('GET', 'admin/console/events', token), {
+  t.hasStrict(await office.call('GET', 'admin/console/events', token), {
     code: '429',
     data: { reason: 'console.too-many-streams' },
   })
   listeners[0]?.leave()
   // The server learns from the connection that somebody has left.
-  const patience = AbortSignal.timeout(120_000)
   let again = await office.listen(token)
-  while (again.response.headers.get('content-type') !== 'text/event-stream') {
-    patience.throwIfAborted()
+  const hasPlace = async () => {
+    if (again.response.headers.get('content-type') === 'text/event-stream') return true
     again = await office.listen(token)
+    return false
   }
+  await until(hasPlace, 'a place is free')
   for (const listener of [...listeners, again]) listener.leave()
 })
 
@@ -145,23 +153,52 @@ t.test('a product that stops waits for nobody who listens', async (t) => {
   t.equal(await listener.next(), undefined)
 })
 
-t.test('who does not read is dropped, and an instance has a bound for all', async (t) => {
-  const principal = (userId: number) => ({ userId, sessionId: userId, can: () => true }) as never
-  const streams = new HintStreams({
-    book: { readers: new Map([['shop', new Set(['a'.repeat(4_096)])]]), callable: async (ids) => [...ids] },
+const principal = (userId: number, permissions: readonly string[] = ['iam:user:view']) =>
+  ({ userId, sessionId: userId, isSuperAdmin: false, permissions: new Set(permissions), can: () => true }) as never
+
+const page = { id: 'overview', title: 'Overview', pages: [] }
+const streamsWith = (groups: readonly (typeof page)[] = [page]) =>
+  new HintStreams({
+    book: {
+      readers: new Map([['shop', new Set(['a'.repeat(4_096)])]]),
+      callable: async (ids) => [...ids],
+      groups: async () => groups,
+    },
     identity: { standingSessions: async (ids) => new Set(ids), principalOf: async (id) => principal(id) },
     wanted: () => {},
     clock: manualClock(),
     log: pino({ level: 'silent' }) as never,
   })
-  const silent = streams.open(principal(1))
+
+t.test('accounts that anybody can have do not take the streams of operators', async (t) => {
+  const streams = streamsWith()
+  const full = { code: '429', reason: 'console.too-many-streams' }
+  let open = 0
+  for (let user = 1; user <= 26; user++)
+    for (let count = 0; count < 20; count++)
+      await streams.open(principal(user, [])).then(
+        () => (open += 1),
+        (error: unknown) => t.match(error, full),
+      )
+  t.equal(open, 100)
+  for (let count = 0; count < 20; count++) await streams.open(principal(100))
+  await rejectsWith(t, streams.open(principal(100)), full, 'one operator has twenty as before')
+  streams.stop()
+  const closed = streamsWith([])
+  await rejectsWith(t, closed.open(principal(1)), { code: '403', reason: 'console.no-page' })
+  closed.stop()
+})
+
+t.test('who does not read is dropped, and an instance has a bound for all', async (t) => {
+  const streams = streamsWith()
+  const silent = await streams.open(principal(1))
   for (let count = 0; count < 6; count++) await streams.tell(['shop'])
   t.ok(silent.destroyed)
   t.ok(silent.readableLength < 32_768)
-  for (let user = 2; user < 502; user++) streams.open(principal(user))
-  t.throws(() => streams.open(principal(502)), { code: '429' })
+  for (let user = 2; user < 502; user++) await streams.open(principal(user))
+  await rejectsWith(t, streams.open(principal(502)), { code: '429' })
   streams.stop()
-  t.throws(() => streams.open(principal(1)), { code: '503' })
+  await rejectsWith(t, streams.open(principal(1)), { code: '503' })
 })
 
 /** Writes to one instance until the other says so. */

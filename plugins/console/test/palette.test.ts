@@ -1,9 +1,12 @@
+import { mock } from 'node:test'
+import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { find, type Lookup, Turns, takes, type Way } from '../web/admin/palette/lookups.ts'
 
 const operation = { method: 'GET', path: '/x', operation: 'getX', takesReason: false, hasBody: false, allowed: true }
 const list: Lookup = {
-  ...{ ...operation, id: 'shop.items', title: 'Items', key: 'id', name: 'name', facts: [], isPaged: true, ways: [] },
+  ...{ ...operation, id: 'shop.items', title: 'Items', key: 'id', name: 'name', facts: [], ways: [] },
+  ...{ isPaged: true, canCount: true },
 }
 const words: Way = { parameter: 'keyword', isSearch: true, schema: { type: 'string', maxLength: 5 } }
 const never = new AbortController().signal
@@ -51,7 +54,9 @@ t.test('a few rows are asked for, without counting the others', async (t) => {
   const rows = [1, 2, 3, 4, 5, 6].map((id) => ({ id, name: `row ${id}` }))
   const paged = answering({ items: rows.slice(0, 5), total: null, next: 'c' })
   t.match(await find(paged, list, words, 'tea', never), { rows: rows.slice(0, 5), hasMore: true })
-  const whole = { ...list, isPaged: false }
+  const uncounted = { ...list, canCount: false }
+  t.match(await find(paged, uncounted, words, 'tea', never), { rows: rows.slice(0, 5), hasMore: true })
+  const whole = { ...uncounted, isPaged: false }
   t.match(await find(answering(rows), whole, words, 'tea', never), { rows: rows.slice(0, 5), hasMore: true })
   t.match(await find(answering(rows.slice(4)), whole, words, 'tea', never), { rows: rows.slice(4), hasMore: false })
   const named = { ...words, parameter: 'userId', labels: 'iam.user' }
@@ -61,12 +66,32 @@ t.test('a few rows are asked for, without counting the others', async (t) => {
   })
   t.strictSame(asked, [
     { path: '/x', keyword: 'tea', size: 5, count: 'none' },
+    { path: '/x', keyword: 'tea', size: 5 },
     { path: '/x', keyword: 'tea' },
     { path: '/x', keyword: 'tea' },
     { path: '/api/v1/admin/console/labels', kind: 'iam.user', search: 'ann' },
   ])
   const away = { call: () => Promise.reject(new Error('away')) }
-  await t.rejects(find(away, list, words, 'tea', never), { message: 'away' })
+  await rejectsWith(t, find(away, list, words, 'tea', never), { message: 'away' })
+})
+
+t.test('a list that does not respond within five seconds has failed', async (t) => {
+  // The types of Node do not list it yet.
+  mock.timers.enable({ apis: ['AbortSignal.timeout' as never] })
+  t.teardown(() => mock.timers.reset())
+  let given = never
+  const silent = {
+    call: <T>(_: unknown, { signal = never }: { readonly signal?: AbortSignal } = {}) => {
+      given = signal
+      return new Promise<T>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    },
+  }
+  const found = t.rejects(find(silent, list, words, 'tea', never))
+  mock.timers.tick(4_999)
+  t.equal(given.aborted, false)
+  mock.timers.tick(1)
+  t.equal(given.aborted, true)
+  await found
 })
 
 t.test(
@@ -85,11 +110,11 @@ t.test(
       })
     const all = [take(0), take(1), take(2, caller.signal), take(3), take(4)]
     t.strictSame(begun, [0, 1])
-    const gone = t.rejects(async () => void (await all[2]), { name: 'AbortError' })
+    const gone = rejectsWith(t, async () => void (await all[2]), { name: 'AbortError' })
     caller.abort()
     await gone
-    await t.rejects(take(5, caller.signal), { name: 'AbortError' })
-    const failed = t.rejects(async () => void (await all[0]), { message: 'away' })
+    await rejectsWith(t, take(5, caller.signal), { name: 'AbortError' })
+    const failed = rejectsWith(t, async () => void (await all[0]), { message: 'away' })
     ends[0]?.(new Error('away'))
     await failed
     t.strictSame(begun, [0, 1, 3])

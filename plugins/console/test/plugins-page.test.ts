@@ -27,7 +27,7 @@ const path = '/api/v1/admin/console/plugins'
 t.test('the plugins of the product, with what each needs, brings and declares', async (t) => {
   const call = await callAs('root')
   const answer = await call(path)
-  t.match(answer, { code: '200', data: { product: { name: 'back-office', state: 'ready' } } })
+  t.hasStrict(answer, { code: '200', data: { product: { name: 'back-office', state: 'ready' } } })
   const { plugins, timeline } = answer.data
   const loaded = running.service(kernel).plugins
   t.strictSame(
@@ -37,7 +37,7 @@ t.test('the plugins of the product, with what each needs, brings and declares', 
   )
   const named = (id: string) => plugins.find((plugin: { id: string }) => plugin.id === id)
   const iam = named('iam')
-  t.match(iam, { state: 'ready', provides: ['iam.identity', 'iam.accounts'] })
+  t.hasStrict(iam, { state: 'ready', provides: ['iam.identity', 'iam.accounts'] })
   t.match(
     iam.requires.find(({ id }: { id: string }) => id === 'http'),
     { by: 'http', optional: false },
@@ -60,7 +60,7 @@ t.test('the plugins of the product, with what each needs, brings and declares', 
     'only what is optional can be absent',
   )
   t.ok(named('demo').keys.includes('platform.demo.secret'))
-  t.match(iam.permissions, [{ code: 'iam:user:view', name: 'View users' }])
+  t.hasStrict(iam.permissions, [{ code: 'iam:user:view', name: 'View users' }])
   t.match(
     iam.routes.find(({ path, method }: { path: string; method: string }) => method === 'PUT' && /roles/.test(path)),
     { path: '/api/v1/admin/iam/roles/:id', access: 'permission', permission: 'iam:role:save' },
@@ -91,8 +91,8 @@ t.test('no secret and no path of the machine is answered, and nothing without th
     t.notOk(text.includes(`${place}/`), place)
   t.notMatch(text, /file:|node_modules/)
   await people.create({ username: 'nobody', password }, actor)
-  t.match(await (await callAs('nobody'))(path), { code: '403', data: { permission: 'console:plugin:view' } })
-  t.match((await running.service(http).inject(path)).json(), { code: '401' })
+  t.hasStrict(await (await callAs('nobody'))(path), { code: '403', data: { permission: 'console:plugin:view' } })
+  t.hasStrict((await running.service(http).inject(path)).json(), { code: '401' })
 })
 
 const opened = async (

@@ -95,7 +95,7 @@ t.test('E-15 who was slower sees what the other changed, and decides', { skip, t
   for (const id of [mine, theirs]) {
     const { name, description, dataScope, version } = await roleOf(id)
     const content = { name, description, dataScope, version, permissions: ['iam:audit:view'] }
-    t.match(await asRoot('PUT', `${roles}/${id}`, content), { code: '200' })
+    t.hasStrict(await asRoot('PUT', `${roles}/${id}`, content), { code: '200' })
   }
   await review(page)
   const dialog = page.getByRole('dialog')

@@ -7,7 +7,7 @@ import i18n from '@plinth/i18n'
 import iam from '@plinth/iam'
 import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { startForTest, until } from '@plinth/kernel/testing'
 import { signatureHeaders } from '@plinth/open-platform'
 import sharedStore from '@plinth/shared-store'
 import systemConfig from '@plinth/system-config'
@@ -36,7 +36,11 @@ t.test(
 
     // Until the pages are built, a page that asks again by itself is served.
     let index = await get('/install/')
-    while (index.body.includes('http-equiv="refresh"')) index = await get('/install/')
+    const areBuilt = async () => {
+      index = await get('/install/')
+      return !index.body.includes('http-equiv="refresh"')
+    }
+    await until(areBuilt, 'the pages are built')
     const again = await get('/install/')
     const nonceOf = (response: typeof index) =>
       /'nonce-([^']+)'/.exec(String(response.headers['content-security-policy']))?.[1]
@@ -62,6 +66,7 @@ t.test(
 
     const assets = [...index.body.matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, path = '']) => path)
     const types: Readonly<Record<string, string>> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }
+    t.ok(assets.length >= 2, 'the page loads a script and a style')
     for (const path of assets) {
       const plain = await get(`/install/${path}`)
       t.match(
@@ -97,6 +102,7 @@ t.test(
     }
     const built = await readdir(pagePlaces(join(import.meta.dirname, '..')).output, { recursive: true })
     const all = built.filter((name) => /^assets.*\.(?:js|css)$/.test(name)).map((name) => name.replaceAll(sep, '/'))
+    t.ok(all.length >= 4, 'the built scripts and styles of both pages are found')
     // No page of the product signs for an application: its secret stays on the caller's server.
     for (const name of all) {
       const script = await readFile(join(pagePlaces(join(import.meta.dirname, '..')).output, name), 'utf8')

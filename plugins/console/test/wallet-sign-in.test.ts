@@ -58,6 +58,12 @@ const willing =
     return account.signMessage({ message: { raw: message as `0x${string}` } })
   }
 
+/** As a willing one, but signs with another key than that of the account. */
+const forging =
+  (account: PrivateKeyAccount, chainId: number): Behaviour =>
+  (ask) =>
+    willing(ask.method === 'personal_sign' ? newAccount() : account, chainId)(ask)
+
 /** Puts wallets by their names into a page, as extensions do, before anything of it runs. */
 async function install(page: Page, wallets: Readonly<Record<string, Behaviour>>): Promise<Ask[]> {
   const asks: Ask[] = []
@@ -375,6 +381,10 @@ t.test(
       const button = page.getByRole('button', { name })
       await button.click()
       await says(page, chain)
+      behaviour = forging(first, 137)
+      await button.click()
+      await page.getByRole('alert').filter({ hasNotText: chain }).waitFor()
+      await button.and(page.locator(':focus')).waitFor()
       await button.click()
       await says(page, wait)
       t.strictSame(await barriers(page), [])

@@ -1,4 +1,4 @@
-import { type Database, type OldRows, type Parameter, purgeOldRows } from '@plinth/database'
+import { type Database, expiryClock, type OldRows, type Parameter, purgeOldRows } from '@plinth/database'
 import {
   type KeyDeclaration,
   type KeyDeclarations,
@@ -50,7 +50,7 @@ type Uses = {
 
 export interface PurgeParts<D extends Uses> {
   readonly displayName: LocalizedText
-  /** What is past its time now. Not asked where a product has no database. */
+  /** Returns the rows whose time has passed. Not called in a product without a database. */
   readonly old: (context: ScheduledTaskContext<D>) => readonly OldRows[]
   /** What else is to be done, after that. */
   readonly also?: (context: ScheduledTaskContext<D>, db: Database) => Promise<unknown>
@@ -68,9 +68,11 @@ export function purgeTask<D extends Uses>(prefix: `platform.${string}`, parts: P
     displayName,
     fixedDelay: keyOf('fixed-delay'),
     autoStartup: keyOf('auto-startup'),
-    async run(context) {
-      const { database: db } = context.services as { readonly database?: Database }
+    irreversible: true,
+    async run(processContext) {
+      const { database: db } = processContext.services as { readonly database?: Database }
       if (db === undefined) return
+      const context = { ...processContext, clock: expiryClock(db.clock) }
       for (const rows of old(context)) await purgeOldRows(db, rows, context)
       await also?.(context, db)
     },

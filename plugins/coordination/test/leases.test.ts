@@ -2,7 +2,7 @@ import { keepLease, LeaseLost, type LeaseParts, momentOf, RowLeases } from '@pli
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import fc from 'fast-check'
 import t from 'tap'
@@ -72,7 +72,7 @@ t.test('who may have slept asks before it goes on, also where only the wall cloc
   await lease.confirm()
   t.equal(renewals.length, 1)
   clock.shiftWallClock(-60_000)
-  await t.rejects(lease.confirm(), { name: 'LeaseLost' })
+  await rejectsWith(t, lease.confirm(), { name: 'LeaseLost' })
   t.ok(lease.lost.aborted)
 })
 

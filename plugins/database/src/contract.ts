@@ -1,8 +1,10 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { service } from '@plinth/kernel'
+import { type HealthReport, service } from '@plinth/kernel'
 import type { Dialect, MigrateOptions, MigrationResult, MigrationStatus, PendingChangeSet } from '@plinth/migrations'
 import type { ProbeTarget } from './connections/connection-settings.ts'
+import type { ChangeSetDraft } from './migrations/draft.ts'
 import type { Parameter } from './rows/bound-parameters.ts'
+import type { DatabaseClock } from './time/database-clock.ts'
 
 /** What a server says about itself. */
 export interface ServerInfo {
@@ -28,6 +30,9 @@ export interface Database {
   readonly dialect: Dialect
   /** Where it is, for people: a file, or host, port and name. No credentials. */
   readonly place: string
+
+  /** The clock that decides about money, holds, claims, expiry and deletion. Pass it on in place of the clock of the process. */
+  readonly clock: DatabaseClock
 
   /**
    * An entity manager with an identity map of its own. Taken inside a transaction, it works in that transaction. Take
@@ -129,22 +134,30 @@ export interface Database {
    */
   newId(): number
 
-  /** The health check: throws when the database does not answer, or cannot be written (tried every five seconds at most). */
-  ping(signal: AbortSignal): Promise<void>
+  /**
+   * The health check: throws when the database does not answer, or cannot be written (tried every five seconds at most).
+   * Warns when the instance works with limits, for example behind a connection pooler.
+   */
+  ping(signal: AbortSignal): Promise<HealthReport>
   server(): Promise<ServerInfo>
 
   /** Applies the pending change sets of all loaded plugins; see `Migrator.migrate`. */
   migrate(options?: MigrateOptions): Promise<MigrationResult>
   /** Reads only. */
   migrationStatus(): Promise<MigrationStatus>
+  /** Change sets that would make the migrated database agree with the entities, one for each plugin that differs. Reads only. */
+  migrationDraft(): Promise<readonly ChangeSetDraft[]>
   /** The pending change sets with their SQL. Reads only. */
   migrationPlan(): Promise<readonly PendingChangeSet[]>
 
   /**
-   * Connects with other settings and asks the server who it is, leaving this service as it is.
+   * Connects with other settings and proves that the product can work there: the user has all rights on tables (a table is
+   * created and dropped), the server accepts writes, and no table of another product has the name of one that would be
+   * created. This service stays as it is.
    *
    * @throws PlinthError `PLINTH_DATABASE_UNREACHABLE`, `PLINTH_DATABASE_ACCESS_DENIED`, `PLINTH_DATABASE_UNKNOWN`,
-   *   `PLINTH_DATABASE_FILE`, `PLINTH_DATABASE_FAILED`
+   *   `PLINTH_DATABASE_FILE`, `PLINTH_DATABASE_RIGHTS`, `PLINTH_DATABASE_READ_ONLY`, `PLINTH_DATABASE_FAILED`, those of
+   *   `migrationPlan`, or another error of a statement
    */
   probe(target: ProbeTarget): Promise<ServerInfo>
 }

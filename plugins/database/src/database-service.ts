@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { type Clock, FailureLog, isPlinthError, type Logger, reasonOf } from '@plinth/kernel'
-import { type MigrateOptions, Migrator, type PluginChangeSets } from '@plinth/migrations'
+import { type Clock, FailureLog, type HealthReport, isPlinthError, type Logger, reasonOf } from '@plinth/kernel'
+import { databaseNow, type MigrateOptions, Migrator, type PluginChangeSets } from '@plinth/migrations'
 import { CompiledQuery, type ControlledTransaction, type Kysely, type QueryResult } from 'kysely'
 import { connectionFailure, placeOf } from './connections/connection-failure.ts'
 import type { ConnectionSettings, ProbeTarget } from './connections/connection-settings.ts'
@@ -12,40 +12,43 @@ import type { Lease } from './connections/leasing-driver.ts'
 import { OpenWaits } from './connections/open-waits.ts'
 import { markPrepared } from './connections/server-connection.ts'
 import { readServerInfo } from './connections/server-info.ts'
-import type { Database, ReservedStatements, ServerInfo, TransactionOptions } from './contract.ts'
+import {
+  type Database,
+  exactInteger,
+  type ReservedStatements,
+  type ServerInfo,
+  type TransactionOptions,
+} from './contract.ts'
 import type { TransactionScope } from './current-transaction.ts'
+import { assertEntities } from './entity-check.ts'
 import { databaseError } from './errors.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
+import { probeTarget } from './probe-target.ts'
 import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './rows/bound-parameters.ts'
 import { IdSource, type IdTables } from './rows/id-source.ts'
+import { type DatabaseClock, type FollowedClock, FollowingClock } from './time/database-clock.ts'
+import { FileClock, type StoredTime } from './time/file-clock.ts'
+import { ServerClock } from './time/server-clock.ts'
 import { withRetries } from './transaction-retry.ts'
 
 export interface DatabaseServiceOptions {
   readonly settings: ConnectionSettings
-  readonly entities: readonly object[]
+  /** Entities by the ids of the plugins that declare them. */
+  readonly entities: readonly { readonly plugin: string; readonly entities: readonly object[] }[]
   readonly changeSets: readonly PluginChangeSets[]
   readonly lockWaitMs: number
   readonly clock: Clock
+  readonly clockToleranceMs: number
+  /** The database follows this clock instead of keeping its own time. */
+  readonly followedClock?: FollowedClock | undefined
   readonly log: Logger
 }
 
-/** Milliseconds without a failure after which a database answers again: one connection may fail while others work. */
+/** Milliseconds without a failure after which a database is available again: one connection may fail while others work. */
 const quietMs = 5_000
 
-/** What a probe needs to know and nobody wants to choose. */
-const probeDefaults = {
-  busyTimeoutMs: 1_000,
-  synchronous: 'full',
-  tls: 'off',
-  poolSize: 1,
-  connectTimeoutMs: 5_000,
-  queryTimeoutMs: 5_000,
-  transactionTimeoutMs: 5_000,
-  preparedStatements: false,
-} as const
-
-/** A probe answers its failure. */
-const unheard = { failed: () => {}, succeeded: () => {} }
+/** Milliseconds that each of two statements of a health check may take while ordinary statements fail. */
+const doubtMs = 600
 
 /** Milliseconds for which a write proves that the database can be written. */
 const proofMs = 5_000
@@ -71,6 +74,7 @@ const farewellMs = 1_000
 const keptTexts = 1_000
 
 export class DatabaseService implements Database {
+  readonly clock: DatabaseClock
   readonly #options: DatabaseServiceOptions
   readonly #open: OpenOrm
   readonly #migrator: Migrator
@@ -78,25 +82,28 @@ export class DatabaseService implements Database {
   readonly #transactions = new OpenWaits()
   readonly #texts = new StatementCache<string>(keptTexts)
   #connected: Promise<void> | undefined
+  /** True after the first measurement of the server's time, which is part of connecting. */
+  #isConnected = false
   /** When the health check wrote last, on the monotonic clock. */
   #wroteAt = Number.NEGATIVE_INFINITY
 
   private constructor(options: DatabaseServiceOptions, open: OpenOrm) {
     this.#options = options
     this.#open = open
+    this.clock = this.#newClock()
     // A renewal runs in the context in which the source was made.
     this.#ids = open.demand.run(
       { reserved: true },
-      () => new IdSource(() => this.#kysely as Kysely<IdTables>, options.clock, randomUUID()),
+      () => new IdSource(() => this.#kysely as Kysely<IdTables>, this.clock, randomUUID()),
     )
-    const { changeSets, clock, lockWaitMs } = options
+    const { changeSets, lockWaitMs } = options
     this.#migrator = new Migrator({
       get db() {
         return kyselyOf(open)
       },
       dialect: this.dialect,
       plugins: changeSets,
-      clock,
+      clock: this.clock,
       newId: () => this.#ids.next(),
       beforeData: () => this.#ids.claim(),
       lock: { waitMs: lockWaitMs },
@@ -107,11 +114,11 @@ export class DatabaseService implements Database {
   /** Loads the driver and the entities; connects to nothing yet. */
   static async open(options: DatabaseServiceOptions): Promise<DatabaseService> {
     const warn = (message: string) => options.log.warn(message)
-    const texts = { failing: 'the database does not answer in time', over: 'the database answers again' }
+    const texts = { failing: 'the database is not available', over: 'the database is available again' }
     const failures = new FailureLog(options.log, texts, quietMs)
     const writeTexts = { failing: 'the database takes no writes', over: 'the database takes writes again' }
     const writes = new FailureLog(options.log, writeTexts, quietMs)
-    const { entities } = options
+    const entities = options.entities.flatMap((one) => one.entities)
     return new DatabaseService(options, await openOrm(options.settings, { entities, warn, failures, writes }))
   }
 
@@ -132,11 +139,29 @@ export class DatabaseService implements Database {
   async #connect(): Promise<void> {
     try {
       await this.#open.connect()
-      await this.#kysely.executeQuery(CompiledQuery.raw('select 1'))
+      if (this.clock instanceof ServerClock) await this.clock.measure()
+      else await this.#kysely.executeQuery(CompiledQuery.raw('select 1'))
+      this.#isConnected = true
     } catch (error) {
       this.#connected = undefined
       throw isPlinthError(error) ? error : connectionFailure(this.#options.settings, error)
     }
+  }
+
+  #newClock(): DatabaseClock {
+    const { clock, followedClock, clockToleranceMs: toleranceMs } = this.#options
+    const { dialect } = this
+    if (followedClock !== undefined) return new FollowingClock(followedClock, clock)
+    if (dialect === 'sqlite') return new FileClock({ clock, toleranceMs, store: this.#storedTime })
+    const statement = `select ${databaseNow[dialect]} as at_ms`
+    const read = async () => {
+      const { rows } = await this.#kysely.executeQuery<{ at_ms: unknown }>(CompiledQuery.raw(statement))
+      return exactInteger(rows[0]?.at_ms)
+    }
+    // A reader of the clock may be in a transaction. The measurement must not join it.
+    const outside = AsyncLocalStorage.snapshot()
+    const readReserved = () => outside(() => this.#open.demand.run({ reserved: true }, read))
+    return new ServerClock({ clock, toleranceMs, read: () => (this.#isConnected ? readReserved() : read()) })
   }
 
   /** Makes `newId` work. */
@@ -147,6 +172,9 @@ export class DatabaseService implements Database {
 
   /** Gives everything back. */
   async close(): Promise<void> {
+    if (this.clock instanceof FileClock) {
+      await this.clock.save().catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
+    }
     await this.#open.demand
       .run({ reserved: true, statementMs: farewellMs }, () => this.#ids.release())
       .catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
@@ -329,6 +357,30 @@ export class DatabaseService implements Database {
       (await this.#runReserved(sql, parameters)).rows as Row[],
   }
 
+  readonly #storedTime = {
+    load: async (): Promise<StoredTime | undefined> => {
+      const [row] = await this.reserved.query<{ decided_at: unknown; confirmations: unknown }>(
+        'select decided_at, confirmations from database_clock where id = 1',
+      )
+      return row && { decidedAt: exactInteger(row.decided_at), confirmations: exactInteger(row.confirmations) }
+    },
+    raise: async ({ decidedAt, confirmations }: StoredTime): Promise<void> => {
+      await this.reserved.execute(
+        `insert into database_clock (id, decided_at, confirmations) values (1, ?, ?)
+         on conflict (id) do update set decided_at = excluded.decided_at
+         where confirmations = excluded.confirmations and decided_at < excluded.decided_at`,
+        [decidedAt, confirmations],
+      )
+    },
+    confirm: async (decidedAt: number): Promise<void> => {
+      await this.reserved.execute(
+        `insert into database_clock (id, decided_at, confirmations) values (1, ?, 1)
+         on conflict (id) do update set decided_at = excluded.decided_at, confirmations = confirmations + 1`,
+        [decidedAt],
+      )
+    },
+  }
+
   async #run(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<unknown>> {
     assertBindable(parameters)
     const current = this.#open.transaction.transaction
@@ -367,7 +419,7 @@ export class DatabaseService implements Database {
       if (current === undefined) await this.connect()
       const text = this.dialect === 'postgresql' ? this.#texts.get(sql, numberPlaceholders) : sql
       const query = CompiledQuery.raw(text, parameters as unknown[])
-      if (this.#preparesOnServer && parameters.length > 0) markPrepared(query.parameters)
+      if (this.#open.prepared.isUsed && parameters.length > 0) markPrepared(query.parameters)
       const executor = current ?? this.#kysely
       return await executor.executeQuery(query)
     } catch (error) {
@@ -379,24 +431,49 @@ export class DatabaseService implements Database {
     }
   }
 
-  get #preparesOnServer(): boolean {
-    const { settings } = this.#options
-    return settings.type !== 'sqlite' && settings.preparedStatements
-  }
-
   newId(): number {
     return this.#ids.next()
   }
 
-  async ping(signal: AbortSignal): Promise<void> {
+  async ping(signal: AbortSignal): Promise<HealthReport> {
+    await this.#assertHealthy(signal)
+    const warnings = [this.#open.prepared.warning, this.#open.sqlite?.warning]
+    return { warnings: warnings.filter((warning) => warning !== undefined) }
+  }
+
+  async #assertHealthy(signal: AbortSignal): Promise<void> {
     await this.connect()
     await this.#open.demand.run({ reserved: true }, () =>
       this.#kysely.executeQuery(CompiledQuery.raw('select 1'), { signal }),
     )
+    if (this.#open.ordinary.isDoubtful) await this.#assertOrdinary(signal)
     if (performance.now() - this.#wroteAt < proofMs) return
     await this.#assertSpace()
     await this.#ids.renew()
     this.#wroteAt = performance.now()
+  }
+
+  /**
+   * Asks on connections of the pool. The statement above has a connection of its own and proves nothing for them. The first
+   * one may be the only one that is broken: at the end of its time it is replaced, and another one is asked.
+   *
+   * @throws PlinthError `PLINTH_DATABASE_QUERY_TIMEOUT`, or `PLINTH_DATABASE_POOL_TIMEOUT` when all connections are in use
+   */
+  async #assertOrdinary(signal: AbortSignal): Promise<void> {
+    const ask = () =>
+      this.#open.demand.run({ statementMs: doubtMs }, () =>
+        this.#kysely.executeQuery(CompiledQuery.raw('select 1'), { signal }),
+      )
+    const ms = 2 * doubtMs
+    const size = this.#options.settings.type === 'sqlite' ? 1 : this.#options.settings.poolSize
+    const late = Promise.withResolvers<never>()
+    const { waits } = this.#open
+    const wait = waits.open(ms, () => late.reject(databaseError('PLINTH_DATABASE_POOL_TIMEOUT', { ms, size })))
+    try {
+      await Promise.race([ask().catch(ask), late.promise])
+    } finally {
+      waits.close(wait)
+    }
   }
 
   /** SQLite goes on writing into the room that its files have, until a larger change fails. */
@@ -427,22 +504,45 @@ export class DatabaseService implements Database {
     return this.#migrator.status()
   }
 
+  /** Checks the change sets as `migrate` does, and changes nothing. Returns warnings. Throws as `Migrator.check` does. */
+  async checkChangeSets(): Promise<readonly string[]> {
+    await this.connect()
+    return this.#migrator.check()
+  }
+
+  async migrationDraft() {
+    await this.connect()
+    const changeSetsOf = new Map(this.#options.changeSets.map(({ plugin, changeSets }) => [plugin, changeSets]))
+    const plugins = this.#options.entities.map(({ plugin, entities }) => ({
+      plugin,
+      entities,
+      changeSets: changeSetsOf.get(plugin) ?? [],
+    }))
+    // A command that only applies change sets does not load this.
+    const { draftChangeSets } = await import('./migrations/draft.ts')
+    return draftChangeSets(this.fork(), plugins)
+  }
+
   async migrationPlan() {
     await this.connect()
     return this.#migrator.plan()
   }
 
-  async probe(target: ProbeTarget): Promise<ServerInfo> {
-    const settings = { ...probeDefaults, ...target }
-    const open = await openOrm(settings, { entities: [], warn: () => {}, failures: unheard })
-    try {
-      await open.connect()
-      return await readServerInfo(kyselyOf(open), settings.type)
-    } catch (error) {
-      throw isPlinthError(error) ? error : connectionFailure(settings, error)
-    } finally {
-      await open.close()
-    }
+  /**
+   * Compares the entities of all plugins with the tables. For a migrated database.
+   *
+   * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA`
+   */
+  async assertEntities(): Promise<void> {
+    const storage = this.#open.orm.getMetadata()
+    const owned = this.#options.entities.flatMap(({ plugin, entities }) =>
+      entities.map((entity) => ({ plugin, metadata: storage.get(entity as never) })),
+    )
+    await assertEntities(owned, this.dialect, (sql) => this.reserved.query(sql))
+  }
+
+  probe(target: ProbeTarget): Promise<ServerInfo> {
+    return probeTarget(target, this.#options.changeSets)
   }
 
   get #kysely(): Kysely<unknown> {

@@ -7,10 +7,20 @@ export const databaseError = errorTable(
     Start the server, or correct platform.database.host and platform.database.port.`,
     PLINTH_DATABASE_CONNECTION_LOST: `The {{type}} server at {{place}} ended the connection while it was in use: {{reason}}. Whether the statement took effect is unknown.
     See whether the server was stopped or restarted; the next connection is a new one.`,
+    PLINTH_DATABASE_NOT_PREPARED: `The {{type}} server at {{place}} did not keep a prepared statement: {{reason}}. The statement was not executed, and no statements are prepared from now on.
+    Try again. Behind a connection pooler, set platform.database.prepared-statements=false.`,
     PLINTH_DATABASE_NO_WRITES: `The {{type}} database at {{place}} takes no writes: {{reason}}. Nothing was changed.
     Free space on the disk of the database.`,
+    PLINTH_DATABASE_READ_ONLY: `The {{type}} database at {{place}} is read-only: {{reason}}. Nothing was changed.
+    Connect the product to the primary server, end the read-only mode, or make the SQLite file and its directory writable.`,
+    PLINTH_DATABASE_DISK: `The disk of the {{type}} database at {{place}} reports an error: {{reason}}. Whether the statement took effect is unknown.
+    Check the disk, its file system, and the limit of open files of the process.`,
+    PLINTH_DATABASE_TOO_MANY_CONNECTIONS: `The {{type}} server at {{place}} accepts no more connections: {{reason}}. This instance opens up to {{connections}}.
+    Raise the limit of the server or lower platform.database.pool-size: n instances need n times its value plus two.`,
     PLINTH_DATABASE_ACCESS_DENIED: `The {{type}} server at {{place}} refuses user "{{user}}".
     Correct platform.database.username and platform.database.password, or grant the user access to the database.`,
+    PLINTH_DATABASE_RIGHTS: `The user "{{user}}" may not {{activity}} in the {{type}} database at {{place}}: {{reason}}.
+    Grant the user all rights on the tables of the database; on PostgreSQL, make it the owner of the database or grant CREATE on the schema.`,
     PLINTH_DATABASE_UNKNOWN: `The {{type}} server at {{place}} has no database of that name.
     Create the database, or correct platform.database.name.`,
     PLINTH_DATABASE_FILE: `The SQLite file {{place}} cannot be used: {{reason}}.
@@ -37,6 +47,10 @@ export const databaseError = errorTable(
     Wait ten minutes for those of dead processes to lapse, or run fewer processes.`,
     PLINTH_DATABASE_TRANSACTION_GAVE_UP: `The transaction met a conflict with others {{tries}} times.
     Try again later. When it happens often, touch rows in one order everywhere and keep transactions short.`,
+    PLINTH_DATABASE_CLOCK_OF_SERVER: `The time of a database server cannot be confirmed: the server decides.
+    Correct the clock of the host or of the server, for example with NTP. Irreversible tasks continue when both agree.`,
+    PLINTH_DATABASE_ENTITY_SCHEMA: `Entities differ from the tables in {{count}} place(s):{{differences}}
+    Add a change set that creates or changes the table as the entity describes it, or correct the entity.`,
     PLINTH_DATABASE_POSITION: `The position in the list of {{entity}} does not fit its order: {{reason}}.
     Begin the list again without a cursor.`,
   },
@@ -44,7 +58,11 @@ export const databaseError = errorTable(
     unavailable: [
       'PLINTH_DATABASE_UNREACHABLE',
       'PLINTH_DATABASE_CONNECTION_LOST',
+      'PLINTH_DATABASE_NOT_PREPARED',
       'PLINTH_DATABASE_NO_WRITES',
+      'PLINTH_DATABASE_READ_ONLY',
+      'PLINTH_DATABASE_DISK',
+      'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
       'PLINTH_DATABASE_POOL_TIMEOUT',
       'PLINTH_DATABASE_QUERY_TIMEOUT',
       'PLINTH_DATABASE_TRANSACTION_TIMEOUT',

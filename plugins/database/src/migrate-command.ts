@@ -1,5 +1,11 @@
 import type { CommandInvocation } from '@plinth/kernel'
-import type { MigrationProgress, MigrationResult, MigrationStatus, PendingChangeSet } from '@plinth/migrations'
+import type {
+  AppliedChangeSet,
+  MigrationProgress,
+  MigrationResult,
+  MigrationStatus,
+  PendingChangeSet,
+} from '@plinth/migrations'
 import type { Database } from './contract.ts'
 
 export const migrateOptions = [
@@ -7,19 +13,44 @@ export const migrateOptions = [
   { flags: '--dry-run', description: 'print the SQL that would run; change nothing' },
 ]
 
-/** `plinth migrate`: applies what is pending. */
-export async function runMigrate(database: Database, { options, output, signal }: CommandInvocation): Promise<void> {
+/**
+ * `plinth migrate`: applies what is pending.
+ *
+ * @returns the exit code: 1 when `--status` finds something that keeps this version from running on the database as it is
+ */
+export async function runMigrate(database: Database, { options, output, signal }: CommandInvocation): Promise<number> {
   if (options['status'] === true) {
     const status = await database.migrationStatus()
-    return output.result(status, statusText(status))
+    output.result(status, statusText(status))
+    const { pending, changed, foreignTables } = status
+    return pending.length + changed.length + foreignTables.length === 0 ? 0 : 1
   }
   if (options['dryRun'] === true) {
     const pending = await database.migrationPlan()
-    return output.result({ dialect: database.dialect, pending }, planText(pending))
+    output.result({ dialect: database.dialect, pending }, planText(pending))
+    return 0
   }
   const onProgress = (progress: MigrationProgress) => output.progress(progressText(progress))
   const result = await database.migrate({ signal, onProgress })
   output.result(result, resultText(result))
+  return 0
+}
+
+/**
+ * `plinth migrate draft`: prints a change set for each plugin whose entities differ from the migrated database.
+ *
+ * @returns the exit code: 1 while change sets are pending, because their tables would be drafted again
+ */
+export async function runDraft(database: Database, { output }: CommandInvocation): Promise<number> {
+  const { pending } = await database.migrationStatus()
+  if (pending.length > 0) {
+    output.result({ pending, drafts: [] }, `${pending.length} change sets are pending. Run \`plinth migrate\` first.`)
+    return 1
+  }
+  const drafts = await database.migrationDraft()
+  const text = drafts.map(({ plugin, id, text }) => `// ${plugin}: migrations/${id}.ts\n${text}`).join('\n\n')
+  output.result({ pending, drafts }, text === '' ? 'The database agrees with the entities.' : text)
+  return 0
 }
 
 /** One line for people. */
@@ -42,28 +73,48 @@ function resultText({ applied, upToDate: nothingPending }: MigrationResult): str
   return `Applied ${applied.length} change set${applied.length === 1 ? '' : 's'}.`
 }
 
-function statusText({ applied, pending, changed, dataChanged, unknown, orphaned, lock }: MigrationStatus): string {
+function statusText({
+  applied,
+  pending,
+  changed,
+  dataChanged,
+  unknown,
+  orphaned,
+  foreignTables,
+  lock,
+}: MigrationStatus): string {
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`)]
   const list = (title: string, entries: readonly { readonly plugin: string; readonly id: string }[]) =>
-    entries.length === 0 ? [] : [`${title}:`, ...entries.map(({ plugin, id }) => `  ${plugin}/${id}`)]
+    section(
+      title,
+      entries.map(({ plugin, id }) => `${plugin}/${id}`),
+    )
+  const appliedLine = ({ plugin, id, executedAt, durationMs }: AppliedChangeSet) =>
+    `${new Date(executedAt).toISOString()}  ${plugin}/${id}  ${durationMs} ms`
   return [
-    `${applied.length} applied, ${pending.length} pending.`,
+    ...section('Applied', applied.map(appliedLine)),
     ...list('Pending', pending),
-    ...list('Changed since they were applied (migrate refuses to run)', changed),
-    ...list('What they do with data changed since they were applied (it does not run again)', dataChanged),
+    ...list('Changed since they were applied (migrate does not run)', changed),
+    ...list('Changes of rows that were changed since they were applied (they do not run again)', dataChanged),
     ...list('Applied by another version, unknown to this one (go back to that version, or restore a backup)', unknown),
     ...list('Applied, of plugins that are not loaded', orphaned),
+    ...section('Tables of another product (migrate does not run)', foreignTables),
     ...(lock === undefined ? [] : [`Process ${lock.pid} on ${lock.host} is migrating.`]),
+    `${applied.length} applied, ${pending.length} pending.`,
   ].join('\n')
 }
 
 function planText(pending: readonly PendingChangeSet[]): string {
   if (pending.length === 0) return upToDate
   return pending
-    .flatMap(({ plugin, id, statements, changesData, breaking }) => [
+    .flatMap(({ plugin, id, statements, data, breaking }) => [
       `-- ${plugin}/${id}`,
       ...(breaking === undefined ? [] : [`-- breaking: ${breaking}`]),
       ...statements.map((statement) => `${statement};`),
-      ...(changesData ? ['-- then it changes rows'] : []),
+      ...(data === undefined
+        ? []
+        : ['-- then rows are changed by:', ...data.split('\n').map((line) => `--   ${line}`)]),
     ])
     .join('\n')
 }

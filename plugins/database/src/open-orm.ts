@@ -2,16 +2,26 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AbstractSqlDriver, MikroORM, SqlEntityManager } from '@mikro-orm/sql'
 import { isPlinthError } from '@plinth/kernel'
 import type { Dialect } from 'kysely'
-import { connectionFailure, outageOf } from './connections/connection-failure.ts'
+import {
+  connectionFailure,
+  isWriteOutage,
+  mustReconnect,
+  notPrepared,
+  outageOf,
+  reservedConnections,
+} from './connections/connection-failure.ts'
 import type { ConnectionSettings, ServerSettings, SqliteSettings } from './connections/connection-settings.ts'
+import { leasedOrmDriver } from './connections/leased-orm-driver.ts'
 import { type Demand, type LeaseRules, withLeases } from './connections/leasing-driver.ts'
 import { OpenWaits } from './connections/open-waits.ts'
+import { OrdinaryStatements } from './connections/ordinary-statements.ts'
+import { PreparedStatements } from './connections/prepared-statements.ts'
 import {
   mysqlOptions,
   postgresOptions,
   prepareOnMysql,
   ServerSockets,
-  sessionStatements,
+  sessionRules,
 } from './connections/server-connection.ts'
 import { SqliteDialect } from './connections/sqlite-dialect.ts'
 import { WrittenTables } from './connections/written-tables.ts'
@@ -25,9 +35,12 @@ export interface OpenOrm {
   readonly transaction: CurrentTransaction
   /** Statements and turns of connections that are waited for. */
   readonly waits: OpenWaits
+  /** Whether statements on connections of the pool succeed. */
+  readonly ordinary: OrdinaryStatements
   /** What the calling code asks of its connections. */
   readonly demand: AsyncLocalStorage<Demand>
   readonly written: WrittenTables
+  readonly prepared: PreparedStatements
   /** Of SQLite: its driver, for statements that need no detour. */
   readonly sqlite?: SqliteDialect['driver']
   /** Opens the connection; called once before the first query. */
@@ -38,7 +51,7 @@ export interface OpenOrm {
 
 interface OrmOptions {
   readonly entities: readonly object[]
-  /** Hears when the database does not answer in time, and when it does again. */
+  /** Is notified when the database is not available, and when it is again. */
   readonly failures: LeaseRules['log']
   /** Hears when the disk of the database is full, and when it takes writes again; absent: nobody does. */
   readonly writes?: LeaseRules['log'] & LeaseRules['writes']
@@ -60,20 +73,18 @@ const commonOptions = ({ entities, warn }: OrmOptions, { contextName }: CurrentT
   discovery: { warnWhenNoEntities: false },
 })
 
-/** Connections besides the pool for what must not wait behind it. */
-const reservedConnections = 2
-
 async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promise<OpenOrm> {
-  const { MikroORM } = await import('@mikro-orm/sqlite')
+  const { MikroORM, SqliteConnection, SqliteDriver } = await import('@mikro-orm/sqlite')
   const parts = shared(settings, options)
-  const dialect = new SqliteDialect({ ...settings, warn: options.warn, outage: parts.rules.outage })
+  const { outage, writes } = parts.rules
+  const wrote = () => writes.succeeded()
+  const dialect = new SqliteDialect({ ...settings, warn: options.warn, outage, wrote })
   const leased = withLeases(dialect, {
     ...parts.rules,
     size: 1,
     reserved: 0,
     // A statement of SQLite waits for no network, and for other processes as long as the busy timeout says.
     statementMs: Number.POSITIVE_INFINITY,
-    session: { open: [], lift: [], restore: [] },
     giveUp: () => dialect.driver.rollBack(),
     admit: () => {
       if (parts.transaction.isOpen) throw databaseError('PLINTH_DATABASE_SECOND_CONNECTION')
@@ -82,6 +93,7 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
   const orm = new MikroORM({
     ...commonOptions(options, parts.transaction),
     dbName: settings.file,
+    driver: leasedOrmDriver(SqliteDriver, SqliteConnection, (dialect) => dialect),
     driverOptions: () => leased,
   })
   return {
@@ -89,7 +101,7 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
     orm,
     sqlite: dialect.driver,
     connect: async () => void (await orm.connect()),
-    close: () => close(orm),
+    close: () => orm.close(true),
   }
 }
 
@@ -101,10 +113,11 @@ async function openServer(settings: ServerSettings, options: OrmOptions): Promis
     size: settings.poolSize,
     reserved: reservedConnections,
     statementMs: settings.queryTimeoutMs,
-    session: sessionStatements(settings),
+    session: sessionRules(settings, parts.prepared),
     closeSockets: () => sockets.closeAll(),
     admit: () => void parts.transaction.isOpen,
   }
+  const lease = (dialect: Dialect) => withLeases(dialect, rules)
   const common = {
     ...commonOptions(options, parts.transaction),
     host: settings.host,
@@ -115,60 +128,66 @@ async function openServer(settings: ServerSettings, options: OrmOptions): Promis
     pool: { min: 0, max: settings.poolSize + reservedConnections },
   }
   if (settings.type === 'postgresql') {
-    const { MikroORM } = await import('@mikro-orm/postgresql')
-    const orm = new MikroORM({ ...common, driverOptions: postgresOptions(settings, sockets) })
-    leaseConnections(orm, rules)
-    return { ...parts, orm, connect: async () => void (await orm.connect()), close: () => close(orm) }
+    const { MikroORM, PostgreSqlConnection, PostgreSqlDriver } = await import('@mikro-orm/postgresql')
+    const orm = new MikroORM({
+      ...common,
+      driver: leasedOrmDriver(PostgreSqlDriver, PostgreSqlConnection, lease),
+      driverOptions: postgresOptions(settings, sockets, parts.prepared),
+    })
+    return { ...parts, orm, connect: async () => void (await orm.connect()), close: () => orm.close(true) }
   }
-  const mysql = { ...common, driverOptions: mysqlOptions(settings, sockets) }
-  const orm = await (settings.type === 'mysql'
-    ? import('@mikro-orm/mysql').then(({ MikroORM }) => new MikroORM(mysql))
-    : import('@mikro-orm/mariadb').then(({ MikroORM }) => new MikroORM(mysql)))
-  leaseConnections(orm, rules)
+  const orm = await openMysql(settings.type, { ...common, driverOptions: mysqlOptions(settings, sockets) }, lease)
   return {
     ...parts,
     orm,
     connect: async () => {
       await orm.connect()
-      prepareOnMysql(await orm.driver.getConnection().getNativeClient())
+      prepareOnMysql(await orm.driver.getConnection().getNativeClient(), parts.prepared)
     },
-    close: () => close(orm),
+    close: () => orm.close(true),
   }
+}
+
+async function openMysql(type: 'mysql' | 'mariadb', options: object, lease: (dialect: Dialect) => Dialect) {
+  if (type === 'mysql') {
+    const { MikroORM, MySqlConnection, MySqlDriver } = await import('@mikro-orm/mysql')
+    return new MikroORM({ ...options, driver: leasedOrmDriver(MySqlDriver, MySqlConnection, lease) })
+  }
+  const { MariaDbDriver, MikroORM, MySqlConnection } = await import('@mikro-orm/mariadb')
+  return new MikroORM({ ...options, driver: leasedOrmDriver(MariaDbDriver, MySqlConnection, lease) })
 }
 
 const unheard = { isFailing: false, failed: () => {}, succeeded: () => {} }
 
-function shared(settings: ConnectionSettings, { failures: log, writes = unheard }: OrmOptions) {
+function shared(settings: ConnectionSettings, { failures: log, writes = unheard, warn }: OrmOptions) {
   const transaction = new CurrentTransaction()
   const waits = new OpenWaits()
   const demand = new AsyncLocalStorage<Demand>()
   const written = new WrittenTables()
+  const prepared = new PreparedStatements(settings.type !== 'sqlite' && settings.preparedStatements, warn)
+  const limitMs = settings.type === 'sqlite' ? Number.POSITIVE_INFINITY : settings.queryTimeoutMs
+  const ordinary = new OrdinaryStatements(waits, limitMs)
   const failure = (error: unknown) => (isPlinthError(error) ? error : connectionFailure(settings, error))
   const outage = (error: unknown) => {
-    const found = isPlinthError(error) ? undefined : outageOf(settings, error)
+    if (isPlinthError(error)) return error
+    if (prepared.hasRejected(error)) return notPrepared(settings, error)
+    const found = outageOf(settings, error)
     if (found === undefined) return error
-    const heard = found.code === 'PLINTH_DATABASE_NO_WRITES' ? writes : log
-    heard.failed(found)
+    const state = isWriteOutage(found) ? writes : log
+    state.failed(found)
     return found
   }
-  const rules = { waits, demand, written, failure, outage, writes, log, waitMs: settings.connectTimeoutMs }
-  return { transaction, waits, demand, written, rules }
-}
-
-async function close(orm: Orm): Promise<void> {
-  const connection = orm.driver.getConnection()
-  await orm.close(true)
-  connection.connect = () => Promise.reject(databaseError('PLINTH_DATABASE_CLOSED'))
-}
-
-/** MikroORM makes the Kysely dialect of a server by itself; this wraps what it makes. */
-function leaseConnections(orm: { readonly driver: { getConnection(): object } }, rules: LeaseRules): void {
-  const connection = orm.driver.getConnection() as {
-    createKyselyDialect(options: object): Dialect | Promise<Dialect>
+  const rules = {
+    waits,
+    demand,
+    written,
+    failure,
+    outage,
+    mustReconnect,
+    writes,
+    log,
+    ordinary,
+    waitMs: settings.connectTimeoutMs,
   }
-  const create = connection.createKyselyDialect.bind(connection)
-  connection.createKyselyDialect = (options) => {
-    const dialect = create(options)
-    return dialect instanceof Promise ? dialect.then((made) => withLeases(made, rules)) : withLeases(dialect, rules)
-  }
+  return { transaction, waits, ordinary, demand, written, prepared, rules }
 }

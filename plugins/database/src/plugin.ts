@@ -1,9 +1,14 @@
-import { definePlugin, healthCheck, kernel } from '@plinth/kernel'
+import { existsSync } from 'node:fs'
+import { definePlugin, healthCheck, kernel, nodeEnvironmentOf, optional } from '@plinth/kernel'
 import { connectionSettings, databaseKeys } from './config.ts'
+import { isMissingFile } from './connections/sqlite-file.ts'
 import { database, databaseSecret } from './contract.ts'
 import { DatabaseService } from './database-service.ts'
-import { migrateOptions, progressText, runMigrate } from './migrate-command.ts'
+import { migrateOptions, progressText, runDraft, runMigrate } from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
+import { confirmClock } from './time/confirm-command.ts'
+import { clockWarning, followedClock } from './time/database-clock.ts'
+import { startWatch } from './time/watch-clock.ts'
 
 /** A migration may take long; connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
@@ -13,7 +18,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   carriesOut: ['entities', 'migrations'],
-  requires: { kernel },
+  requires: { kernel, followedClock: optional(followedClock) },
   provides: [database, databaseSecret],
   contributes: [healthCheck],
   config: databaseKeys,
@@ -28,35 +33,81 @@ export default definePlugin({
       setsUp: 'needed',
       run: ({ own }, invocation) => runMigrate(own(database), invocation),
     },
+    {
+      name: 'migrate draft',
+      summary: 'Print a change set for the difference between the entities and the migrated database',
+      setsUp: 'needed',
+      run: ({ own }, invocation) => runDraft(own(database), invocation),
+    },
+    {
+      name: 'database confirm-clock',
+      summary: 'Confirm that the clock of this host is correct, so that irreversible tasks run again (SQLite only)',
+      // The audit trail of another plugin records it.
+      setsUp: 'possible',
+      run: ({ own, services }, invocation) => confirmClock(own(database).clock, services.kernel, invocation),
+    },
   ],
   async setup(ctx) {
     const { plugins } = ctx.services.kernel
+    const settings = connectionSettings(ctx.config, ctx.root)
     const service = await DatabaseService.open({
-      settings: connectionSettings(ctx.config, ctx.root),
-      entities: plugins.flatMap(({ entities = [] }) => entities),
+      settings,
+      entities: plugins.map(({ id, entities = [] }) => ({ plugin: id, entities })),
       changeSets: changeSetsOf(plugins),
       lockWaitMs: ctx.config.get('platform.database.migration-lock-wait'),
       clock: ctx.clock,
+      clockToleranceMs: ctx.config.get('platform.database.clock-tolerance'),
+      followedClock: ctx.services.followedClock,
       log: ctx.log,
     })
+    const { clock } = service
     ctx.onStop(() => service.close())
     ctx.provide(database, service)
     ctx.provide(databaseSecret, Object.freeze({ password: ctx.config.get('platform.database.password') }))
-    ctx.contribute(healthCheck, 'database', (signal) => service.ping(signal))
-    if (!ctx.roles.has('web') && !ctx.roles.has('worker')) return
+    const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
+    ctx.contribute(healthCheck, 'database', async (signal) => {
+      // The first start of a server creates the file. A command that only checks must not.
+      if (!isServer && (await isMissingFile(settings))) return
+      const { warnings } = await service.ping(signal)
+      // A command has measured nothing yet. A database that is not migrated has no time to compare with.
+      // A server has compared them at its start.
+      if (!isServer && (await service.migrationStatus()).pending.length === 0) await service.assertEntities()
+      const problem = isServer ? clock.problem : await clock.check().catch(() => undefined)
+      return { warnings: problem === undefined ? warnings : [...warnings, clockWarning(problem)] }
+    })
+    if (!isServer) {
+      // A server has applied them, or has found out why not.
+      ctx.contribute(healthCheck, 'database.change-sets', async () => {
+        if (!(await isMissingFile(settings))) return { warnings: await service.checkChangeSets() }
+      })
+      return
+    }
 
+    const isNew = service.dialect === 'sqlite' && service.place !== ':memory:' && !existsSync(service.place)
     await service.connect()
+    ctx.log.info(
+      { type: service.dialect, place: service.place },
+      isNew ? 'database: a new file was created' : 'database',
+    )
+    const watch = new AbortController()
+    ctx.onStop(() => watch.abort())
+    const startClock = () => startWatch({ clock, processClock: ctx.clock, log: ctx.log, signal: watch.signal })
     if (ctx.config.get('platform.database.migrate-at-start')) {
       const { applied } = await service.migrate({
         signal: ctx.signal,
         onProgress: (progress) =>
           ctx.log[progress.kind === 'step' ? 'debug' : 'info']({ progress }, progressText(progress)),
       })
+      if (!nodeEnvironmentOf(process.env['NODE_ENV']).isProduction) await service.assertEntities()
       if (applied.length > 0) ctx.log.info({ applied: applied.length, place: service.place }, 'database migrated')
+      await startClock()
       return
     }
+    await service.checkChangeSets()
     const { pending } = await service.migrationStatus()
     if (pending.length > 0) ctx.log.warn({ pending: pending.length }, 'change sets are pending; run `plinth migrate`')
-    if (!pending.some(({ plugin }) => plugin === ctx.plugin.id)) await service.reserveIds()
+    if (pending.some(({ plugin }) => plugin === ctx.plugin.id)) return
+    await service.reserveIds()
+    await startClock()
   },
 })

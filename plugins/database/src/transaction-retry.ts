@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { DeadlockException, LockWaitTimeoutException } from '@mikro-orm/core'
-import { databaseError } from './errors.ts'
+import { type DatabaseErrorCode, databaseError } from './errors.ts'
 
 const tries = 5
 const shortestWait = 5
@@ -8,9 +8,13 @@ const longestWait = 80
 
 /**
  * SQLSTATE of PostgreSQL, error numbers of MySQL and MariaDB: it lost against another one and may win next time. 1615: a
- * table changed under a prepared statement while the server was executing it.
+ * table changed under a prepared statement while the server was executing it. The last one: the server did not execute a
+ * statement because of how it was prepared; the next attempt does not prepare it.
  */
-const conflicts = new Set<unknown>(['40001', '40P01', 1205, 1213, 1020, 1615])
+const conflicts = new Set<unknown>([
+  ...['40001', '40P01', 1205, 1213, 1020, 1615],
+  'PLINTH_DATABASE_NOT_PREPARED' satisfies DatabaseErrorCode,
+])
 
 export function isConflict(error: unknown): boolean {
   if (error instanceof DeadlockException || error instanceof LockWaitTimeoutException) return true

@@ -2,8 +2,9 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import databasePlugin, { type Database, database } from '@plinth/database'
 import { onSqlite, type TestDatabase } from '@plinth/database/testing'
-import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { defineProduct, healthCheck } from '@plinth/kernel'
+import { startForTest, until } from '@plinth/kernel/testing'
+import Sqlite from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { checkpointPages, WalCheckpoints } from '../src/connections/wal-checkpoints.ts'
 
@@ -69,3 +70,27 @@ t.test('where the thread cannot run the commits copy the log back, and the opera
   await checkpoints.close()
   t.equal(heard.length, 1)
 })
+
+onSqlite(
+  t,
+  'a reader lets the write-ahead log grow; operators are warned, and the log is cut when it ends',
+  async (t, at) => {
+    const { running, db, file } = await start(t, at)
+    const check = running.contributions(healthCheck).get('database')
+    const warnings = async () => Object(await check?.(new AbortController().signal)).warnings
+    const size = () => statSync(`${file}-wal`).size
+    const reader = new Sqlite(file)
+    t.teardown(() => reader.close())
+    await write(db, 1)
+    reader.prepare('begin').run([])
+    reader.prepare('select count(*) from block').all([])
+    for (let round = 0; round < 10; round++) await write(db, 8)
+    t.ok(size() > 64 * megabyte)
+    await until(async () => (await warnings()).length > 0, 'a warning of the health check')
+    t.match(await warnings(), [/^The write-ahead log of .*test\.sqlite is longer than 64 MB and cannot be cut\. /])
+    reader.prepare('rollback').run([])
+    await until(() => size() <= 64 * megabyte, 'the log is cut although nothing is written')
+    await until(async () => (await warnings()).length === 0, 'no warning of the health check')
+    await write(db, 1)
+  },
+)

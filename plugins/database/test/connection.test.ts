@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
-import { dialectsUnderTest, onServerAs, skipServer } from '@plinth/database/testing'
+import { dialectsUnderTest, onServer, onServerAs, skipServer, type TestServer } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
-import { freePort, startForTest } from '@plinth/kernel/testing'
+import { freePort, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { connectionFailure } from '../src/connections/connection-failure.ts'
 import type { ConnectionSettings } from '../src/connections/connection-settings.ts'
@@ -30,7 +32,7 @@ async function assertRefused(t: Test, config: Readonly<Record<string, JsonValue>
     (running) => running.stop('should not have started').then(() => undefined),
     (error: unknown) => error as Error,
   )
-  t.match(failure, { code: 'PLINTH_START_FAILED', message, cause: { code } }, code)
+  t.match(failure, { code: /^PLINTH_START_FAILED$/, message, cause: { code } }, code)
   t.notMatch(textsOf(failure), secret, 'no secret in it')
 }
 
@@ -51,7 +53,7 @@ onEachDatabase(t, 'K-018 K-019 starts, is healthy, and closes everything on stop
     () => service.transactional(async () => 1),
     () => early.execute('select 1'),
   ]) {
-    await t.rejects(use() as Promise<unknown>, { code: 'PLINTH_DATABASE_CLOSED' }, 'nothing opens it again')
+    await rejectsWith(t, use() as Promise<unknown>, { code: 'PLINTH_DATABASE_CLOSED' }, 'nothing opens it again')
   }
   t.equal(await openSessions(db), 0)
 })
@@ -84,8 +86,23 @@ t.test('K-019 by default it is a file in the product directory, made with its di
   t.ok(existsSync(join(root, 'data', 'plinth.sqlite')))
   await running.stop('again')
   const again = await startForTest(product)
-  t.match(await again.service(database).migrationStatus(), { pending: [], applied: { length: 1 } })
+  t.match(await again.service(database).migrationStatus(), { pending: [], applied: { length: 2 } })
   await again.stop('test ended')
+})
+
+onEachDatabase(t, 'a start says which database it runs on, without credentials', async (t, db) => {
+  const start = async () => {
+    const lines: { msg: string; type?: string; place?: string }[] = []
+    const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
+    const running = await startForTest(productOn(db), { logger })
+    await running.stop('test ended')
+    return lines.flatMap(({ msg, type, place }) => (type === undefined ? [] : [[msg, type, place]]))
+  }
+  const { settings } = db
+  const place = settings.type === 'sqlite' ? settings.file : `${settings.host}:${settings.port}/${settings.name}`
+  const isFile = db.dialect === 'sqlite'
+  t.strictSame(await start(), [[isFile ? 'database: a new file was created' : 'database', db.dialect, place]])
+  t.strictSame(await start(), [['database', db.dialect, place]], 'the second time it is there')
 })
 
 t.test('a connection that cannot be had is one clear error without secrets', async (t) => {
@@ -108,6 +125,12 @@ t.test('a connection that cannot be had is one clear error without secrets', asy
       new RegExp(`127.0.0.1:${closedPort}/plinth`),
     )
     await assertRefused(t, { ...config, 'platform.database.port': silentPort }, unreachable, /No connection/)
+    await assertRefused(
+      t,
+      { ...config, 'platform.database.host': '::1', 'platform.database.port': closedPort },
+      unreachable,
+      new RegExp(`at \\[::1\\]:${closedPort}/plinth: [^.]`),
+    )
     await assertRefused(t, { ...config, 'platform.database.host': 'no-such-host.invalid' }, unreachable, /no-such-host/)
   }
   const file = join(
@@ -131,7 +154,6 @@ const refusals = async (t: Test, db: TestDatabase) => {
   await assertRefused(t, missing, expected, /127\.0\.0\.1/)
   await assertRefused(
     t,
-    // effect of platform.database.password
     { ...missing, 'platform.database.password': '' },
     'PLINTH_DATABASE_UNKNOWN',
     /plinth_no_such_database/,
@@ -145,11 +167,22 @@ const refusals = async (t: Test, db: TestDatabase) => {
 
   const { service } = await startOn(t, db)
   t.match(await service.probe(db.settings), { product: /./ }, 'the probe connects')
-  await t.rejects(service.probe({ ...db.settings, name: 'plinth_no_such_database' }), {
+  await rejectsWith(t, service.probe({ ...db.settings, name: 'plinth_no_such_database' }), {
     code: 'PLINTH_DATABASE_UNKNOWN',
   })
-  await t.rejects(service.probe({ type: 'sqlite', file: join(import.meta.filename, 'below') }), {
+  await rejectsWith(t, service.probe({ type: 'sqlite', file: join(import.meta.filename, 'below') }), {
     code: 'PLINTH_DATABASE_FILE',
+  })
+  const user = `u${randomBytes(6).toString('hex')}`
+  const [account, creation, right] =
+    db.dialect === 'mariadb'
+      ? [`${user}@'%'`, 'create user', `grant select on ${db.settings.name}.* to ${user}@'%'`]
+      : [user, 'create role', `alter role ${user} login`]
+  await onServer(db.dialect as TestServer, `${creation} ${account}`, right)
+  t.teardown(() => onServer(db.dialect as TestServer, `drop ${creation.slice('create '.length)} ${account}`))
+  await rejectsWith(t, service.probe({ ...db.settings, username: user }), {
+    code: 'PLINTH_DATABASE_RIGHTS',
+    message: db.dialect === 'mariadb' ? /may not create tables/ : /may not read, .* schema_changelog/,
   })
   t.match(await service.query('select 1 as one'), [{ one: 1 }], 'a failed probe leaves the service as it was')
 }
@@ -159,7 +192,7 @@ for (const server of ['postgresql', 'mariadb'] as const) {
   const skip = dialectsUnderTest.find(({ dialect }) => dialect === server)?.skip ?? false
   t.test(`a ${server} that refuses is not taken for none`, { skip }, async (t) => {
     t.equal(await skipServer(server), false)
-    await t.rejects(onServerAs(server, 'nobody_of_that_name', ['select 1']), { message: /nobody_of_that_name/ })
+    await rejectsWith(t, onServerAs(server, 'nobody_of_that_name', ['select 1']), { message: /nobody_of_that_name/ })
   })
 }
 
@@ -188,7 +221,8 @@ t.test('codes of the drivers are told apart', async (t) => {
     ['3D000', 'PLINTH_DATABASE_UNKNOWN'],
     ['EHOSTUNREACH', 'PLINTH_DATABASE_UNREACHABLE'],
     ['ER_BAD_DB_ERROR', 'PLINTH_DATABASE_UNKNOWN'],
-    ['53300', 'PLINTH_DATABASE_FAILED'],
+    ['53300', 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS'],
+    ['XX000', 'PLINTH_DATABASE_FAILED'],
   ] as const) {
     const failure = connectionFailure(settings, Object.assign(new Error('said so'), { code }))
     t.equal(failure.code, expected)

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { startHalfOpenProxy } from '@plinth/database/testing'
 import { definePlugin, defineProduct, type JsonValue } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest, throwsWith, until } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import { type Driver, sql } from 'kysely'
 import t, { type Test } from 'tap'
@@ -43,13 +43,13 @@ onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothi
     service.execute('insert into sample_counter (id, name, value) values (?, ?, 0)', [id, 'x'])
 
   for (let round = 1; round <= 4; round++) {
-    await t.rejects(
+    await rejectsWith(
+      t,
       service.transactional(async () => {
         await add(round)
         await never()
       }),
       { ...late, message: /200 ms/ },
-      'effect of platform.database.transaction-timeout',
     )
   }
   t.equal(await count(), 2, 'nothing of it is left, and the connection serves others')
@@ -80,14 +80,14 @@ onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothi
         service.transactional(async (inner) => inner.execute('select 1')),
       )
       await t.rejects(em.execute('insert into sample_counter (id, name, value) values (13, ?, 0)', ['x']))
-      t.throws(() => service.fork(), late)
-      t.throws(() => service.afterCommit(() => {}), late)
+      throwsWith(t, () => service.fork(), late)
+      throwsWith(t, () => service.afterCommit(() => {}), late)
       finished.resolve()
     },
     // Long enough for its first statement, also on a busy machine.
     { timeoutMs: 5_000 },
   )
-  await t.rejects(work, { ...late, message: /5000 ms/ }, 'a limit of its own')
+  await rejectsWith(t, work, { ...late, message: /5000 ms/ }, 'a limit of its own')
   const patient = { timeoutMs: 60_000 }
   const other = service.transactional(async () => {
     resumed.resolve()
@@ -120,9 +120,9 @@ onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothi
     },
     { ...patient, signal: stop.signal },
   )
-  await t.rejects(abandoned, reason, 'given up by a signal')
+  await rejectsWith(t, abandoned, reason, 'given up by a signal')
   t.equal(await lateWrite.promise, reason)
-  await t.rejects(service.transactional(never, { signal: stop.signal }), reason, 'not begun')
+  await rejectsWith(t, service.transactional(never, { signal: stop.signal }), reason, 'not begun')
   t.equal(await count(), 3, 'two from the beginning and the one that was committed')
   await t.rejects(service.transactional(never, { timeoutMs: 0 }), RangeError)
   await t.rejects(service.transactional(never, { timeoutMs: Number.NaN }), RangeError)
@@ -151,7 +151,7 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
   await Promise.all([one(), one(), one(), service.reserved.query('select 1 as one')])
   proxy.fallSilent()
   silence.resolve()
-  await t.rejects(committing, lost, 'effect of platform.database.query-timeout: a commit')
+  await rejectsWith(t, committing, lost, 'a commit')
   const roads = {
     query: one(),
     execute: service.execute('update sample_counter set value = 1 where id = ?', [1]),
@@ -162,14 +162,14 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
   }
   const outcomes = await Promise.allSettled(Object.values(roads))
   for (const [index, road] of Object.keys(roads).entries()) {
-    t.match(outcomes[index], { status: 'rejected', reason: { unavailable: true } }, road)
+    t.hasStrict(outcomes[index], { status: 'rejected', reason: { unavailable: true } }, road)
   }
   // Whatever connection was left is half open too.
   for (let round = 0; round < 3; round++)
-    await t.rejects(one(), { code: /^PLINTH_DATABASE_(QUERY_TIMEOUT|UNREACHABLE)$/ })
+    await rejectsWith(t, one(), { code: /^PLINTH_DATABASE_(QUERY_TIMEOUT|UNREACHABLE)$/ })
   t.equal(service.longestWaitSeconds, 0, 'nothing is waited for any more')
   // The sockets are destroyed, all of them; the proxy learns it a moment later.
-  while (proxy.clients > 0) await nextTurn()
+  await until(() => proxy.clients === 0, 'no client is connected', 0)
   proxy.recover()
   for (let round = 0; round < 6; round++) t.same(await one(), [{ one: 1 }], 'it goes on at once')
 }
@@ -179,6 +179,67 @@ onEachDatabase(
   halfOpen,
   servers,
 )
+
+/** Results of the health check while statements of broken connections wait, of a pool of three connections. */
+const pingsWhile = async (t: Test, db: TestDatabase, broken: number) => {
+  const port = { postgresql: 5432, mariadb: 3306, sqlite: 0 }[db.dialect]
+  const proxy = await startHalfOpenProxy({ port })
+  t.teardown(() => proxy.close())
+  const service = await start(t, db, {
+    'platform.database.host': proxy.host,
+    'platform.database.port': proxy.port,
+    'platform.database.pool-size': 3,
+    'platform.database.query-timeout': '3s',
+  })
+  const ping = () => service.ping(new AbortController().signal)
+  await ping()
+  const lost = Promise.withResolvers<void>()
+  let begun = 0
+  const allBegun = Promise.withResolvers<void>()
+  const work = Array.from({ length: 3 }, () =>
+    service.transactional(async (em) => {
+      await em.execute('select 1')
+      begun += 1
+      if (begun === 3) allBegun.resolve()
+      await lost.promise
+      await em.execute('select 1')
+    }),
+  )
+  await allBegun.promise
+  proxy.loseNewest(broken)
+  lost.resolve()
+  const pings: boolean[] = []
+  let isWaiting = true
+  const ended = Promise.allSettled(work).finally(() => {
+    isWaiting = false
+  })
+  while (isWaiting) {
+    const isHealthy = await ping().then(
+      () => true,
+      () => false,
+    )
+    if (isWaiting) pings.push(isHealthy)
+  }
+  const failed = (await ended).filter(({ status }) => status === 'rejected').length
+  return { failed, pings, ping }
+}
+const brokenPool = async (t: Test, db: TestDatabase) => {
+  const { failed, pings, ping } = await pingsWhile(t, db, 3)
+  t.equal(failed, 3)
+  t.equal(pings.at(-1), false, 'not ready while no statement ends, though a new connection works')
+  await ping()
+  t.pass('ready again when the broken connections are replaced')
+}
+onEachDatabase(t, 'a pool whose connections are all half open is not healthy', brokenPool, servers)
+
+const brokenConnection = async (t: Test, db: TestDatabase) => {
+  const { failed, pings, ping } = await pingsWhile(t, db, 1)
+  t.equal(failed, 1)
+  t.ok(pings.length > 0)
+  t.notOk(pings.includes(false), 'ready the whole time')
+  await ping()
+}
+onEachDatabase(t, 'a pool with one half-open connection stays healthy', brokenConnection, servers)
 
 onEachDatabase(
   t,
@@ -200,15 +261,11 @@ onEachDatabase(
     }
     const size = db.dialect === 'sqlite' ? 1 : 2
     const holders = await Promise.all(Array.from({ length: size }, hold))
-    const behind = t.rejects(
-      service.execute('update sample_counter set value = 5'),
-      {
-        code: 'PLINTH_DATABASE_POOL_TIMEOUT',
-        message: new RegExp(`5000 ms; ${size} can be in use`),
-        unavailable: true,
-      },
-      'effect of platform.database.connect-timeout',
-    )
+    const behind = rejectsWith(t, service.execute('update sample_counter set value = 5'), {
+      code: 'PLINTH_DATABASE_POOL_TIMEOUT',
+      message: new RegExp(`5000 ms; ${size} can be in use`),
+      unavailable: true,
+    })
     if (db.dialect !== 'sqlite') {
       const rows = await Promise.all(Array.from({ length: 5 }, () => service.reserved.query('select 1 as one')))
       t.equal(rows.length, 5, 'beside a pool that is used up')
@@ -289,7 +346,12 @@ onEachDatabase(
     const running = await startForTest(defineProduct({ name: 'test', plugins: [databasePlugin, plugin], config }))
     t.teardown(() => running.stop('test ended'))
     t.match(await running.service(database).migrationStatus(), { pending: [] })
-    await t.rejects(running.service(database).query(slow), { code: 'PLINTH_DATABASE_QUERY_TIMEOUT' }, 'others may not')
+    await rejectsWith(
+      t,
+      running.service(database).query(slow),
+      { code: 'PLINTH_DATABASE_QUERY_TIMEOUT' },
+      'others may not',
+    )
   },
   servers,
 )

@@ -1,13 +1,13 @@
-/** What each key of the database does, seen in the database itself. */
+/** Effects of the keys of the database, observed at the database. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
 import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { effectOf, freePort, type KeyValues, rejectsWith, startForTest, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { createDatabase, onEachDatabase, servers, type TestDatabase } from './fixtures/databases.ts'
+import { createDatabase, onEachDatabase, servers } from './fixtures/databases.ts'
 import samplePlugin from './fixtures/sample-plugin.ts'
 
 const productOf = (config: Readonly<Record<string, JsonValue>>, plugins: readonly Plugin[] = [databasePlugin]) =>
@@ -19,175 +19,279 @@ async function start(t: Test, config: Readonly<Record<string, JsonValue>>) {
   return running.service(database)
 }
 
-t.test('SQLite', async (t) => {
-  const file = join(t.testdir(), 'shop.sqlite')
-  for (const [written, level] of Object.entries({ normal: 1, full: 2 })) {
-    const db = await start(t, {
-      'platform.database.sqlite.file': file,
-      'platform.database.sqlite.synchronous': written,
-    })
-    t.match(
-      await db.query('pragma synchronous'),
-      [{ synchronous: level }],
-      'effect of platform.database.sqlite.synchronous',
-    )
-    t.match(await db.query('pragma database_list'), [{ name: 'main', file }], 'effect of platform.database.sqlite.file')
-  }
+/** Messages of an error and its causes. */
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? `${error.message} ${messageOf(error.cause)}` : ''
+
+t.test('SQLite stores where and as safely as the keys say', async (t) => {
+  const [one, other] = ['one', 'other'].map((name) => join(t.testdir(), `${name}.sqlite`))
+  const [files] = await effectOf(t, 'platform.database.sqlite.file', {
+    compared: one ?? '',
+    changed: other ?? '',
+    observe: async (values) => {
+      const db = await start(t, values)
+      return (await db.query<{ file: string }>('pragma database_list'))[0]?.file
+    },
+  })
+  t.same([files?.before, files?.after], [one, other])
+  const [levels] = await effectOf(t, 'platform.database.sqlite.synchronous', {
+    changed: 'normal',
+    observe: async (values) => {
+      const db = await start(t, { 'platform.database.sqlite.file': one ?? '', ...values })
+      return (await db.query<{ synchronous: number }>('pragma synchronous'))[0]?.synchronous
+    },
+  })
+  t.match(levels, { before: 2, after: 1 })
 })
 
-const connections = async (t: Test, at: TestDatabase) => {
-  const db = await start(t, { ...at.config, 'platform.database.pool-size': 3 })
-  const [own] = at.dialect === 'postgresql' ? ['pg_backend_pid()'] : ['connection_id()']
-  const begun = Array.from({ length: 3 }, () => Promise.withResolvers<number>())
-  const end = Promise.withResolvers<void>()
-  const session = async () => Number((await db.query<{ id: number }>(`select ${own} as id`))[0]?.id)
-  const held = begun.map(({ resolve }) =>
-    db.transactional(async () => {
-      resolve(await session())
-      await end.promise
-    }),
+onEachDatabase(
+  t,
+  'a process has no more connections than allowed',
+  async (t, at) => {
+    const session = at.dialect === 'postgresql' ? 'pg_backend_pid()' : 'connection_id()'
+    const [sizes] = await effectOf(t, 'platform.database.pool-size', {
+      compared: 4,
+      changed: 3,
+      observe: async (values, key) => {
+        const db = await start(t, { ...at.config, ...values })
+        const sessions: number[] = []
+        const full = Promise.withResolvers<void>()
+        const end = Promise.withResolvers<void>()
+        const held = Array.from({ length: 5 }, () =>
+          db.transactional(async () => {
+            const [row] = await db.query<{ id: number }>(`select ${session} as id`)
+            sessions.push(Number(row?.id))
+            if (sessions.length === values[key]) full.resolve()
+            await end.promise
+          }),
+        )
+        await full.promise
+        for (let count = 0; count < 5; count++) await db.reserved.query('select 1 as one')
+        const distinct = new Set(sessions).size
+        end.resolve()
+        await Promise.all(held)
+        return { distinct, inAll: new Set(sessions).size }
+      },
+    })
+    t.match(sizes, { before: { distinct: 4, inAll: 4 }, after: { distinct: 3, inAll: 3 } })
+  },
+  servers,
+)
+
+onEachDatabase(
+  t,
+  'statements are prepared on the server, or not',
+  async (t, at) => {
+    const counted =
+      at.dialect === 'postgresql'
+        ? 'select count(*) as n from pg_prepared_statements'
+        : `select variable_value as n from information_schema.session_status where variable_name = 'COM_STMT_PREPARE'`
+    const [prepared] = await effectOf(t, 'platform.database.prepared-statements', {
+      changed: false,
+      observe: async (values) => {
+        const db = await start(t, { ...at.config, 'platform.database.pool-size': 2, ...values })
+        return db.transactional(async () => {
+          for (let run = 0; run < 20; run++) await db.query('select ? as one', [run])
+          return Number((await db.query<{ n: number }>(counted))[0]?.n) > 0
+        })
+      },
+    })
+    t.match(prepared, { before: true, after: false })
+  },
+  servers,
+)
+
+/**
+ * A PostgreSQL server that asks for the password in clear and then closes the connection.
+ *
+ * @returns for each connection the address it came to, then the texts that it received
+ */
+async function startListener(t: Test) {
+  const heard: string[][] = []
+  const server = createServer((socket) => {
+    const received = [String(socket.localAddress)]
+    heard.push(received)
+    socket.on('error', () => {})
+    socket.on('data', (data) => {
+      received.push(data.toString('latin1'))
+      // Type "R" (authentication), length 8, method 3 (password in clear).
+      if (received.length === 2) socket.write(Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]))
+      else socket.destroy()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve))
+  t.teardown(() => server.close())
+  return { heard, port: (server.address() as { port: number }).port }
+}
+
+t.test('a product connects to the configured server as the configured user', async (t) => {
+  const observe = async (values: KeyValues) => {
+    const { heard, port } = await startListener(t)
+    const server = { 'platform.database.type': 'postgresql', 'platform.database.port': port }
+    await t.rejects(startForTest(productOf({ ...server, 'platform.database.connect-timeout': '1m', ...values })))
+    return heard[0] ?? []
+  }
+  const [hosts] = await effectOf(t, 'platform.database.host', { changed: '127.0.0.3', observe })
+  t.same([hosts?.before[0], hosts?.after[0]], ['127.0.0.1', '127.0.0.3'])
+  const proofs = [
+    await effectOf(t, 'platform.database.name', { changed: 'other-name', observe }),
+    await effectOf(t, 'platform.database.username', { changed: 'other-user', observe }),
+    await effectOf(t, 'platform.database.password', { compared: 'one-secret', changed: 'other-secret', observe }),
+  ].flat()
+  t.same(
+    proofs.map(({ before, after }) => [before, after].map((texts) => /other-\w+/.exec(texts.join())?.[0])),
+    ['other-name', 'other-user', 'other-secret'].map((text) => [undefined, text]),
   )
-  const sessions = await Promise.all(begun.map(({ promise }) => promise))
-  t.equal(new Set(sessions).size, 3, 'three transactions have three connections')
-  const fourth = session()
-  const order: string[] = []
-  const waits = fourth.then(() => order.push('fourth'))
-  order.push('first three end')
-  end.resolve()
-  await Promise.all([...held, waits])
-  t.same(order, ['first three end', 'fourth'])
-  t.ok(sessions.includes(await fourth), 'effect of platform.database.pool-size: the fourth takes one that became free')
-}
-onEachDatabase(t, 'a process has no more connections than allowed', connections, servers)
+  const [first] = await effectOf(t, 'platform.database.tls', { changed: 'encrypt', observe })
+  t.match(first?.before[1], /plinth/)
+  t.equal(first?.after[1], Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]).toString('latin1'), 'request for TLS')
 
-const prepared = async (t: Test, at: TestDatabase) => {
-  for (const isOn of [true, false]) {
-    const db = await start(t, {
-      ...at.config,
-      'platform.database.prepared-statements': isOn,
-      'platform.database.pool-size': 2,
-    })
-    const count = async () => {
-      const sql =
-        at.dialect === 'postgresql'
-          ? 'select count(*) as n from pg_prepared_statements'
-          : `select variable_value as n from information_schema.session_status where variable_name = 'COM_STMT_PREPARE'`
-      return Number((await db.query<{ n: number }>(sql))[0]?.n)
-    }
-    const most = await db.transactional(async () => {
-      for (let run = 0; run < 20; run++) await db.query('select ? as one', [run])
-      return count()
-    })
-    t.equal(most > 0, isOn, `effect of platform.database.prepared-statements: ${isOn}, ${most} on the server`)
-  }
-}
-onEachDatabase(t, 'statements are prepared on the server, or not', prepared, servers)
-
-t.test('where and as whom a product connects', async (t) => {
-  for (const type of ['postgresql', 'mariadb']) {
-    const heard = Promise.withResolvers<string>()
-    const greeting = Buffer.from([10, ...Buffer.from('5.5.5-10.11\0'), 1, 0, 0, 0, ...Buffer.alloc(60)])
-    const server = createServer((socket) => {
-      if (type === 'mariadb') socket.write(Buffer.concat([Buffer.from([greeting.length, 0, 0, 0]), greeting]))
-      socket.once('data', (data) => {
-        heard.resolve(data.toString('latin1'))
-        socket.destroy()
-      })
-      socket.on('error', () => {})
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.2', resolve))
-    t.teardown(() => server.close())
-    const { port } = server.address() as { port: number }
-    const config = {
-      'platform.database.type': type,
-      'platform.database.host': '127.0.0.2',
-      'platform.database.port': port,
-      'platform.database.name': 'shop-name',
-      'platform.database.username': 'shop-user',
-      'platform.database.connect-timeout': '5s',
-    }
-    await t.rejects(startForTest(productOf(config)), { message: /PLINTH_DATABASE_/ })
-    t.ok(await heard.promise, `effects of platform.database.{type,host,port}: ${type}`)
-    if (type === 'postgresql') {
-      t.match(await heard.promise, /shop-user/, 'effect of platform.database.username')
-      t.match(await heard.promise, /shop-name/, 'effect of platform.database.name')
-      for (const tls of ['encrypt', 'verify']) {
-        const first = Promise.withResolvers<Buffer>()
-        server.once('connection', (socket) => socket.once('data', first.resolve))
-        await t.rejects(startForTest(productOf({ ...config, 'platform.database.tls': tls })))
-        // The request for TLS: length 8, code 80877103.
-        t.same(await first.promise, Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]), 'effect of platform.database.tls')
-      }
-    }
-  }
+  const [one, other] = [await freePort(), await freePort()]
+  const [ports] = await effectOf(t, 'platform.database.port', {
+    compared: one,
+    changed: other,
+    observe: async (values) => {
+      const config = { 'platform.database.type': 'postgresql', ...values }
+      return messageOf(await startForTest(productOf(config)).catch((error: unknown) => error))
+    },
+  })
+  t.match(ports?.before, `127.0.0.1:${one}`)
+  t.match(ports?.after, `127.0.0.1:${other}`)
+  const [types] = await effectOf(t, 'platform.database.type', {
+    compared: 'postgresql',
+    changed: 'mariadb',
+    observe: async (values) => {
+      const config = { 'platform.database.sqlite.file': ':memory:', 'platform.database.port': one, ...values }
+      return startForTest(productOf(config)).then(
+        async (running) => {
+          await running.stop('test ended')
+          return 'sqlite'
+        },
+        (error: unknown) => /(PostgreSQL|MariaDB|MySQL)/i.exec(messageOf(error))?.[0],
+      )
+    },
+  })
+  t.match(types?.before, /postgresql/i)
+  t.match(types?.after, /mariadb|mysql/i)
 })
 
-t.test('how long a migration waits for another process', async (t) => {
-  const at = await createDatabase('sqlite')
-  t.teardown(() => at.drop())
-  const first = await startForTest(productOf(at.config))
-  await first
-    .service(database)
-    .execute(
-      `update schema_changelog_lock set holder = 'x', host = 'elsewhere', pid = 1, expires_at = 9000000000000000`,
-    )
-  await first.stop('another host migrates')
-  const second = productOf({ ...at.config, 'platform.database.migration-lock-wait': '1s' }, [
-    databasePlugin,
-    samplePlugin,
-  ])
-  const locked = { message: /PLINTH_MIGRATION_LOCKED.*elsewhere.*longer than 1 s/ }
-  await t.rejects(startForTest(second), locked, 'effect of platform.database.migration-lock-wait')
+t.test('a migration waits for another process as long as the key says', async (t) => {
+  const [locked] = await effectOf(t, 'platform.database.migration-lock-wait', {
+    compared: '1s',
+    changed: '2s',
+    observe: async (values) => {
+      const at = await createDatabase('sqlite')
+      t.teardown(() => at.drop())
+      const first = await startForTest(productOf(at.config))
+      await first
+        .service(database)
+        .execute(
+          `update schema_changelog_lock set holder = 'x', host = 'elsewhere', pid = 1, expires_at = 9000000000000000`,
+        )
+      await first.stop('another host migrates')
+      const second = productOf({ ...at.config, ...values }, [databasePlugin, samplePlugin])
+      return messageOf(await startForTest(second).catch((error: unknown) => error))
+    },
+  })
+  t.match(locked?.before, /PLINTH_MIGRATION_LOCKED.*elsewhere.*longer than 1 s/)
+  t.match(locked?.after, /PLINTH_MIGRATION_LOCKED.*elsewhere.*longer than 2 s/)
 })
 
-t.test('how long SQLite waits for another process that writes', async (t) => {
-  const at = await createDatabase('sqlite')
-  t.teardown(() => at.drop())
-  const db = await start(t, { ...at.config, 'platform.database.sqlite.busy-timeout': '20ms' })
-  const patient = await start(t, { ...at.config, 'platform.database.sqlite.busy-timeout': '1m' })
-  await db.execute('create table note (id integer)')
+t.test('a start migrates unless the key says no', async (t) => {
+  const [pending] = await effectOf(t, 'platform.database.migrate-at-start', {
+    changed: false,
+    observe: async (values) => {
+      const at = await createDatabase('sqlite')
+      t.teardown(() => at.drop())
+      const running = await startForTest(productOf({ ...at.config, ...values }, [databasePlugin, samplePlugin]))
+      t.teardown(() => running.stop('test ended'))
+      return (await running.service(database).migrationStatus()).pending.length
+    },
+  })
+  t.match(pending, { before: 0, after: 5 })
+})
+
+t.test('SQLite waits as long as the key says for another process that writes', async (t) => {
   const script = `
     import { DatabaseSync } from 'node:sqlite'
     const db = new DatabaseSync(process.argv[1])
     db.exec('begin immediate')
     console.log('holds')
-    process.stdin.on('data', () => { db.exec('rollback'); process.exit() })`
-  const file = String(at.config['platform.database.sqlite.file'])
-  const other = spawn(process.execPath, ['--input-type=module', '-e', script, file], {
-    stdio: ['pipe', 'pipe', 'ignore'],
+    process.stdin.on('data', () => { setTimeout(() => { db.exec('rollback'); process.exit() }, 2000) })`
+  const [outcomes] = await effectOf(t, 'platform.database.sqlite.busy-timeout', {
+    compared: '2m',
+    changed: '20ms',
+    observe: async (values) => {
+      const at = await createDatabase('sqlite')
+      t.teardown(() => at.drop())
+      const db = await start(t, { ...at.config, ...values })
+      await db.execute('create table note (id integer)')
+      const file = String(at.config['platform.database.sqlite.file'])
+      const other = watchProcess(t, spawn(process.execPath, ['--input-type=module', '-e', script, file]))
+      await other.until(() => other.output().includes('holds'), 'the other process holds the file')
+      const written = db.execute('insert into note values (1)').then(
+        () => 'written',
+        () => 'rejected',
+      )
+      other.child.stdin?.write('end')
+      const [outcome] = await Promise.all([written, other.ended()])
+      return outcome
+    },
   })
-  t.teardown(() => other.kill())
-  await once(other.stdout, 'data')
-  let isOver = false
-  const written = patient.execute('insert into note values (1)').finally(() => {
-    isOver = true
-  })
-  await t.rejects(db.execute('insert into note values (1)'))
-  t.equal(
-    isOver,
-    false,
-    'effect of platform.database.sqlite.busy-timeout: who began earlier with a longer one waits on',
-  )
-  other.stdin.write('end')
-  await once(other, 'exit')
-  t.equal(await written, 1)
-  t.equal(await db.execute('insert into note values (1)'), 1)
+  t.match(outcomes, { before: 'written', after: 'rejected' })
 })
 
-t.test('how long a connection may take', async (t) => {
+t.test('a connection is given up at its timeout', async (t) => {
   const sockets: Socket[] = []
   const silent = createServer((socket) => sockets.push(socket.on('error', () => {}))).listen(0, '127.0.0.1')
   await once(silent, 'listening')
-  t.teardown(() => silent.close())
-  const { port } = silent.address() as { port: number }
-  const config = { 'platform.database.type': 'postgresql', 'platform.database.port': port }
-  const within = (time: string) => startForTest(productOf({ ...config, 'platform.database.connect-timeout': time }))
-  let isOver = false
-  const patient = within('10m').catch(() => {
-    isOver = true
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    silent.close()
   })
-  await t.rejects(within('150ms'), { message: /PLINTH_DATABASE_UNREACHABLE/ })
-  t.equal(isOver, false, 'effect of platform.database.connect-timeout: who began earlier with a longer one waits on')
-  for (const socket of sockets) socket.destroy()
-  await patient
+  const { port } = silent.address() as { port: number }
+  const [durations] = await effectOf(t, 'platform.database.connect-timeout', {
+    compared: '150ms',
+    changed: '3s',
+    observe: async (values) => {
+      const config = { 'platform.database.type': 'postgresql', 'platform.database.port': port, ...values }
+      const begunAt = performance.now()
+      await rejectsWith(t, startForTest(productOf(config)), { message: /PLINTH_DATABASE_UNREACHABLE/ })
+      return performance.now() - begunAt >= 2_990 ? 'three seconds' : 'less'
+    },
+  })
+  t.match(durations, { before: 'less', after: 'three seconds' })
+})
+
+onEachDatabase(
+  t,
+  'the server ends statements and transactions of a product that has gone away',
+  async (t, at) => {
+    const limits = {
+      postgresql: `select current_setting('statement_timeout') as statement, current_setting('idle_in_transaction_session_timeout') as idle`,
+      mariadb: 'select @@session.max_statement_time as statement, @@session.idle_transaction_timeout as idle',
+      sqlite: '',
+    }[at.dialect]
+    const observe = async (values: KeyValues) => {
+      const [row] = await (await start(t, { ...at.config, ...values })).query<Record<string, string>>(limits)
+      return { statement: Number.parseFloat(`${row?.['statement']}`), idle: Number.parseFloat(`${row?.['idle']}`) }
+    }
+    const [statement] = await effectOf(t, 'platform.database.query-timeout', { changed: '10s', observe })
+    t.match(statement, { before: { statement: 35 }, after: { statement: 15 } })
+    const [idle] = await effectOf(t, 'platform.database.transaction-timeout', { changed: '20s', observe })
+    t.match(idle, { before: { idle: 65 }, after: { idle: 25 } })
+  },
+  servers,
+)
+
+onEachDatabase(t, 'a transaction is rolled back at its timeout', async (t, at) => {
+  const [reasons] = await effectOf(t, 'platform.database.transaction-timeout', {
+    compared: '200ms',
+    changed: '400ms',
+    observe: async (values) => {
+      const db = await start(t, { ...at.config, ...values })
+      return messageOf(await db.transactional(() => new Promise(() => {})).catch((error: unknown) => error))
+    },
+  })
+  t.match(reasons, { before: /200 ms/, after: /400 ms/ })
 })

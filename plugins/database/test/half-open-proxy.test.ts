@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { startHalfOpenProxy } from '@plinth/database/testing'
+import { until } from '@plinth/kernel/testing'
 import t from 'tap'
 
 t.test('a proxy passes bytes, falls silent with every connection open, and lets new ones pass again', async (t) => {
@@ -49,6 +49,6 @@ t.test('a proxy passes bytes, falls silent with every connection open, and lets 
   early.destroy()
   late.destroy()
   fresh.destroy()
-  while (proxy.clients > 0) await nextTurn()
+  await until(() => proxy.clients === 0, 'no client is connected', 0)
   t.notOk(sessions[0]?.destroyed, 'it sees that clients have gone, and the server behind it does not')
 })

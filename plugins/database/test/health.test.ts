@@ -2,10 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { database } from '@plinth/database'
 import { healthCheck } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest, throwsWith, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import {
@@ -46,8 +45,8 @@ const refusal = {
 onEachDatabase(t, 'a database that answers and takes no writes is not healthy', async (t, db) => {
   const { service, check } = await startHealthy(t, db)
   await service.execute(refusal[db.dialect][0])
-  await t.rejects(check(), { message: /no space left/ })
-  await t.rejects(check(), { message: /no space left/ }, 'a failure is no proof of anything')
+  await rejectsWith(t, check(), { message: /no space left/ })
+  await rejectsWith(t, check(), { message: /no space left/ }, 'a failure is no proof of anything')
   await service.execute(refusal[db.dialect][1])
   await check()
   await service.execute(refusal[db.dialect][0])
@@ -89,8 +88,8 @@ onEachDatabase(t, 'writes to a full disk are refused as unavailable, and the log
   }
   await service.execute(fullDisk[db.dialect][0])
   const full = { code: 'PLINTH_DATABASE_NO_WRITES', unavailable: true, fix: /Free space/ }
-  for (let count = 0; count < 20; count++) await t.rejects(write(), full)
-  await t.rejects(service.transactional(write), full)
+  for (let count = 0; count < 20; count++) await rejectsWith(t, write(), full)
+  await rejectsWith(t, service.transactional(write), full)
   t.equal((await service.query('select id from sample')).length, 0, 'nothing was changed, and it can be read')
   t.same(told(), ['the database takes no writes'])
   await service.execute(fullDisk[db.dialect][1])
@@ -106,7 +105,7 @@ const readOnly = async (t: Test, db: TestDatabase) => {
   await onServer('postgresql', `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
   // Until the pool has noticed, the check meets connections that the server closed.
   const readOnlyNow = (error: Error) => /read-only transaction/.test(error.message)
-  while (!(await check().then(() => false, readOnlyNow))) await nextTurn()
+  await until(() => check().then(() => false, readOnlyNow), 'the database is read-only', 0)
   t.same(await service.query('select 1 as one'), [{ one: 1 }], 'though it can be read')
 }
 onEachDatabase(t, 'a server that has become read-only is not healthy', readOnly, ['postgresql'])
@@ -116,7 +115,7 @@ t.test('a SQLite file that may only be read is not healthy', async (t) => {
   t.teardown(() => db.drop())
   const { service, check } = await startHealthy(t, db)
   await service.query('pragma query_only = on')
-  await t.rejects(check(), { message: /readonly/ })
+  await rejectsWith(t, check(), { message: /readonly/ })
   await service.query('pragma query_only = off')
   await check()
 })
@@ -137,8 +136,8 @@ t.test('a SQLite file on a full disk is not healthy', async (t) => {
     const running = await startForTest({ ...productOn(db), config })
     const check = async () => running.contributions(healthCheck).get('database')?.(new AbortController().signal)
     const filler = join(directory, 'filler')
-    t.throws(() => writeFileSync(filler, Buffer.alloc(16 * 1024 * 1024)), { code: 'ENOSPC' })
-    await t.rejects(check(), { code: 'PLINTH_DATABASE_NO_SPACE', message: /shop\.sqlite/ })
+    throwsWith(t, () => writeFileSync(filler, Buffer.alloc(16 * 1024 * 1024)), { code: 'ENOSPC' })
+    await rejectsWith(t, check(), { code: 'PLINTH_DATABASE_NO_SPACE', message: /shop\.sqlite/ })
     t.equal((await running.service(database).query('select 1 as one')).length, 1, 'though it can be read')
     writeFileSync(filler, '')
     await check()

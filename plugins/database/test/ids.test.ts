@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { database } from '@plinth/database'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import type { Kysely } from 'kysely'
 import t, { type Test } from 'tap'
@@ -136,13 +136,13 @@ t.test('ids', async (t) => {
 
   t.test('are refused before a number is reserved, and when none is left', async (t) => {
     const { ids } = processWithClock(connection, Date.now())
-    t.throws(() => ids.next(), { code: 'PLINTH_DATABASE_NO_IDS' })
+    throwsWith(t, () => ids.next(), { code: 'PLINTH_DATABASE_NO_IDS' })
     const until = Date.UTC(2094, 8, 7) - epoch
     await connection.deleteFrom('database_id_node').execute()
     for (let node = 0; node < 256; node++) {
       await connection.insertInto('database_id_node').values({ node, reserved_until: until, holder: 'x' }).execute()
     }
-    await t.rejects(ids.claim(), { code: 'PLINTH_DATABASE_NO_ID_NODE' })
+    await rejectsWith(t, ids.claim(), { code: 'PLINTH_DATABASE_NO_ID_NODE' })
     await connection.updateTable('database_id_node').set({ reserved_until: 5 }).where('node', '=', 77).execute()
     await ids.claim()
     t.equal(Math.floor(ids.next() / 16) % 256, 77, 'the one whose time ran out')
@@ -167,6 +167,6 @@ onEachDatabase(t, 'a command of the program takes ids when it writes, and nothin
   t.teardown(() => command.stop('test ended'))
   const service = command.service(database)
   await service.query('select 1 as one')
-  t.throws(() => service.newId(), { code: 'PLINTH_DATABASE_NO_IDS' })
+  throwsWith(t, () => service.newId(), { code: 'PLINTH_DATABASE_NO_IDS' })
   t.ok((await service.transactional(async () => service.newId())) > 0)
 })

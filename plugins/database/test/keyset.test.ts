@@ -11,7 +11,7 @@ import databasePlugin, {
 } from '@plinth/database'
 import { onEachDatabase, type TestDatabase, watchStatements } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
 import t, { type Test } from 'tap'
 
@@ -217,7 +217,8 @@ onEachDatabase(t, 'rows are counted as far as asked, and a foreign position is r
     [byRank, [true, 1]],
   ]
   for (const [orderBy, after] of wrong) {
-    await t.rejects(
+    await rejectsWith(
+      t,
       page({}, { orderBy, after: after as readonly KeyValue[] }),
       { code: 'PLINTH_DATABASE_POSITION' },
       JSON.stringify(after),

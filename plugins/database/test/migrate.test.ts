@@ -2,9 +2,15 @@ import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type Database, database } from '@plinth/database'
-import { type CommandInvocation, definePlugin } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
-import { type ChangeSet, defineChangeSet, type MigrationResult, Migrator } from '@plinth/migrations'
+import { type CommandInvocation, definePlugin, type PlinthError, type Plugin } from '@plinth/kernel'
+import { rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
+import {
+  type ChangeSet,
+  defineChangeSet,
+  type MigrationResult,
+  type MigrationStatus,
+  Migrator,
+} from '@plinth/migrations'
 import type { Kysely } from 'kysely'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
@@ -35,7 +41,7 @@ function migrateInProcess(db: TestDatabase, killAfter: number | null): Promise<O
 async function assertMigrated(t: Test, db: TestDatabase): Promise<void> {
   const { service } = await startOn(t, db, samplePlugin)
   const status = await service.migrationStatus()
-  const expected = db.dialect === 'postgresql' ? 5 : 4
+  const expected = db.dialect === 'postgresql' ? 6 : 5
   t.equal(status.applied.length, expected)
   t.match(status, { pending: [], changed: [], lock: undefined })
   t.same(await service.query('select name from sample_counter order by value'), [{ name: 'first' }, { name: 'second' }])
@@ -146,11 +152,11 @@ onEachDatabase(t, 'a change set that was edited while half of it was applied is 
       plugins: [{ plugin: 'p', changeSets: [changeSet] }],
       newId: () => 1,
     }).migrate()
-  await t.rejects(migrate(change('id', 'missing')), { code: 'PLINTH_MIGRATION_FAILED', message: /step 2/ })
+  await rejectsWith(t, migrate(change('id', 'missing')), { code: 'PLINTH_MIGRATION_FAILED', message: /step 2/ })
   const edited = migrate(change('other', 'half'))
   // Where a change set is one transaction nothing of it is left, and it may be anything.
   if (db.dialect === 'mariadb') {
-    await t.rejects(edited, {
+    await rejectsWith(t, edited, {
       code: 'PLINTH_MIGRATION_CHECKSUM',
       message: /p\/0001-half was applied on an earlier start, which did not finish it/,
     })
@@ -172,13 +178,13 @@ onEachDatabase(t, 'many migrators at once on one empty database: each change set
     }),
   )
   const results = await Promise.all(migrators.map((migrator) => migrator.migrate()))
-  t.equal(results.flatMap(({ applied }) => applied).length, db.dialect === 'postgresql' ? 5 : 4)
+  t.equal(results.flatMap(({ applied }) => applied).length, db.dialect === 'postgresql' ? 6 : 5)
   await assertMigrated(t, db)
 })
 
 onEachDatabase(t, 'processes that start together on one empty database: one migrates, all finish', async (t, db) => {
   const outcomes = await Promise.all([migrateInProcess(db, null), migrateInProcess(db, null)])
-  const expected = db.dialect === 'postgresql' ? 5 : 4
+  const expected = db.dialect === 'postgresql' ? 6 : 5
   t.same(outcomes.map(({ result }) => result?.applied.length).toSorted(), [0, expected])
   await assertMigrated(t, db)
 })
@@ -213,19 +219,19 @@ onEachDatabase(
     const running = await startForTest(productOn(db, samplePlugin), { roles: ['cli'] })
     t.teardown(() => running.stop('test ended'))
     const service = running.service(database) as DatabaseService
-    const expected = db.dialect === 'postgresql' ? 5 : 4
+    const expected = db.dialect === 'postgresql' ? 6 : 5
 
     const dry = await migrateCommand(running, { dryRun: true })
     t.match(
       dry.text,
-      /^-- database\/0001-create-id-node\ncreate table .*;\n-- sample\/0001-create-sample\ncreate table/,
+      /^-- database\/0001-create-id-node\ncreate table .*;\n-- database\/0002-create-clock\ncreate table .*;\n-- sample\/0001-create-sample\ncreate table/,
     )
-    t.match(dry.text, /-- then it changes rows/)
+    t.match(dry.text, /-- then rows are changed by:\n--\s+async .*\n(--.*\n)*--.*insertInto\('sample_counter'\)/)
     t.match(dry.value, { dialect: db.dialect, pending: { length: expected } })
     t.match(await service.migrationStatus(), { tableExists: false }, 'the dry run changed nothing')
-    t.throws(() => service.newId(), { code: 'PLINTH_DATABASE_NO_IDS' })
+    throwsWith(t, () => service.newId(), { code: 'PLINTH_DATABASE_NO_IDS' })
 
-    t.match((await migrateCommand(running, { status: true })).text, new RegExp(`^0 applied, ${expected} pending`))
+    t.match((await migrateCommand(running, { status: true })).text, new RegExp(`\n0 applied, ${expected} pending\\.$`))
     const run = await migrateCommand(running, {})
     t.match(run.value, { applied: { length: expected }, upToDate: false })
     t.match(run.progress.at(-1), `[${expected}/${expected}] sample/`)
@@ -236,11 +242,85 @@ onEachDatabase(
   },
 )
 
+onEachDatabase(
+  t,
+  'plinth migrate --status is a gate: 1 unless the database is as this version needs it',
+  async (t, db) => {
+    const sample = (column: string, ...more: ChangeSet[]) => {
+      const create = defineChangeSet({
+        id: '0001-create-gate',
+        up: ({ schema, type }) => [schema.createTable('gate').addColumn(column, type.id)],
+      })
+      return definePlugin({ id: 'gate', version: '1.0.0', kernel: '^1.0.0', migrations: [create, ...more] })
+    }
+    const status = async (plugin: Plugin, migrates = false) => {
+      const running = await startForTest(productOn(db, plugin), { roles: ['cli'] })
+      try {
+        if (migrates) t.equal((await migrateCommand(running, {})).exitCode, 0)
+        return await migrateCommand(running, { status: true })
+      } finally {
+        await running.stop('again')
+      }
+    }
+    t.match(await status(sample('id')), { exitCode: 1, text: /Pending:\n[\s\S]*gate\/0001-create-gate/ })
+    const upToDate = await status(sample('id'), true)
+    t.equal(upToDate.exitCode, 0)
+    t.match(
+      upToDate.text,
+      /^Applied:\n( {2}\d{4}-\d\d-\d\dT[\d:.]+Z {2}[a-z-]+\/\S+ {2}\d+ ms\n){3}3 applied, 0 pending\.$/,
+    )
+    const applied = { plugin: 'gate', id: '0001-create-gate', executedAt: Number, durationMs: Number }
+    t.match((upToDate.value as MigrationStatus).applied.at(-1), applied)
+    t.match(await status(sample('other')), {
+      exitCode: 1,
+      text: /Changed since they were applied[^\n]*\n {2}gate\/0001/,
+    })
+    const addTable = defineChangeSet({
+      id: '0002-create-foreign',
+      up: ({ schema, type }) => [schema.createTable('foreign_gate').addColumn('id', type.id)],
+    })
+    const running = await startForTest(productOn(db), { roles: ['cli'] })
+    await running.service(database).execute('create table foreign_gate (id integer)')
+    await running.stop('again')
+    t.match(await status(sample('id', addTable)), { exitCode: 1, text: /another product[^\n]*\n {2}foreign_gate/ })
+  },
+)
+
+onEachDatabase(t, 'a failed change set says how the next run continues and what the database adds', async (t, db) => {
+  const twice = defineChangeSet({
+    id: '0001-twice',
+    up: ({ schema, type }) => [
+      schema.createTable('twice').addColumn('id', type.id),
+      schema.createIndex('twice_unique').unique().on('twice').column('id'),
+    ],
+    data: async ({ db }) => {
+      await db
+        .insertInto('twice')
+        .values([{ id: 7 }, { id: 7 }])
+        .execute()
+    },
+  })
+  const plugin = definePlugin({ id: 'twice', version: '1.0.0', kernel: '^1.0.0', migrations: [twice] })
+  const running = await startForTest(productOn(db, plugin), { roles: ['cli'] })
+  t.teardown(() => running.stop('test ended'))
+  const failed: unknown = await running
+    .service(database)
+    .migrate()
+    .catch((error: unknown) => error)
+  t.match(failed, {
+    code: /^PLINTH_MIGRATION_FAILED$/,
+    fix: db.dialect === 'mariadb' ? /it continues with this step/ : /this change set runs again from its first step/,
+  })
+  const { message, fix } = failed as PlinthError
+  t.equal(fix.includes('The database adds: Key (id)=(7) already exists.'), db.dialect === 'postgresql')
+  t.notMatch(message, /Key \(id\)|insert into/i, 'neither rows nor statements, because callers see the message')
+})
+
 async function migrateCommand(
   running: Awaited<ReturnType<typeof startForTest>>,
   options: CommandInvocation['options'],
-): Promise<{ value: unknown; text: string; progress: string[] }> {
-  const answer = { value: undefined as unknown, text: '', progress: [] as string[] }
+): Promise<{ value: unknown; text: string; progress: string[]; exitCode: unknown }> {
+  const answer = { value: undefined as unknown, text: '', progress: [] as string[], exitCode: undefined as unknown }
   const output = {
     json: false,
     result: (value: unknown, text: string) => Object.assign(answer, { value, text }),
@@ -248,7 +328,7 @@ async function migrateCommand(
   }
   const plugin = running.plugins.find(({ id }) => id === 'database')
   const runtime = running.runtimeOf('database')
-  await plugin?.commands?.[0]?.run(runtime as never, {
+  answer.exitCode = await plugin?.commands?.[0]?.run(runtime as never, {
     args: [],
     options,
     output,
@@ -260,13 +340,12 @@ async function migrateCommand(
 t.test('with migrate-at-start off the product changes nothing; the installer can still migrate', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  // effect of platform.database.migrate-at-start
   const set = { 'platform.database.migrate-at-start': 'false' }
   const running = await startForTest(productOn(db, samplePlugin), { set })
   const service: Database = running.service(database)
-  t.match(await service.migrationStatus(), { tableExists: false, pending: { length: 4 } })
-  t.throws(() => service.newId(), { code: 'PLINTH_DATABASE_NO_IDS' })
-  t.match(await service.migrate(), { applied: { length: 4 } })
+  t.match(await service.migrationStatus(), { tableExists: false, pending: { length: 5 } })
+  throwsWith(t, () => service.newId(), { code: 'PLINTH_DATABASE_NO_IDS' })
+  t.match(await service.migrate(), { applied: { length: 5 } })
   t.ok(service.newId() > 0)
   await running.stop('again')
 

@@ -1,4 +1,5 @@
 /** Transactions of statements alone: what holds for `transactional` holds for them. */
+import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { onEachDatabase, startOn } from './fixtures/databases.ts'
 import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
@@ -21,7 +22,8 @@ onEachDatabase(t, 'statements', async (t, db) => {
     })
     t.equal(answer, 1)
     t.equal(await balance(), 3)
-    await t.rejects(
+    await rejectsWith(
+      t,
       service.statements(async () => {
         await add(4)
         throw new Error('undo')
@@ -44,7 +46,8 @@ onEachDatabase(t, 'statements', async (t, db) => {
       await service.statements(() => add(1))
     })
     t.match(await service.fork().findOneOrFail(Sample, id), { note: 'flushed', balance: 14 })
-    await t.rejects(
+    await rejectsWith(
+      t,
       service.statements(async () => {
         await service.transactional(async (inner) => {
           ;(await inner.findOneOrFail(Sample, id)).note = 'lost'
@@ -62,7 +65,8 @@ onEachDatabase(t, 'statements', async (t, db) => {
         await add(100)
         throw new Error('inner')
       })
-    await t.rejects(
+    await rejectsWith(
+      t,
       service.statements(async () => {
         await failing().catch(() => undefined)
       }),
@@ -96,13 +100,14 @@ onEachDatabase(t, 'statements', async (t, db) => {
       },
       { timeoutMs: 1_000 },
     )
-    await t.rejects(late, { code: 'PLINTH_DATABASE_TRANSACTION_TIMEOUT' })
+    await rejectsWith(t, late, { code: 'PLINTH_DATABASE_TRANSACTION_TIMEOUT' })
     t.equal(await balance(), 16)
     await t.rejects(
       service.statements(() => add(1), { timeoutMs: 0 }),
       RangeError,
     )
-    await t.rejects(
+    await rejectsWith(
+      t,
       service.statements(() => add(1), { signal: AbortSignal.abort(new Error('stop')) }),
       { message: 'stop' },
     )

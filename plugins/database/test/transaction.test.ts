@@ -1,4 +1,5 @@
 import { DeadlockException, TransactionPropagation } from '@mikro-orm/core'
+import { rejectsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
@@ -34,7 +35,8 @@ onEachDatabase(t, 'transactions', async (t, db) => {
     })
     t.equal(answer, 'done')
     t.match(await service.fork().findOneOrFail(Sample, id), { note: 'changed', balance: 5 })
-    await t.rejects(
+    await rejectsWith(
+      t,
       service.transactional(async (em) => {
         ;(await em.findOneOrFail(Sample, id)).note = 'lost'
         await em.flush()
@@ -48,7 +50,8 @@ onEachDatabase(t, 'transactions', async (t, db) => {
 
   t.test('nested calls and forks work in the transaction around them, without a second connection', async (t) => {
     const id = await addSample(service)
-    await t.rejects(
+    await rejectsWith(
+      t,
       service.transactional(async (outer) => {
         await add(service, id, 1)
         await service.transactional(async (inner) => {
@@ -71,7 +74,8 @@ onEachDatabase(t, 'transactions', async (t, db) => {
       await add(service, id, 10)
       throw new Error('inner')
     }
-    await t.rejects(
+    await rejectsWith(
+      t,
       service.transactional(async () => {
         await add(service, id, 1)
         await service.transactional(failing).catch(() => undefined)
@@ -226,12 +230,14 @@ t.test('on SQLite a query past the open transaction is an error, not an endless 
   const early = service.fork()
   const refused = { code: 'PLINTH_DATABASE_SECOND_CONNECTION', fix: String }
   await service.transactional(async (em) => {
-    await t.rejects(early.findOne(Sample, id), refused)
-    await t.rejects(
+    await rejectsWith(t, early.findOne(Sample, id), refused)
+    await rejectsWith(
+      t,
       early.transactional(async () => undefined),
       refused,
     )
-    await t.rejects(
+    await rejectsWith(
+      t,
       em.transactional(async () => undefined, { propagation: TransactionPropagation.REQUIRES_NEW }),
       refused,
     )
@@ -300,7 +306,8 @@ const brokenConnections = async (t: Test, db: TestDatabase) => {
       db.dialect === 'postgresql' ? `select pg_terminate_backend(${session})` : `kill ${session}`,
     )
   for (let round = 0; round < 8; round++) {
-    await t.rejects(
+    await rejectsWith(
+      t,
       service.transactional(async (em) => {
         const [row] = await service.query<{ session: number }>(ownSession)
         await end(row?.session)
@@ -311,7 +318,8 @@ const brokenConnections = async (t: Test, db: TestDatabase) => {
       'a server that goes is no fault of the request',
     )
   }
-  await t.rejects(
+  await rejectsWith(
+    t,
     service.statements(async () => {
       const [row] = await service.query<{ session: number }>(ownSession)
       const underWay = service.query(db.dialect === 'postgresql' ? 'select pg_sleep(60)' : 'select sleep(60)')
@@ -331,7 +339,8 @@ t.test('transactions of two databases in one process are kept apart', async (t) 
   const first = (await startOn(t, one, samplePlugin)).service
   const second = (await startOn(t, two, samplePlugin)).service
   const [a, b] = [await addSample(first), await addSample(second)]
-  await t.rejects(
+  await rejectsWith(
+    t,
     first.transactional(async () => {
       await add(first, a, 1)
       await second.transactional(async () => {
@@ -375,11 +384,12 @@ t.test('conflicts are told from other errors, and retried five times in all', as
     tries++
     throw sqliteBusy
   }
-  await t.rejects(withRetries(always, wait), { code: 'PLINTH_DATABASE_TRANSACTION_GAVE_UP', cause: sqliteBusy })
+  await rejectsWith(t, withRetries(always, wait), { code: 'PLINTH_DATABASE_TRANSACTION_GAVE_UP', cause: sqliteBusy })
   t.equal(tries, 5)
   t.equal(waits.length, 4)
   t.ok(waits.every((ms) => ms >= 5 && ms <= 80))
-  await t.rejects(
+  await rejectsWith(
+    t,
     withRetries(async () => Promise.reject(new Error('other')), wait),
     { message: 'other' },
   )

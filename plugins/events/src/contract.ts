@@ -1,6 +1,7 @@
 import { Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static, TSchema } from 'typebox'
+import { eventsError } from './errors.ts'
 
 /** A kind of event, compared by id. */
 export interface EventRef<T = unknown> {
@@ -19,10 +20,12 @@ const longestEventId = 128
  * payload must be optional: events that were published before the change are still delivered after it.
  *
  * @param id dotted lower-case words, at most 128 characters
- * @throws RangeError for another id
+ * @throws PlinthError `PLINTH_EVENTS_EVENT` for another id
  */
 export function event<const S extends TSchema>(id: string, schema: S): EventRef<Static<S>> {
-  if (!eventId.test(id) || id.length > longestEventId) throw new RangeError(`"${id}" is no event id`)
+  if (typeof id !== 'string' || !eventId.test(id) || id.length > longestEventId) {
+    throw eventsError('PLINTH_EVENTS_EVENT', { place: `"${id}"`, reason: 'is not an event id' })
+  }
   return Object.freeze({ id, schema })
 }
 
@@ -78,7 +81,8 @@ export interface Events {
    * limited to another role.
    *
    * @param name unique for the event and stable over versions, for example `member-points.grant`; at most 128 characters
-   * @throws PlinthError `PLINTH_EVENTS_HANDLER_TAKEN`, `PLINTH_EVENTS_HANDLER_NAME`
+   * @throws PlinthError `PLINTH_EVENTS_EVENT`, `PLINTH_EVENTS_HANDLER`, `PLINTH_EVENTS_HANDLER_TAKEN`,
+   *   `PLINTH_EVENTS_HANDLER_NAME`
    */
   on<T>(ref: EventRef<T>, name: string, handler: Handler<T>, options?: HandlerOptions): void
   /**
@@ -96,6 +100,12 @@ export interface Events {
    * @throws PlinthError `PLINTH_EVENTS_PAYLOAD`
    */
   emit<T>(ref: EventRef<T>, payload: T): void
+  /**
+   * Declares, during setup, kinds of events that the plugin publishes, so that the product can tell which alerts may occur in it.
+   */
+  declarePublished(...refs: readonly EventRef[]): void
+  /** Ids of the kinds that loaded plugins declared. Complete when all plugins are set up. */
+  readonly publishedTypes: ReadonlySet<string>
   /**
    * Resolves when this process has nothing left to do: emitted events are handled, and published ones that are due have
    * been tried, as far as this process delivers any. For tests and commands.

@@ -6,6 +6,10 @@ export const eventsError = errorTable({
     Name each handler of an event differently, beginning with the id of its plugin.`,
   PLINTH_EVENTS_HANDLER_NAME: `"{{handler}}" cannot name a handler.
     Use 1 to 128 characters: a-z, 0-9, dots and hyphens.`,
+  PLINTH_EVENTS_EVENT: `{{place}} {{reason}}.
+    Define the event once with event(id, schema), under dotted lower-case words such as "acme.order-paid" of at most 128 characters, and pass what it returns.`,
+  PLINTH_EVENTS_HANDLER: `The handler "{{handler}}" of event "{{event}}" is {{found}} instead of a function.
+    Pass a function: events.on(orderPaid, "acme.count", ({ payload }) => count(payload)).`,
   PLINTH_EVENTS_PAYLOAD: `The payload of "{{event}}" does not fit: {{reason}}.
     Hand over what the schema of the event describes, in values that JSON can carry, at most 1 MiB.`,
   PLINTH_EVENTS_KEY: `An event "{{event}}" was published under a key that cannot be one.

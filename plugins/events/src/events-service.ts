@@ -1,5 +1,6 @@
 import type { Database } from '@plinth/database'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { isMissingTable } from '@plinth/migrations'
 import type { EventRef, Events, Handler, HandlerOptions, PublishOptions } from './contract.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { EncodedDelivery, HandlerRegistry } from './handler-registry.ts'
@@ -21,6 +22,7 @@ export class EventsService implements Events {
   readonly #parts: EventsParts
   readonly #emitted = new Set<Promise<void>>()
   readonly #stopped = new AbortController()
+  readonly #publishedTypes = new Set<string>()
 
   constructor(parts: EventsParts) {
     this.#parts = parts
@@ -28,6 +30,14 @@ export class EventsService implements Events {
 
   on<T>(ref: EventRef<T>, name: string, handler: Handler<T>, options: HandlerOptions = {}): void {
     this.#parts.handlers.add(ref, name, handler, options)
+  }
+
+  declarePublished(...refs: readonly EventRef[]): void {
+    for (const { id } of refs) this.#publishedTypes.add(id)
+  }
+
+  get publishedTypes(): ReadonlySet<string> {
+    return this.#publishedTypes
   }
 
   async publish<T>(ref: EventRef<T>, payload: T, options: PublishOptions = {}): Promise<number> {
@@ -53,7 +63,10 @@ export class EventsService implements Events {
         await handler.run(delivery, context, handlerDeadlineMs(), () => {})
       } catch (error) {
         const reason = redact(reasonOf(error))
-        log.error({ type: delivery.type, handler: handler.name, reason }, 'a handler of an emitted event failed')
+        const about = { type: delivery.type, handler: handler.name, reason }
+        // Before the first migration, events are emitted because there is no outbox, and handlers have no tables either.
+        if (isMissingTable(error)) log.warn(about, 'a handler of an emitted event has no tables; run `plinth migrate`')
+        else log.error(about, 'a handler of an emitted event failed')
       }
     })
     await Promise.all(calls)

@@ -26,6 +26,20 @@ type Settle = () => Promise<void> | void
 
 const handlerName = /^[a-z0-9](?:[a-z0-9.-]{0,126}[a-z0-9])?$/
 
+/** Plugins in plain JavaScript may add anything. */
+function assertCall(ref: unknown, name: string, handler: unknown): asserts ref is EventRef {
+  const { id, schema } = Object(ref) as Partial<EventRef>
+  if (typeof id !== 'string' || typeof schema !== 'object') {
+    const found = typeof ref === 'string' ? `the text "${ref}"` : String(ref)
+    throw eventsError('PLINTH_EVENTS_EVENT', {
+      place: `The event of the handler "${name}"`,
+      reason: `is ${found}, which event() has not made`,
+    })
+  }
+  if (typeof handler === 'function') return
+  throw eventsError('PLINTH_EVENTS_HANDLER', { handler: name, event: id, found: String(handler) })
+}
+
 /** The handlers of this process by event. */
 export class HandlerRegistry {
   readonly #byEvent = new Map<string, Map<string, BoundHandler>>()
@@ -38,6 +52,7 @@ export class HandlerRegistry {
   }
 
   add<T>(ref: EventRef<T>, name: string, handler: Handler<T>, { transaction = false }: HandlerOptions): void {
+    assertCall(ref, name, handler)
     if (!handlerName.test(name)) throw eventsError('PLINTH_EVENTS_HANDLER_NAME', { handler: name })
     const handlers = this.#byEvent.get(ref.id) ?? new Map<string, BoundHandler>()
     if (handlers.has(name)) throw eventsError('PLINTH_EVENTS_HANDLER_TAKEN', { event: ref.id, handler: name })

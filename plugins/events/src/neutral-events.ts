@@ -147,6 +147,15 @@ export const openKeyAbnormal = event('open-platform.key-abnormal', Type.Object({
 export const openProviderFault = event('open-platform.provider-fault', Type.Object({ provider: name, reason }))
 export const openRateLimited = event('open-platform.rate-limited', Type.Object({ ...application, route: title }))
 
+/**
+ * Something that strangers can call is used so much that abuse is likely. Published once per window of the limit.
+ * `area` is a stable code such as `sms-codes`, `subject` the part of it, such as a calling code.
+ */
+export const abuseSuspected = event(
+  'security.abuse-suspected',
+  Type.Object({ area: name, subject: name, count: Type.Integer(), limit: Type.Integer() }),
+)
+
 /** A job of a queue is given up. */
 export const queueJobFailed = event('queue.job.failed', Type.Object({ queue: name, job: name, reason }))
 /** A command that was to undo something failed. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type DatabaseTime, LeaseLost } from '@plinth/coordination'
-import { type Database, exactInteger, type Parameter } from '@plinth/database'
+import { type Database, exactInteger, insertRows, type Parameter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { dueAtOnce, OutboxEvent, waitsForItsTurn } from './entities.ts'
+import { dueAtOnce, OutboxDelivery, OutboxEvent, waitsForItsTurn } from './entities.ts'
 
 /** The right to deliver one event, for as long as its lease lasts. */
 export interface Claim {
@@ -165,12 +165,8 @@ export class OutboxStore {
   async note(claim: Claim, handler: string, leaseMs: number): Promise<void> {
     await this.#db.transactional(async () => {
       if (!(await this.#renew(this.#db, claim, leaseMs))) throw new LeaseLost()
-      await this.#db.execute('insert into outbox_delivery (id, event_id, handler, delivered_at) values (?, ?, ?, ?)', [
-        this.#db.newId(),
-        claim.id,
-        handler,
-        this.#now(),
-      ])
+      const delivery = { id: this.#db.newId(), eventId: claim.id, handler, deliveredAt: this.#now() }
+      await insertRows(this.#db, OutboxDelivery, [delivery])
     })
   }
 

@@ -1,8 +1,8 @@
 import type { DatabaseTime, SqlTerm } from '@plinth/coordination'
-import type { Database } from '@plinth/database'
+import { addToRows, type Database, insertRow, sqlValue } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { EventRef, PublishOptions } from './contract.ts'
-import { dueAtOnce } from './entities.ts'
+import { dueAtOnce, OutboxEvent, OutboxStream } from './entities.ts'
 import { eventsError } from './errors.ts'
 import { encodePayload } from './payload.ts'
 
@@ -80,18 +80,21 @@ export class OutboxWriter {
     const isDone = isUnheard(type)
     const position = key === undefined || isDone ? null : await this.#nextPosition(key, now)
     const waiting = scheduledFor === undefined ? 'pending' : 'scheduled'
-    const [status, finishedAt] = isDone ? ['delivered', now] : [waiting, null]
-    const nextAt = scheduledFor ?? { sql: '?', parameters: [dueAtOnce] }
-    const notBefore = scheduledFor ?? { sql: 'null', parameters: [] }
-    await db.execute(
-      `insert into outbox_event
-         (id, type, payload, stream_key, position, status, attempts, next_at, not_before, created_at, finished_at)
-       values (?, ?, ?, ?, ?, ?, 0, ${nextAt.sql}, ${notBefore.sql}, ?, ?)`,
-      [
-        ...[id, type, payload, key ?? null, position, status],
-        ...[...nextAt.parameters, ...notBefore.parameters, now, finishedAt],
-      ],
-    )
+    const status = isDone ? 'delivered' : waiting
+    const finishedAt = isDone ? now : null
+    await insertRow(db, OutboxEvent, {
+      id,
+      type,
+      payload,
+      streamKey: key ?? null,
+      position,
+      status,
+      attempts: 0,
+      nextAt: scheduledFor === undefined ? dueAtOnce : sqlValue<Date>(scheduledFor),
+      notBefore: scheduledFor === undefined ? null : sqlValue<Date>(scheduledFor),
+      createdAt: now,
+      finishedAt,
+    })
     const hint = key === undefined ? { id } : { key }
     db.afterCommit(() => (isDone ? passed(type) : committed(scheduledFor === undefined ? hint : undefined)))
     return id
@@ -99,15 +102,8 @@ export class OutboxWriter {
 
   /** Locks the key until the transaction ends, so that positions are given out in the order of the commits. */
   async #nextPosition(key: string, now: Date): Promise<number> {
-    const conflict =
-      this.#parts.db.dialect === 'mysql' || this.#parts.db.dialect === 'mariadb'
-        ? 'on duplicate key update last_position = last_position + 1, updated_at = values(updated_at)'
-        : `on conflict (stream_key) do update
-           set last_position = outbox_stream.last_position + 1, updated_at = excluded.updated_at`
-    await this.#parts.db.execute(
-      `insert into outbox_stream (stream_key, last_position, updated_at) values (?, 1, ?) ${conflict}`,
-      [key, now],
-    )
+    const change = { key: 'streamKey', sums: ['lastPosition'], sets: ['updatedAt'] } as const
+    await addToRows(this.#parts.db, OutboxStream, change, [{ streamKey: key, lastPosition: 1, updatedAt: now }])
     const [row] = await this.#parts.db.query<{ last_position: number | string }>(
       'select last_position from outbox_stream where stream_key = ?',
       [key],

@@ -6,13 +6,13 @@ import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'
 import { Backlog } from './backlog.ts'
 import { keys } from './config.ts'
-import { events } from './contract.ts'
+import { events, outboxDeliveryFailed } from './contract.ts'
 import { Deliverer } from './deliverer.ts'
 import { deliveryMetrics } from './delivery-metrics.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { entities } from './entities.ts'
 import { EventsService } from './events-service.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { HandlerRegistry } from './handler-registry.ts'
 import { createOutbox } from './migrations/0001-create-outbox.ts'
 import { indexTurns } from './migrations/0002-index-turns.ts'
@@ -29,6 +29,7 @@ import { outboxRoutes } from './routes.ts'
 export default definePlugin({
   id: 'events',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: {
     ...{ kernel, database, http: optional(http), metrics: optional(metrics) },
@@ -43,8 +44,9 @@ export default definePlugin({
   entities,
   messages,
   scheduledTasks: [purge],
-  setup({ services, config, clock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
+  setup({ services, config, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel, database: db, http, metrics, sharedStore } = services
+    const { clock } = db
     const handlerDeadlineMs = () => config.get('platform.events.handler-deadline')
     const leaseMs = config.get('platform.events.dispatcher.lease')
 
@@ -88,6 +90,7 @@ export default definePlugin({
       : undefined
     const service = new EventsService({ db, handlers, writer, dispatcher, handlerDeadlineMs, redact, clock, log })
 
+    service.declarePublished(outboxDeliveryFailed)
     provide(events, service)
     const admin = new OutboxAdmin({ db, store, backlog, replayed: () => dispatcher?.wake() })
     for (const page of pages) contribute(adminPages, page.id, page)

@@ -101,7 +101,7 @@ export const outboxRoutes = [
     method: 'GET',
     path: `${path}/backlog`,
     summary: 'Events in the outbox by state',
-    access: { permission: own.view },
+    access: { permission: own.view, scope: 'all' },
     response: backlog,
     handler: async (_request, { admin }) => {
       const { oldestPendingAt, ...counted } = await admin.backlog()
@@ -112,7 +112,7 @@ export const outboxRoutes = [
     method: 'GET',
     path,
     summary: 'Events in the outbox, the newest first',
-    access: { permission: own.view },
+    access: { permission: own.view, scope: 'all' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -133,7 +133,7 @@ export const outboxRoutes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One event with its payload',
-    access: { permission: own.view },
+    access: { permission: own.view, scope: 'all' },
     request: { params: idParams },
     response: eventDetail,
     handler: async (request, { admin, redact }) => {
@@ -148,7 +148,7 @@ export const outboxRoutes = [
     method: 'POST',
     path: `${path}/:id/replay`,
     summary: 'Give an event that is failed, pending or scheduled all its attempts again, at once',
-    access: { permission: own.replay },
+    access: { permission: own.replay, scope: 'all' },
     request: { params: idParams },
     response: Type.Null(),
     async handler(request, parts) {
@@ -162,7 +162,7 @@ export const outboxRoutes = [
     method: 'POST',
     path: `${path}/:id/skip`,
     summary: 'Leave an event out that is failed, pending or scheduled, so that later ones of its key go on',
-    access: { permission: own.replay },
+    access: { permission: own.replay, scope: 'all' },
     request: { params: idParams },
     response: Type.Null(),
     async handler(request, parts) {
@@ -177,7 +177,7 @@ export const outboxRoutes = [
     path: `${path}/replay`,
     annotations: [bulkLimited],
     summary: 'Replay the failed events among those that match all that is given',
-    access: { permission: own.replay },
+    access: { permission: own.replay, scope: 'all' },
     request: {
       body: Type.Object(
         {

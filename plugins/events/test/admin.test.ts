@@ -90,10 +90,10 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
     ] as const
     for (const [method, path] of routes) {
       const body = method === 'POST' ? { type: 'test.noted' } : undefined
-      t.match(await call(method, base + path, undefined, body), { status: 200, code: '401' })
+      t.hasStrict(await call(method, base + path, undefined, body), { status: 200, code: '401' })
       const needed = method === 'GET' ? 'events:outbox:view' : 'events:outbox:replay'
       t.match(await call(method, base + path, mia, body), {
-        code: '403',
+        code: /^403$/,
         message: `You need the permission ${needed}.`,
       })
     }
@@ -131,16 +131,16 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
       'page=0',
       'key=%00',
     ]) {
-      t.match(await call('GET', `${base}?${query}`, admin), { code: '400' }, query)
+      t.hasStrict(await call('GET', `${base}?${query}`, admin), { code: '400' }, query)
     }
 
     const one = (await call('GET', `${base}/${a}`, admin)).data
-    t.match(one, { id: a, type: 'test.noted', key: 'k', status: 'failed', attempts: 1, handled: ['test.first'] })
+    t.hasStrict(one, { id: a, type: 'test.noted', key: 'k', status: 'failed', attempts: 1, handled: ['test.first'] })
     t.match(one.deliveries, [{ handler: 'test.first', deliveredAt: /^\d{4}-.*Z$/ }])
     t.equal(one.payload, '{"note":"a"}')
     t.equal(one.lastError.includes(secret), false)
     t.match(one.lastError, /^test\.second: no .* here$/)
-    t.match(await call('GET', `${base}/1`, admin), { code: '404', data: { reason: 'events.event-unknown' } })
+    t.hasStrict(await call('GET', `${base}/1`, admin), { code: '404', data: { reason: 'events.event-unknown' } })
   })
 
   await t.test('skip and replay, one and many; what waited goes on', async (t) => {
@@ -155,22 +155,22 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
         ])
         return id
       })
-    t.match(await call('POST', `${base}/${a}/skip`, admin), { code: '200', data: null })
+    t.hasStrict(await call('POST', `${base}/${a}/skip`, admin), { code: '200', data: null })
     await events.idle()
     t.same(seen.splice(0), ['behind'])
-    t.match(await call('POST', `${base}/${a}/skip`, admin), {
+    t.hasStrict(await call('POST', `${base}/${a}/skip`, admin), {
       code: '409',
       data: { reason: 'events.event-finished' },
     })
-    t.match(await call('POST', `${base}/${a}/replay`, admin), { code: '409' }, 'a skipped event stays where it is')
-    t.match(await call('POST', `${base}/1/replay`, admin), { code: '404' })
+    t.hasStrict(await call('POST', `${base}/${a}/replay`, admin), { code: '409' }, 'a skipped event stays where it is')
+    t.hasStrict(await call('POST', `${base}/1/replay`, admin), { code: '404' })
 
     broken.clear()
-    t.match(await call('POST', `${base}/${b}/replay`, admin), { code: '200', data: null })
+    t.hasStrict(await call('POST', `${base}/${b}/replay`, admin), { code: '200', data: null })
     await events.idle()
     t.same(seen.splice(0), ['b'], 'only the handler that had failed is called')
 
-    t.match(await call('POST', `${base}/replay`, admin, {}), { code: '400' })
+    t.hasStrict(await call('POST', `${base}/replay`, admin, {}), { code: '400' })
     t.same((await call('POST', `${base}/replay`, admin, { ids: [a, b, c], type: 'other' })).data, {
       affected: 0,
       isMore: false,
@@ -186,11 +186,11 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
     ]
     await events.idle()
     t.same(seen.splice(1), [])
-    t.match(await call('POST', `${base}/${stays}/skip`, admin), { code: '200' }, 'one that waits behind another')
-    t.match(await call('POST', `${base}/${rescued}/replay`, admin), { code: '200' }, 'one whose time has not come')
+    t.hasStrict(await call('POST', `${base}/${stays}/skip`, admin), { code: '200' }, 'one that waits behind another')
+    t.hasStrict(await call('POST', `${base}/${rescued}/replay`, admin), { code: '200' }, 'one whose time has not come')
     await events.idle()
     t.same(seen.splice(1), ['rescued'])
-    t.match(await call('POST', `${base}/${lost}/skip`, admin), { code: '200' }, 'the first of its key')
+    t.hasStrict(await call('POST', `${base}/${lost}/skip`, admin), { code: '200' }, 'the first of its key')
     await events.publish(noted, { note: 'next' }, { key: 'm' })
     await events.idle()
     t.same(seen.splice(1), ['next'])

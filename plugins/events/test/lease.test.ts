@@ -1,6 +1,6 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Backlog } from '../src/backlog.ts'
@@ -62,7 +62,11 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     await awake.dispatcher.idle()
     const row = () => db.query('select attempts, last_error, status from outbox_event')
     const before = await row()
-    t.match(before, [{ attempts: 2, last_error: 'exact: not yet', status: 'pending' }], 'taken over after the lease')
+    t.hasStrict(
+      before,
+      [{ attempts: 2, last_error: 'exact: not yet', status: 'pending' }],
+      'taken over after the lease',
+    )
     wakeUp.resolve()
     await ended.promise
     await asleep.dispatcher.drain(new AbortController().signal)
@@ -129,6 +133,20 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     await late.dispatcher.idle()
     t.same(await effects('exact'), [])
     await late.dispatcher.drain(new AbortController().signal)
+  })
+
+  await t.test('an event that a process has tried since it was read is not claimed', async (t) => {
+    const { db, clock, events } = await start()
+    const { store, dispatcher } = dispatcherProcess({ ...{ db, clock }, handlers: () => {} })
+    await dispatcher.drain(new AbortController().signal)
+    const id = await events.publish(work, { note: 'a' })
+    const read = await store.load(id)
+    if (read === null) throw new Error('no event')
+    const claim = await store.claim(read, leaseMs)
+    if (claim === undefined) throw new Error('no claim')
+    await store.retry(claim, 0, 'not yet')
+    t.equal(await store.claim(read, leaseMs), undefined)
+    t.match(await store.claim({ ...read, attempts: 1 }, leaseMs), { id, key: null })
   })
 
   await t.test('what one handler did is not done again, whoever comes next', async (t) => {
@@ -260,7 +278,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       const seen = keeperSleeps
       await clock.advance(leaseMs / 3)
       // The renewal is a real statement: it ends by itself, and then its keeper sleeps again.
-      while (keeperSleeps === seen) await new Promise(setImmediate)
+      await until(() => keeperSleeps !== seen, 'the keeper sleeps again', 0)
       const renewed = await leaseEnd()
       t.not(renewed, before, 'the lease is renewed')
       before = renewed
@@ -336,12 +354,12 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     })
     await events.publish(chain, null, { key: 'chain' })
     const idle = busy.dispatcher.idle()
-    while (links < 5) await new Promise(setImmediate)
+    await until(() => links >= 5, 'the links are followed', 0)
     await events.publish(work, { note: 'from afar' })
     while (!isFound && links < most) {
       const before = links
       await clock.advance(50)
-      while (!isFound && links < before + 5) await new Promise(setImmediate)
+      await until(() => isFound || links >= before + 5, 'five events more', 0)
     }
     t.ok(isFound, `found after ${links} events`)
     await idle

@@ -1,5 +1,6 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import { event, outboxDeliveryFailed } from '@plinth/events'
+import { rejectsWith } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -20,7 +21,8 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
           t.match({ type, key, publishedAt }, { type: 'test.noted', key: 'k', publishedAt: Date.UTC(2026, 0, 1) })
         }),
     })
-    await t.rejects(
+    await rejectsWith(
+      t,
       product.db.transactional(async () => {
         await product.events.publish(noted, { note: 'lost' }, { key: 'k' })
         throw new Error('rolled back')
@@ -126,7 +128,7 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
       ])
       const web = await startEvents(t, db, { roles: ['web'] })
       const id = await web.events.publish(noted, { note: 'b' }, { key: 'u' })
-      t.match(await web.db.query('select status from outbox_event where id = ?', [id]), [{ status: 'pending' }])
+      t.hasStrict(await web.db.query('select status from outbox_event where id = ?', [id]), [{ status: 'pending' }])
       await worker.events.idle()
       t.equal((await worker.states())['delivered'], before + 2)
       t.match(await worker.db.query('select attempts from outbox_event where id = ?', [id]), [{ attempts: 0 }])

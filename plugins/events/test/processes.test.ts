@@ -1,14 +1,12 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { type Database, database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { startForTest, until, type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
 import t from 'tap'
 import { createTables } from './fixtures/two-processes-tables.ts'
 
@@ -17,15 +15,9 @@ const perProcess = 150
 const leaseMs = 5_000
 const worker = new URL('fixtures/two-processes-worker.ts', import.meta.url)
 
-/** Resolves after that many messages of the text. */
-function messages(child: ChildProcess, text: string, count = 1): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  let seen = 0
-  child.on('message', (message) => {
-    if (message === text && ++seen === count) resolve()
-  })
-  return promise
-}
+/** Waits for so many messages of the text. */
+const said = ({ messages, until }: WatchedProcess, text: string, count = 1) =>
+  until(() => messages.filter((message) => message === text).length >= count, text)
 
 const numbers = async (db: Database, sql: string) =>
   (await db.query<{ n: number | string }>(sql)).map(({ n }) => Number(n))
@@ -46,36 +38,24 @@ onEachDatabase(t, 'K-013 two processes, one of them killed under load', async (t
 
   const config = {
     ...at.config,
-    // effect of platform.events.dispatcher.lease
     'platform.events.dispatcher.lease': `${leaseMs}ms`,
     'platform.events.dispatcher.poll-interval': '20ms',
     'platform.events.retry.initial-delay': '10ms',
     'platform.events.retry.max-delay': '50ms',
     'platform.events.retry.max-attempts': 100,
   }
-  const start = () => {
-    const child = fork(worker, [JSON.stringify({ config, keys, count: perProcess, log })])
-    t.teardown(() => child.kill('SIGKILL'))
-    return child
-  }
-  const children = [start(), start()] as const
-  await Promise.all(children.map((child) => messages(child, 'started')))
-  const [victim, survivor] = children
-  const underLoad = messages(victim, 'published', 40)
-  const survivorDone = messages(survivor, 'done')
-  for (const child of children) child.send('go')
-  await underLoad
-  victim.kill('SIGKILL')
-  const [, signal] = await once(victim, 'exit')
-  t.equal(signal, 'SIGKILL')
-  await survivorDone
+  const about = JSON.stringify({ config, keys, count: perProcess, log })
+  const start = () => watchProcess(t, fork(worker, [about], { silent: true }))
+  const [victim, survivor] = [start(), start()]
+  for (const one of [victim, survivor]) await said(one, 'started')
+  for (const { child } of [victim, survivor]) child.send('go')
+  await said(victim, 'published', 40)
+  t.same(await victim.end('SIGKILL'), [null, 'SIGKILL'])
+  await said(survivor, 'done')
 
   const pending = async () =>
     (await numbers(db, "select count(*) as n from outbox_event where status <> 'delivered'"))[0]
-  const endsBy = Date.now() + 120_000
-  while ((await pending()) !== 0 && Date.now() < endsBy) await pause(20)
-
-  t.equal(await pending(), 0, 'nothing is left')
+  await until(async () => (await pending()) === 0, 'all events are delivered', 20)
   t.same(await numbers(db, 'select count(*) as n from test_violation'), [0], 'nothing was applied out of turn or twice')
   const published = await numbers(db, 'select n from test_published order by id')
   t.same(

@@ -1,7 +1,7 @@
 /** Events that are not to be delivered before a moment. */
 import { onEachDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Backlog } from '../src/backlog.ts'
@@ -69,7 +69,7 @@ onEachDatabase(t, 'K-013 a scheduled event is delivered again when it failed, an
   await db.execute(`update outbox_event set status = 'skipped' where id = ?`, [other])
   await pass(hourMs + 1)
   await events.idle()
-  t.match(await db.query('select status, attempts from outbox_event where id = ?', [id]), [
+  t.hasStrict(await db.query('select status, attempts from outbox_event where id = ?', [id]), [
     { status: 'pending', attempts: 1 },
   ])
   await pass(2_000)
@@ -84,6 +84,6 @@ onEachDatabase(t, 'K-013 a scheduled event is delivered again when it failed, an
     { delayMs: 11 * 366 * 24 * hourMs },
     { delayMs: 1, notBefore: clock.now() + 1 },
   ]) {
-    await t.rejects(events.publish(noted, { note: 'c' }, options), { code: 'PLINTH_EVENTS_NOT_BEFORE' })
+    await rejectsWith(t, events.publish(noted, { note: 'c' }, options), { code: 'PLINTH_EVENTS_NOT_BEFORE' })
   }
 })

@@ -1,5 +1,6 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
+import { until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'
@@ -45,7 +46,14 @@ onEachDatabase(t, 'K-013 transactional handlers that never end keep no connectio
   })
   await begun.promise
   // Whoever did not get a connection yet has its deadline later, and the database takes its own time to give one.
-  while (!isIdle) await clock.advance(deadlineMs / 30)
+  await until(
+    async () => {
+      await clock.advance(deadlineMs / 30)
+      return isIdle
+    },
+    'no handler runs',
+    0,
+  )
   await idle
   await events.publish(noted, { note: 'healthy' }, { key: 'k' })
   await events.idle()

@@ -16,6 +16,10 @@ const ownNetworks = [
   'fc00::/7',
 ] as const
 
+/**
+ * The smallest values are those with which an operator can sign in with a browser (six connections, each with a request) and
+ * repair the configuration while probes and the metrics are read.
+ */
 export const keys = {
   ...siteKeys,
   'platform.http.host': key.host({
@@ -43,6 +47,10 @@ export const keys = {
     },
     default: '',
     pattern: contextPathPattern,
+    rule: {
+      en: 'be empty or a path such as /shop: it starts with "/", does not end with it, and has letters, digits, "-", "_", "~" and "."',
+      'zh-CN': '为空，或是 /shop 这样的路径：以“/”开头、不以其结尾，由字母、数字和“-”“_”“~”“.”组成',
+    },
   }),
   'platform.http.worker-port': key.port({
     title: { en: 'Worker port', 'zh-CN': '工作进程端口' },
@@ -56,7 +64,7 @@ export const keys = {
   'platform.http.body-limit': key.bytes({
     title: { en: 'Largest request body', 'zh-CN': '请求体上限' },
     default: '1MiB',
-    minimum: 1,
+    minimum: '64KiB',
     maximum: '1GiB',
   }),
   'platform.http.request-timeout': key.duration({
@@ -75,7 +83,7 @@ export const keys = {
       'zh-CN': '调用方不接收响应数据的最长时间，超时则关闭连接；每接收一个字节重新计时。',
     },
     default: '1m',
-    minimum: '100ms',
+    minimum: '1s',
   }),
   'platform.http.max-connections': key.integer({
     title: { en: 'Connections at a time', 'zh-CN': '最大连接数' },
@@ -84,7 +92,7 @@ export const keys = {
       'zh-CN': '单个进程同时打开的连接数；超出的连接立即关闭。',
     },
     default: 10_000,
-    minimum: 1,
+    minimum: 16,
     maximum: 1_000_000,
   }),
   'platform.http.overload.max-requests': key.integer({
@@ -104,7 +112,7 @@ export const keys = {
       'zh-CN': '最多可排队等待的请求数；超出的请求立即以 503 和 Retry-After 拒绝。',
     },
     default: 1_000,
-    minimum: 0,
+    minimum: 8,
     maximum: 1_000_000,
   }),
   'platform.http.overload.max-wait': key.duration({
@@ -115,7 +123,7 @@ export const keys = {
         '请求在开始处理前的等待将超过此时间时，以 503 和 Retry-After 拒绝；若按当前处理速度可以预见，则立即拒绝。优先接受新连接的时间（最多一秒）不计入。',
     },
     default: '500ms',
-    minimum: '1ms',
+    minimum: '100ms',
   }),
   'platform.http.drain-delay': key.duration({
     title: { en: 'Drain delay', 'zh-CN': '排空延迟' },
@@ -134,7 +142,7 @@ export const keys = {
       'zh-CN': '单项健康检查的最长时间，超时视为失败。',
     },
     default: '2s',
-    minimum: '1ms',
+    minimum: '500ms',
   }),
   'platform.http.access-log': key.boolean({
     title: { en: 'Access log', 'zh-CN': '访问日志' },
@@ -160,6 +168,13 @@ export const keys = {
       'zh-CN': '在 /docs/openapi.json 提供接口描述，在 /docs/ 提供可浏览的文档。',
     },
     default: true,
+    insecure: {
+      is: true,
+      reason: {
+        en: 'Anybody can read the description of all operations. Switch it off unless your API is public.',
+        'zh-CN': '任何人都能读取全部接口的描述。除非接口对外公开，否则请关闭。',
+      },
+    },
   }),
   'platform.http.metrics.enabled': key.boolean({
     title: { en: 'Metrics', 'zh-CN': '指标' },

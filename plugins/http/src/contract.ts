@@ -2,6 +2,7 @@ import { service } from '@plinth/kernel'
 import type {
   FastifyPluginAsync,
   FastifyPluginCallback,
+  FastifyPluginOptions,
   FastifyReply,
   FastifyRequest,
   InjectOptions,
@@ -116,7 +117,7 @@ export interface HttpServer {
    * Adds the plugin's routes together with what their handlers work with. Only during set-up.
    *
    * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` for a missing access rule, a bad path, a taken method and path, and a
-   *   taken operation id
+   *   taken operation id; `PLINTH_HTTP_SCOPE_MISSING` for a permission without a data scope
    */
   addRoutes(routes: readonly Route[]): void
   addRoutes<P>(routes: readonly Route<P>[], parts: NoInfer<P>): void
@@ -143,6 +144,23 @@ export interface HttpServer {
     plugin: FastifyPluginCallback | FastifyPluginAsync,
     access: Exclude<Access, 'signed'>,
     annotations?: readonly RouteAnnotation[],
+  ): void
+  /**
+   * Registers a Fastify plugin with the whole application, as `app.register(plugin, options)` does: CORS, compression,
+   * cookies, a parser of bodies, tracing. A plugin that is wrapped by `fastify-plugin`, as most published ones are, applies
+   * to all routes; another one applies to its own context. Only during setup, before any route is added. It may not add
+   * routes: `register` guards and lists them.
+   *
+   * @example
+   * import cors from '@fastify/cors'
+   * export default definePlugin({
+   *   id: 'acme.cors', version: '1.0.0', kernel: '^1.0.0', requires: { http },
+   *   setup: ({ services }) => services.http.extend(cors, { origin: 'https://shop.example' }),
+   * })
+   */
+  extend<Options extends FastifyPluginOptions>(
+    plugin: FastifyPluginCallback<Options> | FastifyPluginAsync<Options>,
+    options?: Options,
   ): void
   /** What a request to a route passes on its way to the handler, in order. */
   stepsOf(route: RouteInfo): readonly RouteStep[]
@@ -178,6 +196,8 @@ export interface HealthOutcome {
   readonly name: string
   /** Why it fails; `undefined` when it passes. May hold secrets: mask it before anybody sees it. */
   readonly reason: string | undefined
+  /** Problems that do not make it fail, each with its fix. They may contain secrets too. */
+  readonly warnings: readonly string[]
 }
 
 /** The health checks of this process, as `/health/ready` asks them. */

@@ -10,6 +10,8 @@ export const httpError = errorTable({
     Call it during set-up.`,
   PLINTH_HTTP_ROUTE_REFUSED: `Route {{method}} {{path}} of plugin "{{plugin}}" {{fault}}.
     Correct the declaration of the route.`,
+  PLINTH_HTTP_SCOPE_MISSING: `{{route}} of plugin "{{plugin}}" needs a permission and declares no data scope.
+    Add \`scope\` to the access of the route: \`caller\` restricts it to the rows in the scope of the caller, \`all\` admits only callers with the scope \`all\`, \`none\` reads and changes no row of a user or an organisation.`,
   PLINTH_HTTP_ROUTE_UNKNOWN: `There is no route {{method}} {{path}}.
     List those that there are with \`plinth routes --all\`.`,
   PLINTH_HTTP_SCHEMA_INVALID: `Schemas of routes cannot be used:{{faults}}

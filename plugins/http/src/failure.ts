@@ -1,4 +1,4 @@
-import { type BusinessError, codeOf, isBusinessError } from '@plinth/kernel'
+import { type BusinessError, codeOf, isBusinessError, isUnavailable } from '@plinth/kernel'
 import { successCode } from './envelope.ts'
 import { InvalidInput } from './schemas/input-validation.ts'
 import { ownText, type Say } from './texts.ts'
@@ -27,11 +27,14 @@ const transportFaults: Readonly<Record<string, readonly [status: number, reason:
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'http.request-timeout'],
   HPE_HEADER_OVERFLOW: [431, 'http.headers-too-large'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'http.body-too-large'],
+  FST_STATIC_FORBIDDEN_PATH: [404, 'http.route-unknown'],
   hostAmbiguous: [400, 'http.host-ambiguous'],
   notUtf8: [400, 'http.body-malformed'],
   methodNotAllowed: [405, 'http.method-not-allowed'],
   contentEncoding: [415, 'http.content-encoding-unsupported'],
   charset: [415, 'http.charset-unsupported'],
+  transferEncoding: [501, 'http.transfer-encoding-unsupported'],
+  transferEncodingVersion: [400, 'http.transfer-encoding-unsupported'],
   expectation: [417, 'http.expectation-unsupported'],
   overloaded: [503, 'http.overloaded'],
 }
@@ -39,12 +42,21 @@ const transportFaults: Readonly<Record<string, readonly [status: number, reason:
 /** What goes with a fault, by the same names: RFC 9110, section 15.5.16. */
 const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   contentEncoding: { 'accept-encoding': 'identity' },
+  // Such a body may end where another server does not expect it (RFC 9112, section 6.1).
+  transferEncoding: { connection: 'close' },
+  transferEncodingVersion: { connection: 'close' },
 }
 
 /** A request that is not taken, for a reason that neither Fastify nor Node.js looks for. */
 export class TransportFault extends Error {
   override readonly name = 'TransportFault'
-  readonly code: 'hostAmbiguous' | 'notUtf8' | 'contentEncoding' | 'charset'
+  readonly code:
+    | 'hostAmbiguous'
+    | 'notUtf8'
+    | 'contentEncoding'
+    | 'charset'
+    | 'transferEncoding'
+    | 'transferEncodingVersion'
 
   constructor(code: TransportFault['code']) {
     super(`Transport fault: ${code}`)
@@ -52,9 +64,14 @@ export class TransportFault extends Error {
   }
 }
 
-/** A fault of the transport, in the locale. */
-export function transportFailure(code: string, say: Say, locale: string): Failure {
-  const [status, reason] = transportFaults[code] ?? [400, 'http.request-malformed']
+/**
+ * Returns a transport failure in the locale.
+ *
+ * @param rejectedStatus HTTP status for a code that is not in the table
+ */
+export function transportFailure(code: string, say: Say, locale: string, rejectedStatus?: number): Failure {
+  const unlisted = rejectedStatus === undefined ? 'http.request-malformed' : 'http.request-rejected'
+  const [status, reason] = transportFaults[code] ?? [rejectedStatus ?? 400, unlisted]
   const key = `messages.${reason}`
   const message = say(locale, key, {}, ownText(key))
   const headers = transportHeaders[code] ?? {}
@@ -72,19 +89,6 @@ function unavailableFailure(say: Say, locale: string): Failure {
   return { status: 503, code: '503', kind: 'transport', message, data: { reason: 'http.unavailable' }, headers }
 }
 
-/** Errors that one error may be the cause of, one below the other. */
-const deepestCause = 5
-
-/** By the member `unavailable` of the error or of what caused it, so that no plugin below has to know HTTP. */
-function isUnavailable(error: unknown): boolean {
-  let current = error
-  for (let depth = 0; depth < deepestCause && current instanceof Error; depth++) {
-    if ((current as { unavailable?: unknown }).unavailable === true) return true
-    current = current.cause
-  }
-  return false
-}
-
 /**
  * What to tell the caller about anything that was thrown. Only a `BusinessError`, invalid input, transport faults and what
  * says of itself that it is `unavailable` (503) speak for themselves; everything else is "500" and tells nothing, because its text may hold SQL, paths or secrets.
@@ -98,9 +102,11 @@ export function failureOf(error: unknown, say: Say, locale: string): Failure {
     if (error instanceof TransportFault) return transportFailure(error.code, say, locale)
     if (isUnavailable(error)) return unavailableFailure(say, locale)
     const code = codeOf(error)
-    // Fastify's own alone: a handler may well fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it called.
-    if (error instanceof Error && code?.startsWith('FST_ERR_') && Object.hasOwn(transportFaults, code)) {
-      return transportFailure(code, say, locale)
+    // Only errors of Fastify and its plugins: a handler may fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it called.
+    if (error instanceof Error && code?.startsWith('FST_')) {
+      if (Object.hasOwn(transportFaults, code)) return transportFailure(code, say, locale)
+      const { statusCode = 500 } = error as { statusCode?: number }
+      if (statusCode >= 400 && statusCode < 500) return transportFailure(code, say, locale, statusCode)
     }
   } catch {
     // An error whose members throw is as unexpected as an error can be.
@@ -124,8 +130,8 @@ function businessFailure({ code, message, messageKey, params, reason, data }: Bu
 }
 
 function inputFailure({ faults }: InvalidInput, say: Say, locale: string): Failure {
-  const errors = faults.map(({ field, rule, params }) => {
-    const own = `messages.http.rule.${rule}`
+  const errors = faults.map(({ field, rule, text = rule, params }) => {
+    const own = `messages.http.rule.${text}`
     const key = ownText(own) === '' ? 'messages.http.rule.other' : own
     return { field, rule, message: say(locale, key, params, ownText(key, params)) }
   })

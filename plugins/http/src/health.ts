@@ -1,4 +1,12 @@
-import { type Clock, type HealthCheck, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
+import {
+  type Clock,
+  type HealthCheck,
+  type Kernel,
+  type Logger,
+  reasonOf,
+  warningsOf,
+  withinDeadline,
+} from '@plinth/kernel'
 import type { Health, HealthOutcome } from './contract.ts'
 
 /** Asks every health check, all at once, each within the deadline. Callers that come together share one answer. */
@@ -9,28 +17,57 @@ export interface Readiness extends Health {
 
 export function createReadiness(
   checks: () => ReadonlyMap<string, HealthCheck>,
-  settings: { readonly deadlineMs: number; readonly clock: Clock; readonly log: Logger },
+  settings: {
+    readonly deadlineMs: number
+    readonly clock: Clock
+    readonly log: Logger
+    readonly storedValuesBehind: Kernel['storedValuesBehind']
+  },
 ): Readiness {
-  const { deadlineMs, clock, log } = settings
+  const { deadlineMs, clock, log, storedValuesBehind } = settings
+  let hasBeenReady = false
   let running: Promise<readonly HealthOutcome[]> | undefined
-  let reported = JSON.stringify({})
+  const reported = { failed: JSON.stringify({}), warnings: JSON.stringify({}) }
 
-  const late = () => new Error(`no answer within ${deadlineMs} ms`)
-  const judge = (check: HealthCheck) => withinDeadline(clock, deadlineMs, check, late).then(() => undefined, reasonOf)
+  const late = () => new Error(`no answer within ${deadlineMs} ms (platform.http.readiness-deadline)`)
+  const judge = (check: HealthCheck) =>
+    withinDeadline(clock, deadlineMs, check, late).then(
+      (report) => ({ reason: undefined, warnings: warningsOf(report) }),
+      (error: unknown) => ({ reason: reasonOf(error), warnings: [] }),
+    )
+
+  /** Probes come every few seconds, so only a change is logged. */
+  const isNews = (kind: keyof typeof reported, entries: object): boolean => {
+    const report = JSON.stringify(entries)
+    if (report === reported[kind]) return false
+    reported[kind] = report
+    return true
+  }
+
+  /** A start that is not ready may have met stored values that another start can do without. Checks have names of plugins. */
+  const adviceFor = (failed: Readonly<Record<string, string>>) => {
+    const stored = hasBeenReady
+      ? ''
+      : storedValuesBehind([...Object.keys(failed), 'http'], Object.values(failed).join(' '))
+    return stored === '' ? '' : `.${stored}`
+  }
 
   const ask = async (): Promise<readonly HealthOutcome[]> => {
-    const outcomes = await Promise.all(
-      [...checks()].map(async ([name, check]) => ({ name, reason: await judge(check) })),
-    )
+    const outcomes = await Promise.all([...checks()].map(async ([name, check]) => ({ name, ...(await judge(check)) })))
     const failed = Object.fromEntries(
       outcomes.flatMap(({ name, reason }) => (reason === undefined ? [] : [[name, reason] as const])),
     )
-    const report = JSON.stringify(failed)
-    // Probes come every few seconds: only a change is news.
-    if (report !== reported) {
-      reported = report
-      if (Object.keys(failed).length > 0) log.warn({ failed }, 'not ready')
+    if (isNews('failed', failed)) {
+      if (Object.keys(failed).length > 0) log.warn({ failed }, `not ready${adviceFor(failed)}`)
       else log.info('ready again')
+    }
+    if (Object.keys(failed).length === 0) hasBeenReady = true
+    const warnings = Object.fromEntries(
+      outcomes.flatMap(({ name, warnings }) => (warnings.length === 0 ? [] : [[name, warnings] as const])),
+    )
+    if (isNews('warnings', warnings)) {
+      if (Object.keys(warnings).length > 0) log.warn({ warnings }, 'health checks report warnings')
+      else log.info('health checks report no warnings')
     }
     return outcomes
   }

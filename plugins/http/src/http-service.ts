@@ -1,10 +1,11 @@
-import type { FastifyInstance } from 'fastify'
+import type { Plugin } from '@plinth/kernel'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ClientIpRules } from './caller/client-ip.ts'
 import type { HttpServer } from './contract.ts'
 import type { ApiDocument } from './openapi/document.ts'
 import { fieldTitles } from './openapi/field-titles.ts'
 import { ofSite, openapiDocument } from './openapi/openapi.ts'
-import { addEnvelopeRoutes } from './routes/add-routes.ts'
+import { addEnvelopeRoutes, addExtensions } from './routes/add-routes.ts'
 import { type Route, routesWith } from './routes/declaration.ts'
 import { DeferredSchemas } from './routes/deferred-schemas.ts'
 import { runInTurn, stepsOf } from './routes/guards.ts'
@@ -17,7 +18,7 @@ import type { Site } from './site.ts'
 export interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly product: { readonly name: string; readonly version: string }
   /** Of the whole product: their messages name the members of their routes. */
-  readonly plugins: Parameters<typeof fieldTitles>[0]
+  readonly plugins: readonly Pick<Plugin, 'id' | 'messages' | 'businessErrors'>[]
   readonly hasMetrics: boolean
   readonly clientIpRules: ClientIpRules
   readonly isResponseChecked: boolean
@@ -59,12 +60,18 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   /** Written once: the pages of the API, the back office and the commands read the same one. */
   const describe = () => {
     book.close()
-    description ??= openapiDocument(settings.product, book, fieldTitles(settings.plugins))
+    description ??= openapiDocument(
+      settings.product,
+      book,
+      fieldTitles(settings.plugins),
+      settings.plugins.flatMap(({ businessErrors = [] }) => businessErrors),
+    )
     return description
   }
   const build = async (from: RouteBook): Promise<FastifyInstance> => {
     from.close()
-    const app = createApp({ ...settings, alwaysServed }, schemas)
+    const app = await createApp({ ...settings, alwaysServed }, schemas)
+    await addExtensions(app, from)
     if (from.onEveryRequest.length > 0) app.addHook('onRequest', runInTurn(from.onEveryRequest))
     addEnvelopeRoutes(app, from, settings.isResponseChecked)
     await addPages(
@@ -94,6 +101,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       everyRequest: (handler) => book.addOnEveryRequest(handler),
       register: (register, access, annotations = []) =>
         book.addFastifyPlugin({ plugin, access, annotations, register }),
+      extend: (register, options) => book.addExtension({ plugin, register: register as FastifyPluginAsync, options }),
       hasMetrics: settings.hasMetrics,
       clientIpRules: settings.clientIpRules,
       networkOf: settings.addresses.networkOf,

@@ -14,7 +14,7 @@ import { healthRoutes, metricsRoute } from './probes.ts'
 import { measureProcess } from './process-metrics.ts'
 import { requestCharts } from './request-charts.ts'
 import { requires } from './requires.ts'
-import { Listener } from './server/listener.ts'
+import { checkPort, Listener } from './server/listener.ts'
 import { createRequestDurations } from './server/request-durations.ts'
 import { createSite, site } from './site.ts'
 import { createSay, messages } from './texts.ts'
@@ -63,6 +63,7 @@ export default definePlugin({
       deadlineMs: config.get('platform.http.readiness-deadline'),
       clock,
       log,
+      storedValuesBehind: (plugins, reason) => services.kernel.storedValuesBehind(plugins, reason),
     })
     provide(health, readiness)
     const metricsReaders = new AddressSet(config.get('platform.http.metrics.allowed-clients'))
@@ -103,7 +104,13 @@ export default definePlugin({
     provide(metrics, registry)
     if (hasMetrics) for (const chart of requestCharts) contribute(charts, chart.id, chart)
     // A running server compiles a schema when its route is first used; `plinth doctor` tries them all beforehand.
-    if (roles.has('cli')) contribute(healthCheck, 'http.schemas', () => service.checkSchemas())
+    if (roles.has('cli')) {
+      contribute(healthCheck, 'http.schemas', () => service.checkSchemas())
+      contribute(healthCheck, 'http.port', async () => {
+        const [host, port] = [config.get('platform.http.host'), config.get('platform.http.port')]
+        return { warnings: await checkPort(host, port, config.get('platform.http.context-path')) }
+      })
+    }
 
     let listener: Listener | undefined
     onReady(async () => {

@@ -31,6 +31,10 @@ export const siteKeys = {
     default: '',
     maxLength: 512,
     pattern: '^(https?://[^\\s/?#]+(/[^\\s?#]*)?)?$',
+    rule: {
+      en: 'be empty or an http or https address without "?" and "#"',
+      'zh-CN': '为空，或是不含“?”和“#”的 http 或 https 地址',
+    },
     reload: 'live',
   }),
   'platform.site.time-zone': key.timeZone({

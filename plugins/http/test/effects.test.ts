@@ -1,74 +1,411 @@
-/** What keys of the server do that no other test is about. */
-import { definePlugin, healthCheck } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+/** Effects of the keys of the server. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { definePlugin, healthCheck, key } from '@plinth/kernel'
+import { effectOf, freePort, type KeyValues, type ManualClock, manualClock, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { Type } from 'typebox'
+import { type HttpServer, site } from '../src/index.ts'
 import { startHttp } from './start-http.ts'
 
-t.test('effect of platform.http.host: the address at which it listens', async (t) => {
-  const { server } = await startHttp(t, undefined, { set: { 'platform.http.host': '127.0.0.4' } })
-  t.match(server.url, /^http:\/\/127\.0\.0\.4:\d+$/)
-  t.equal((await fetch(`${server.url}/health/live`)).status, 200)
-})
-
-t.test('effect of platform.http.metrics.allowed-clients: who may read metrics', async (t) => {
-  const { server } = await startHttp(t, undefined, { set: { 'platform.http.metrics.allowed-clients': '192.0.2.0/24' } })
-  const from = async (remoteAddress: string) => (await server.inject({ url: '/metrics', remoteAddress })).statusCode
-  t.same([await from('192.0.2.9'), await from('198.51.100.9'), await from('127.0.0.1')], [200, 404, 404])
-})
-
-t.test('effect of platform.http.readiness-deadline: how long a health check may take', async (t) => {
-  const clock = manualClock()
-  const asked = Promise.withResolvers<AbortSignal>()
-  const stuck = definePlugin({
-    id: 'stuck',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    contributes: [healthCheck],
-    setup: ({ contribute }) =>
-      contribute(healthCheck, 'stuck', (signal) => {
-        asked.resolve(signal)
-        return new Promise(() => {})
-      }),
+/** Starts the server with these values. */
+const startWith = (
+  t: Test,
+  values: KeyValues,
+  addRoutes?: (http: HttpServer) => void,
+  { set, ...options }: Parameters<typeof startHttp>[2] = {},
+) =>
+  startHttp(t, addRoutes, {
+    ...options,
+    set: {
+      ...set,
+      ...Object.fromEntries(
+        Object.entries(values).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)]),
+      ),
+    },
   })
-  const set = { 'platform.http.readiness-deadline': '7s' }
-  const { server } = await startHttp(t, undefined, { clock, set, plugins: [stuck] })
-  const answer = server.inject('/health/ready')
-  const signal = await asked.promise
-  await clock.advance(6999)
-  t.notOk(signal.aborted)
-  await clock.advance(1)
-  t.equal((await answer).statusCode, 503)
+
+const post = (http: HttpServer, handler: () => unknown = () => null) =>
+  http.route({
+    method: 'POST',
+    path: '/api/v1/shop/items',
+    summary: 'An action of the test',
+    access: 'public',
+    request: { body: Type.Object({ name: Type.String() }) },
+    response: Type.Null(),
+    handler: async () => {
+      await handler()
+      return null
+    },
+  })
+
+t.test('the server listens where the keys say', async (t) => {
+  const [hosts] = await effectOf(t, 'platform.http.host', {
+    changed: '127.0.0.4',
+    observe: async (values) => {
+      const { server, call } = await startWith(t, values)
+      return [new URL(server.url ?? '').hostname, (await call('/health/live')).status]
+    },
+  })
+  t.same(
+    [hosts?.before, hosts?.after],
+    [
+      ['127.0.0.1', 200],
+      ['127.0.0.4', 200],
+    ],
+  )
+  const [one, other] = [await freePort(), await freePort()]
+  const [ports] = await effectOf(t, 'platform.http.port', {
+    compared: one,
+    changed: other,
+    observe: async (values) => {
+      const { port, call } = await startWith(t, values)
+      return [port(), (await call('/health/live')).status]
+    },
+  })
+  t.same(
+    [ports?.before, ports?.after],
+    [
+      [one, 200],
+      [other, 200],
+    ],
+  )
+  const [workers] = await effectOf(t, 'platform.http.worker-port', {
+    changed: 0,
+    observe: async (values) => {
+      const { server, call } = await startWith(t, values, undefined, { roles: ['worker'] })
+      return server.url === undefined ? 'silent' : (await call('/health/live')).status
+    },
+  })
+  t.same([workers?.before, workers?.after], ['silent', 200])
 })
 
-t.test('whose address counts', async (t) => {
-  // effects of platform.rate-limit.annotation.client-ip.{headers,ipv6-prefix,trust-forwarded-headers,trusted-proxies}
-  const root = 'platform.rate-limit.annotation.client-ip'
-  const seen = async (set: Record<string, string>) => {
-    const { server } = await startHttp(
-      t,
-      (http) =>
+t.test('pages for machines are served as the keys say', async (t) => {
+  const statusOf = (url: string, remoteAddress?: string) => async (values: KeyValues) => {
+    const { server } = await startWith(t, values)
+    return (await server.inject({ url, ...(remoteAddress && { remoteAddress }) })).statusCode
+  }
+  const proofs = [
+    await effectOf(t, 'platform.http.metrics.allowed-clients', {
+      changed: ['198.51.100.0/24'],
+      observe: statusOf('/metrics', '198.51.100.9'),
+    }),
+    await effectOf(t, 'platform.http.metrics.enabled', { changed: false, observe: statusOf('/metrics') }),
+    await effectOf(t, 'platform.http.docs.enabled', { changed: false, observe: statusOf('/docs/openapi.json') }),
+    await effectOf(t, 'platform.http.context-path', { changed: '/shop', observe: statusOf('/shop/health/live') }),
+  ].flat()
+  t.same(
+    proofs.map(({ before, after }) => [before, after]),
+    [
+      [404, 200],
+      [200, 404],
+      [200, 404],
+      [404, 200],
+    ],
+  )
+})
+
+t.test('a body is read up to its limit', async (t) => {
+  const [statuses] = await effectOf(t, 'platform.http.body-limit', {
+    changed: '64KiB',
+    observe: async (values) => {
+      const { send } = await startWith(t, values, post)
+      return (await send('POST', '/api/v1/shop/items', { name: 'x'.repeat(64 * 1024) })).status
+    },
+  })
+  t.match(statuses, { before: 200, after: 413 })
+})
+
+t.test('an undeclared member of a response is an error where responses are checked', async (t) => {
+  const [codes] = await effectOf(t, 'platform.http.response-check', {
+    changed: true,
+    observe: async (values) => {
+      const { call } = await startWith(t, values, (http) =>
         http.route({
           method: 'GET',
-          path: '/api/v1/shop/me',
-          summary: 'Who calls',
+          path: '/api/v1/shop/item',
+          summary: 'An item',
           access: 'public',
-          response: Type.Object({ ip: Type.String(), network: Type.String() }),
-          handler: ({ clientIp }) => ({ ip: clientIp, network: http.networkOf('2001:db8:1:2:3::4') }),
+          response: Type.Object({ id: Type.Integer() }),
+          handler: async () => ({ id: 1, price: 2 }),
         }),
-      { set: Object.fromEntries(Object.entries(set).map(([name, value]) => [`${root}.${name}`, value])) },
+      )
+      return (await call('/api/v1/shop/item')).body.code
+    },
+  })
+  t.same([codes?.before, codes?.after], ['200', '500'])
+})
+
+t.test('requests are logged where the access log is on', async (t) => {
+  const [counts] = await effectOf(t, 'platform.http.access-log', {
+    changed: true,
+    observe: async (values) => {
+      const lines: string[] = []
+      const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
+      const { call } = await startWith(t, values, undefined, { logger })
+      await call('/health/live')
+      return lines.filter((line) => JSON.parse(line).msg === 'request').length
+    },
+  })
+  t.match(counts, { before: 0, after: 1 })
+})
+
+t.test('a request has the configured time to arrive', async (t) => {
+  const [times] = await effectOf(t, 'platform.http.request-timeout', {
+    changed: '20s',
+    observe: async (values) => {
+      const { call } = await startWith(t, values)
+      const served: Server[] = []
+      const note = (message: unknown) => served.push((message as { server: Server }).server)
+      subscribe('http.server.request.start', note)
+      await call('/health/live')
+      unsubscribe('http.server.request.start', note)
+      return served.map(({ requestTimeout, headersTimeout }) => ({ requestTimeout, headersTimeout }))
+    },
+  })
+  t.same(times?.before, [{ requestTimeout: 30_000, headersTimeout: 30_000 }])
+  t.same(times?.after, [{ requestTimeout: 20_000, headersTimeout: 20_000 }])
+})
+
+t.test('connections are accepted up to the largest number', async (t) => {
+  const [last] = await effectOf(t, 'platform.http.max-connections', {
+    changed: 16,
+    observe: async (values) => {
+      const { port } = await startWith(t, values)
+      const sockets: Socket[] = []
+      t.teardown(() => {
+        for (const socket of sockets) socket.destroy()
+      })
+      for (let count = 0; count < 17; count++) {
+        const socket = connect(port(), '127.0.0.1').on('error', () => {})
+        sockets.push(socket)
+        await once(socket, 'connect')
+      }
+      sockets.at(-1)?.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+      let received = ''
+      sockets.at(-1)?.on('data', (chunk) => {
+        received += chunk
+      })
+      await once(sockets.at(-1) as Socket, 'close')
+      return received.slice(0, 12)
+    },
+  })
+  t.match(last, { before: 'HTTP/1.1 200', after: '' })
+})
+
+t.test('a server that stops waits for the drain delay', async (t) => {
+  const [drained] = await effectOf(t, 'platform.http.drain-delay', {
+    changed: '3s',
+    observe: async (values) => {
+      const clock = manualClock()
+      const sleeps: number[] = []
+      const { sleep } = clock
+      clock.sleep = (ms, ...others) => {
+        sleeps.push(ms)
+        return sleep(ms, ...others)
+      }
+      const { running, call } = await startWith(t, values, undefined, { clock })
+      let hasStopped = false
+      const stopping = running.stop('test').then(() => {
+        hasStopped = true
+      })
+      await until(() => hasStopped || sleeps.includes(3000), 'the server has stopped, or it waits', 0)
+      if (hasStopped) return 'stopped'
+      const { status } = await call('/health/ready')
+      await clock.advance(3000)
+      await stopping
+      return status
+    },
+  })
+  t.same([drained?.before, drained?.after], ['stopped', 503])
+})
+
+t.test('a health check has the time of its deadline', async (t) => {
+  const [aborted] = await effectOf(t, 'platform.http.readiness-deadline', {
+    changed: '7s',
+    observe: async (values) => {
+      const clock = manualClock()
+      const asked = Promise.withResolvers<AbortSignal>()
+      const stuck = definePlugin({
+        id: 'stuck',
+        version: '1.0.0',
+        kernel: '^1.0.0',
+        contributes: [healthCheck],
+        setup: ({ contribute }) =>
+          contribute(healthCheck, 'stuck', (signal) => {
+            asked.resolve(signal)
+            return new Promise(() => {})
+          }),
+      })
+      const { server } = await startWith(t, values, undefined, { clock, plugins: [stuck] })
+      const response = server.inject('/health/ready')
+      const signal = await asked.promise
+      await clock.advance(6_999)
+      const { aborted } = signal
+      await clock.advance(1)
+      return [aborted, (await response).statusCode]
+    },
+  })
+  t.same(
+    [aborted?.before, aborted?.after],
+    [
+      [true, 503],
+      [false, 503],
+    ],
+  )
+})
+
+/** Sends eleven requests that are handled only when all have arrived and `meanwhile` has ended. */
+async function overload(t: Test, values: KeyValues, meanwhile: (clock: ManualClock) => Promise<void> = async () => {}) {
+  const clock = manualClock()
+  const gate = Promise.withResolvers<void>()
+  let begun = 0
+  const { send, call } = await startWith(
+    t,
+    values,
+    (http) =>
+      post(http, () => {
+        begun++
+        return gate.promise
+      }),
+    { clock },
+  )
+  let arrived = 0
+  const count = () => arrived++
+  subscribe('http.server.request.start', count)
+  const responses = Array.from({ length: 11 }, () => send('POST', '/api/v1/shop/items', { name: 'x' }))
+  await until(() => arrived === 11, 'the requests have arrived', 0)
+  unsubscribe('http.server.request.start', count)
+  for (let probes = 0; probes < 5; probes++) await call('/health/live')
+  const begunAtOnce = begun
+  await meanwhile(clock)
+  gate.resolve()
+  const statuses = (await Promise.all(responses)).map(({ status }) => status)
+  return { begunAtOnce, rejected: statuses.filter((status) => status === 503).length }
+}
+
+t.test('a server works on some requests at the same time, and others wait', async (t) => {
+  const few = { 'platform.http.overload.max-requests': 1 }
+  const [most] = await effectOf(t, 'platform.http.overload.max-requests', {
+    changed: 2,
+    observe: (values) => overload(t, values),
+  })
+  t.match(most, { before: { begunAtOnce: 11, rejected: 0 }, after: { begunAtOnce: 2, rejected: 0 } })
+  const [queue] = await effectOf(t, 'platform.http.overload.max-waiting', {
+    changed: 8,
+    observe: (values) => overload(t, { ...few, ...values }),
+  })
+  t.match(queue, { before: { rejected: 0 }, after: { rejected: 2 } })
+  const [wait] = await effectOf(t, 'platform.http.overload.max-wait', {
+    compared: '5s',
+    changed: '2s',
+    observe: (values) => overload(t, { ...few, ...values }, (clock) => clock.advance(2000)),
+  })
+  t.match(wait, { before: { rejected: 0 }, after: { rejected: 10 } })
+})
+
+t.test('a start that is not ready reports the stored values behind it, until it has been ready once', async (t) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
+  const picky = definePlugin({
+    id: 'picky',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    config: { 'platform.picky.place': key.string({ title: 'Place', default: 'here', reload: 'live' }) },
+    contributes: [healthCheck],
+    setup: ({ contribute, config }) =>
+      contribute(healthCheck, 'picky', async () => {
+        if (config.get('platform.picky.place') !== 'here') throw new Error('nothing is there')
+      }),
+  })
+  const { running, server } = await startHttp(t, undefined, { logger, plugins: [picky] })
+  const store = (...written: string[]) =>
+    running.config.apply(
+      written.map((value) => ({ name: 'platform.picky.place', by: 'key', written: value, place: 'stored value 7' })),
+    )
+  const isReady = async () => (await server.inject('/health/ready')).statusCode === 200
+  const news = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => /ready/.test(msg))
+  await store('nowhere')
+  t.equal(await isReady(), false)
+  const begin = 'not ready. It runs on the stored value 7. To go on without: `plinth config reset platform.picky.place`'
+  t.match(news().at(-1), { failed: { picky: 'nothing is there' }, msg: begin })
+  await store()
+  t.equal(await isReady(), true)
+  await store('nowhere')
+  t.equal(await isReady(), false)
+  t.equal(news().at(-1).msg, 'not ready', 'it worked with the values of the start')
+})
+
+t.test('the address of a caller is found as the keys say', async (t) => {
+  const proxies = { 'platform.rate-limit.annotation.client-ip.trusted-proxies': ['192.0.2.0/24'] }
+  const seenWith = (config: KeyValues) => async (values: KeyValues) => {
+    const { server } = await startWith(t, { ...config, ...values }, (http) =>
+      http.route({
+        method: 'GET',
+        path: '/api/v1/shop/me',
+        summary: 'Who calls',
+        access: 'public',
+        response: Type.Object({ ip: Type.String(), network: Type.String() }),
+        handler: ({ clientIp }) => ({ ip: clientIp, network: http.networkOf('2001:db8:1:2:3::4') }),
+      }),
     )
     const headers = { 'x-forwarded-for': '198.51.100.1', 'x-real-ip': '198.51.100.2' }
-    const answer = await server.inject({ url: '/api/v1/shop/me', remoteAddress: '192.0.2.1', headers })
-    return answer.json().data
+    const response = await server.inject({ url: '/api/v1/shop/me', remoteAddress: '192.0.2.1', headers })
+    return response.json().data as { ip: string; network: string }
   }
-  const proxy = { 'trusted-proxies': '["192.0.2.0/24"]' }
-  t.equal((await seen({})).ip, '192.0.2.1')
-  t.equal((await seen(proxy)).ip, '198.51.100.1')
-  t.equal((await seen({ ...proxy, headers: '["X-Real-IP"]' })).ip, '198.51.100.2')
-  t.equal((await seen({ ...proxy, 'trust-forwarded-headers': 'false' })).ip, '192.0.2.1')
-  t.not((await seen({ 'ipv6-prefix': '48' })).network, (await seen({})).network)
+  const proofs = [
+    await effectOf(t, 'platform.rate-limit.annotation.client-ip.trusted-proxies', {
+      changed: ['192.0.2.0/24'],
+      observe: seenWith({}),
+    }),
+    await effectOf(t, 'platform.rate-limit.annotation.client-ip.headers', {
+      changed: ['X-Real-IP'],
+      observe: seenWith(proxies),
+    }),
+    await effectOf(t, 'platform.rate-limit.annotation.client-ip.trust-forwarded-headers', {
+      changed: false,
+      observe: seenWith(proxies),
+    }),
+  ].flat()
+  t.same(
+    proofs.map(({ before, after }) => [before.ip, after.ip]),
+    [
+      ['192.0.2.1', '198.51.100.1'],
+      ['198.51.100.1', '198.51.100.2'],
+      ['198.51.100.1', '192.0.2.1'],
+    ],
+  )
+  const [networks] = await effectOf(t, 'platform.rate-limit.annotation.client-ip.ipv6-prefix', {
+    changed: 48,
+    observe: seenWith({}),
+  })
+  t.match(networks, { before: { network: /2001:0?db8:0*1:0*2:/ }, after: { network: /2001:0?db8:0*1:/ } })
+})
+
+t.test('the site has the configured name, title, address and time zone', async (t) => {
+  const described = async (values: KeyValues) => {
+    const { info, servers } = (await (await startWith(t, values)).call('/docs/openapi.json')).body
+    return [info.title, servers[0].url]
+  }
+  const names = await effectOf(t, 'platform.site.{name,title}', { changed: 'Acme', observe: described })
+  for (const { before, after } of names)
+    t.same(
+      [before, after],
+      [
+        ['Test shop', '/'],
+        ['Acme', '/'],
+      ],
+    )
+  const [urls] = await effectOf(t, 'platform.site.url', { changed: 'https://acme.example/shop', observe: described })
+  t.same([urls?.before[1], urls?.after[1]], ['/', 'https://acme.example/shop'])
+  const [days] = await effectOf(t, 'platform.site.time-zone', {
+    changed: 'Asia/Shanghai',
+    observe: async (values) => (await startWith(t, values)).running.service(site).dayOf(new Date('2026-01-30T16:00Z')),
+  })
+  t.same([days?.before, days?.after], ['2026-01-30', '2026-01-31'])
 })
 
 t.test('a drain delay that outlasts every stop is refused', async (t) => {

@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { type StartOptions, systemClock } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
@@ -66,64 +66,64 @@ t.test('what is more than can be worked on waits or is refused, and probes pass'
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
   const { handler, ends, begun } = held()
-  const set = { 'platform.http.overload.max-requests': '2', 'platform.http.overload.max-waiting': '1' }
+  const set = { 'platform.http.overload.max-requests': '2', 'platform.http.overload.max-waiting': '8' }
   const { call, port } = await start(t, (http) => get(http, 'item', handler), { set, clock, logger })
   const item = () => call('/api/v1/shop/item')
   const first = [item(), item()]
-  while (begun() < 2) await turn()
-  const waiting = item()
+  await until(() => begun() >= 2, 'the calls have begun', 0)
+  const waiting = Array.from({ length: 8 }, item)
   for (let probes = 0; probes < 5; probes++) {
     t.equal((await call('/health/live')).status, 200, 'liveness takes no place')
     t.equal((await call('/health/ready')).status, 200)
     t.equal((await call('/metrics')).status, 200)
   }
-  t.equal(begun(), 2, 'effect of platform.http.overload.max-requests')
+  t.equal(begun(), 2, 'others wait')
   for (const path of ['/api/v1/shop/item', '/nothing']) {
     const answer = await call(path)
-    t.match(answer, refused, 'effect of platform.http.overload.max-waiting')
+    t.match(answer, refused, 'the queue is full')
     t.equal(answer.headers.get('retry-after'), '1')
     t.equal(answer.headers.get('cache-control'), 'no-store')
   }
 
-  ends[0]?.()
-  while (begun() < 3) await turn()
-  ends[1]?.()
-  ends[2]?.()
-  for (const answer of await Promise.all([...first, waiting])) t.equal(answer.status, 200)
+  for (let index = 0; index < 10; index++) {
+    await until(() => begun() > index, 'the call has begun', 0)
+    ends[index]?.()
+  }
+  for (const answer of await Promise.all([...first, ...waiting])) t.equal(answer.status, 200)
   const news = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /overloaded/.test(msg))
   t.match(news, [{ msg: 'overloaded: requests are refused' }, { refused: 2, msg: 'no longer overloaded' }])
 
   await t.test('who goes away gives the place back, waiting or not', async (t) => {
     const arrived = arrivals(t)
     const gone = [await open(t, port(), '/api/v1/shop/item'), await open(t, port(), '/api/v1/shop/item')]
-    while (begun() < 5) await turn()
+    await until(() => begun() >= 12, 'the calls have begun', 0)
     const impatient = await open(t, port(), '/api/v1/shop/item')
-    while (arrived() < 3) await turn()
+    await until(() => arrived() >= 3, 'the calls have arrived', 0)
     impatient.destroy()
     for (let calls = 0; calls < 5; calls++) await call('/health/live')
     const next = item()
-    while (arrived() < 9) await turn()
+    await until(() => arrived() >= 9, 'the calls have arrived', 0)
     for (const socket of gone) socket.destroy()
-    while (begun() < 6) await turn()
-    ends[5]?.()
+    await until(() => begun() >= 13, 'the calls have begun', 0)
+    ends[12]?.()
     t.equal((await next).status, 200)
-    t.equal(begun(), 6, 'what nobody waits for was not begun')
+    t.equal(begun(), 13, 'what nobody waits for was not begun')
   })
 
-  await t.test('nobody waits longer than is said: effect of platform.http.overload.max-wait', async (t) => {
+  await t.test('nobody waits longer than is said', async (t) => {
     const busy = [item(), item()]
-    while (begun() < 8) await turn()
+    await until(() => begun() >= 15, 'the calls have begun', 0)
     const arrived = arrivals(t)
-    const late = item()
-    while (arrived() < 1) await turn()
+    const late = Array.from({ length: 8 }, item)
+    await until(() => arrived() >= 8, 'the calls have arrived', 0)
     await clock.advance(499)
     t.match(await call('/nothing'), refused, 'it still waits')
     await clock.advance(1)
-    t.match(await late, refused)
-    ends[6]?.()
-    ends[7]?.()
+    for (const answer of await Promise.all(late)) t.match(answer, refused)
+    ends[13]?.()
+    ends[14]?.()
     for (const answer of await Promise.all(busy)) t.equal(answer.status, 200)
-    t.equal(begun(), 8)
+    t.equal(begun(), 15)
   })
 })
 
@@ -135,20 +135,20 @@ t.test('who would wait too long is refused at once, and told when there is room 
   const item = () => call('/api/v1/shop/item')
   const arrived = arrivals(t)
   let busy = item()
-  while (begun() < 1) await turn()
+  await until(() => begun() >= 1, 'the calls have begun', 0)
   // One that waits at a time: each begins a tenth of a second after the one before.
   for (let calls = 1; calls <= 60; calls++) {
     const next = item()
-    while (arrived() <= calls) await turn()
+    await until(() => arrived() > calls, 'the calls have arrived', 0)
     await clock.advance(100)
     ends[calls - 1]?.()
     t.equal((await busy).status, 200)
-    while (begun() <= calls) await turn()
+    await until(() => begun() > calls, 'the calls have begun', 0)
     busy = next
   }
   // Each takes a tenth of a second, and half a second may be waited.
   const waiting = Array.from({ length: 6 }, item)
-  while (arrived() < 67) await turn()
+  await until(() => arrived() >= 67, 'the calls have arrived', 0)
   const seconds: number[] = []
   for (let calls = 0; calls < 400; calls++) {
     const answer = await call('/nothing')
@@ -163,7 +163,7 @@ t.test('who would wait too long is refused at once, and told when there is room 
     seconds.toSorted((one, other) => one - other),
   )
   for (let index = 60; index < 67; index++) {
-    while (begun() <= index) await turn()
+    await until(() => begun() > index, 'the calls have begun', 0)
     ends[index]?.()
   }
   for (const answer of await Promise.all([busy, ...waiting])) t.equal(answer.status, 200)
@@ -176,13 +176,13 @@ t.test('a request that took long does not turn others away where places are free
   const { call } = await start(t, (http) => get(http, 'item', handler), { set, clock })
   const item = () => call('/api/v1/shop/item')
   const long = item()
-  while (begun() < 1) await turn()
+  await until(() => begun() >= 1, 'the calls have begun', 0)
   await clock.advance(60_000)
   ends[0]?.()
   t.equal((await long).status, 200)
   const burst = Array.from({ length: 5 }, item)
   for (let index = 1; index <= 5; index++) {
-    while (begun() <= index) await turn()
+    await until(() => begun() > index, 'the calls have begun', 0)
     ends[index]?.()
   }
   for (const answer of await Promise.all(burst)) t.equal(answer.status, 200)

@@ -1,5 +1,5 @@
 import { definePlugin, defineProduct, type MessageCatalogues } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import i18nPlugin, { i18n } from '../src/index.ts'
@@ -105,7 +105,7 @@ t.test('the site default is a key that takes effect while running', async (t) =>
   t.equal(translator.negotiate('fr'), 'zh-CN')
   t.equal(translator.negotiate('en'), 'en')
   t.equal(translator.translate('fr', 'messages.shop.out-of-stock'), '已售罄')
-  await t.rejects(translatorFor(t, { 'platform.i18n.default-locale': 'fr' }), { code: 'PLINTH_START_REFUSED' })
+  await rejectsWith(t, translatorFor(t, { 'platform.i18n.default-locale': 'fr' }), { code: 'PLINTH_START_REFUSED' })
 })
 
 t.test('a message key of two plugins refuses the start and names both', async (t) => {
@@ -122,8 +122,8 @@ t.test('a message key of two plugins refuses the start and names both', async (t
     cause: { code: 'PLINTH_I18N_DUPLICATE_MESSAGE' },
   })
   const same = /"messages\.order\.paid" \(en\) of plugin "beta" clashes with plugin "alpha"/
-  await t.rejects(start({ order: { paid: 'A' } }, { order: { paid: 'B' } }), refused(same))
-  await t.rejects(start({ order: 'A' }, { order: { paid: 'B' } }), refused(/"messages\.order\.paid".*"alpha"/))
-  await t.rejects(start({ order: { paid: 'B' } }, { order: 'A' }), refused(/"messages\.order".*"alpha"/))
+  await rejectsWith(t, start({ order: { paid: 'A' } }, { order: { paid: 'B' } }), refused(same))
+  await rejectsWith(t, start({ order: 'A' }, { order: { paid: 'B' } }), refused(/"messages\.order\.paid".*"alpha"/))
+  await rejectsWith(t, start({ order: { paid: 'B' } }, { order: 'A' }), refused(/"messages\.order".*"alpha"/))
   await t.resolves(start({ order: { paid: 'A' } }, { order: { closed: 'B' } }), 'siblings are fine')
 })

@@ -269,7 +269,7 @@ const ownAccount = adminDetail('getIamUsersMe', (it) => ({
   ],
   form: it.form('putIamUsersMe', {
     title: text('Change', '修改'),
-    fields: ['username', 'email', 'mobile'],
+    fields: ['username', 'email', 'mobile', 'currentPassword'],
     version: 'version',
   }),
   actions: [

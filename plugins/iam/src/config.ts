@@ -13,6 +13,34 @@ export const keys = {
     values: ['low', 'medium', 'high', 'custom'],
     default: 'low',
     reload: 'live',
+    insecure: {
+      is: 'low',
+      while: { key: 'platform.iam.password.operator-min-length', is: 0 },
+      reason: {
+        en: 'Operators may choose passwords of 6 characters. Use another policy, or set platform.iam.password.operator-min-length.',
+        'zh-CN': '后台人员可使用 6 个字符的密码。请更换策略，或设置 platform.iam.password.operator-min-length。',
+      },
+    },
+  }),
+  'platform.iam.password.operator-min-length': key.integer({
+    title: { en: 'Shortest password of accounts with permissions', 'zh-CN': '拥有权限的账号的最短密码长度' },
+    description: {
+      en: 'Applies in addition to the policy when a password is set. 0: the policy alone decides.',
+      'zh-CN': '设置密码时在策略之外生效。0 表示仅由策略决定。',
+    },
+    default: 0,
+    minimum: 0,
+    maximum: 128,
+    reload: 'live',
+  }),
+  'platform.iam.password.reject-well-known': key.boolean({
+    title: { en: 'Reject well-known passwords', 'zh-CN': '拒绝常见密码' },
+    description: {
+      en: 'Passwords that guessing programs try first, and the user name. The policy high always rejects them.',
+      'zh-CN': '拒绝猜测程序最先尝试的密码以及用户名。high 策略始终拒绝。',
+    },
+    default: false,
+    reload: 'live',
   }),
   'platform.iam.password.min-length': key.integer({
     title: { en: 'Shortest password of the custom policy', 'zh-CN': '自定义策略的最短密码长度' },
@@ -78,6 +106,17 @@ export const keys = {
     default: '2h',
     minimum: '2m',
     maximum: '365d',
+    reload: 'live',
+  }),
+  'platform.iam.token.max-per-user': key.integer({
+    title: { en: 'Logins of one user at a time', 'zh-CN': '单个用户同时登录数' },
+    description: {
+      en: 'A further login ends the oldest one.',
+      'zh-CN': '超出时，新的登录会使最早的登录失效。',
+    },
+    default: 100,
+    minimum: 1,
+    maximum: 10_000,
     reload: 'live',
   }),
   'platform.iam.token.cache-size': key.integer({

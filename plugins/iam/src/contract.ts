@@ -1,6 +1,6 @@
 import { event } from '@plinth/events'
 import { type HttpServer, Type } from '@plinth/http'
-import { extensionPoint, service } from '@plinth/kernel'
+import { extensionPoint, service, shape } from '@plinth/kernel'
 
 /** Which users' data an operator may touch (decision A5): everybody's, those of the same organisation, the own. */
 export type DataScope = 'all' | 'org' | 'self'
@@ -41,6 +41,20 @@ export interface Operator extends Omit<CallOrigin, 'userAgent'> {
 /** Who does something, and from where. `name` is for what acts without a user: `cli`, `install`. */
 export type Actor = CallOrigin & ({ readonly principal: Principal } | { readonly name: string })
 
+/**
+ * How a row leads to the user that it belongs to. All members are names in the database, never values of a request.
+ *
+ * - text: the column with the id of the user, such as `owner_id`
+ * - `type` and `id`: columns with the type of the owner and its id as decimal text. The type `user` names a user.
+ * - `user` and `org`: columns with the id of a user or, for rows of several users, of their organisation. Either may be null.
+ * - `through`: the table with the row that belongs to the user. Its column `key` equals the `column` of this row.
+ */
+export type RowOwner =
+  | string
+  | { readonly type: string; readonly id: string }
+  | { readonly user: string; readonly org: string }
+  | { readonly column: string; readonly through: string; readonly key: string; readonly owner: RowOwner }
+
 export interface Session {
   /** Opaque and shown once: only its SHA-256 is stored. */
   readonly accessToken: string
@@ -77,6 +91,10 @@ export interface Identity {
    * as if it did not exist (decision B34).
    */
   isInScope(principal: Principal, userId: number): Promise<boolean>
+  /** Those of the users who exist within the principal's data scope. @param userIds any number */
+  reachedOf(principal: Principal, userIds: readonly number[]): Promise<ReadonlySet<number>>
+  /** The organisation that all these users belong to; null if one of them does not exist, has none or another one. */
+  commonOrganisation(userIds: readonly number[]): Promise<number | null>
   /**
    * Refuses when the principal may not assign this organisation: with scope `all` any, with `org` the own one, with
    * `self` none.
@@ -86,12 +104,12 @@ export interface Identity {
    */
   assertOrgInScope(principal: Principal, orgId: number | null): void
   /**
-   * For lists: a condition of the entity manager for the rows whose user is within the principal's data scope. Rows without
-   * a user are there for scope `all` alone.
+   * A condition of the entity manager for the rows that belong to users within the principal's data scope. Only scope `all`
+   * includes rows without a user and rows whose user was deleted. A handler with a request calls `callerRows`.
    *
-   * @param column column that holds the user id, by its name in the database, such as `owner_id`; never from a request
+   * @param owner how a row leads to its user; never from a request
    */
-  rowsInScope(principal: Principal, column: string): object
+  rowsInScope(principal: Principal, owner: RowOwner): object
   /**
    * Opens a session for a user whose identity another plugin has proven (a wallet, a code): the same tokens, guards and
    * audit as with a password.
@@ -160,6 +178,11 @@ export interface ExternalSubject {
   readonly chainType: string
   /** Normalised by the caller: equal subjects are equal texts. */
   readonly subject: string
+  /**
+   * How the owner proved it, as a stable code of the provider, for example `ecrecover`. At most 64 characters. Absent where
+   * nobody proved it, for example when an administrator binds it.
+   */
+  readonly proof?: string
 }
 
 /** A rule for a name or an address of an account that a text breaks. */
@@ -197,16 +220,28 @@ export interface Accounts {
    * @throws BusinessError "404" `iam.user-unknown`, "400", "409" `iam.username-taken`, or what a guard throws
    */
   rename(userId: number, username: string, actor: Actor): Promise<Account>
-  findByExternal(subject: Pick<ExternalSubject, 'provider' | 'subject'>): Promise<Account | undefined>
+  /** The user of an external identity, with the proof that is stored for the identity; null: without one. */
+  findByExternal(
+    subject: Pick<ExternalSubject, 'provider' | 'subject'>,
+  ): Promise<(Account & { readonly externalProof: string | null }) | undefined>
   /**
    * The user of an external identity, created with the first login: named as suggested, or `<fallbackPrefix>_<random>` when
    * that name is taken (decision A4).
+   *
+   * @param subject its proof is stored with a new identity; that of a known one stays as it is
+   * @returns `proof` as it is stored: null where it was bound without one, or by an earlier release. The caller decides
+   *   whether its own proof may open the account
    */
   resolveExternal(
     subject: ExternalSubject,
     suggested: { readonly username: string; readonly fallbackPrefix: string },
     actor: Actor,
-  ): Promise<{ readonly created: boolean; readonly account: Account }>
+  ): Promise<{ readonly created: boolean; readonly account: Account; readonly proof: string | null }>
+  /**
+   * Replaces the stored proof of an external identity. Where another proof was stored, all sessions of the user end: somebody
+   * else may have opened them by that proof. Does nothing when nobody has the identity.
+   */
+  storeExternalProof(subject: Pick<ExternalSubject, 'provider' | 'subject'>, proof: string): Promise<void>
   /**
    * Says that a user has proven to own the e-mail address of the account, by a code that was sent there. From then on it
    * signs in, and nobody else can have it.
@@ -235,23 +270,42 @@ export interface PasswordFault {
 
 export interface Passwords {
   readonly policy: 'low' | 'medium' | 'high' | 'custom'
-  /** What the policy in force has against a password; nothing when it is allowed. */
-  check(password: string, username?: string): readonly PasswordFault[]
   /**
-   * @param field member of the request that has it; `password` without
+   * Returns the rules of the effective policy that a password breaks; empty when it is allowed.
+   *
+   * @param isOperator the account has permissions, so `platform.iam.password.operator-min-length` applies too
+   * @param policy the effective one when absent
+   */
+  check(
+    password: string,
+    username?: string,
+    isOperator?: boolean,
+    policy?: Passwords['policy'],
+  ): readonly PasswordFault[]
+  /**
+   * As `check`. `field` is the member of the request that has the password; `password` when absent.
+   *
    * @throws BusinessError "400" `iam.password-refused` with `data.faults` and `data.field`
    */
-  assertAllowed(password: string, username?: string, field?: string): void
+  assertAllowed(
+    password: string,
+    account?: { readonly username?: string; readonly field?: string; readonly isOperator?: boolean },
+  ): void
 }
 
 /** The password policy in force. */
 export const passwords = service<Passwords>('iam.passwords', { from: '@plinth/iam' })
 
 export interface LoginAttempt extends CallOrigin {
-  /** `password`, `password-change`, `wallet`. */
+  /** `password`, `password-change`, `email-change`, `wallet`. */
   readonly method: string
   /** As the caller typed it. Never store or log it in clear. */
   readonly identifier: string
+  /**
+   * Text that the login audit shows instead of the identifier, at most 64 characters, without anything that must stay secret. Absent:
+   * its first character.
+   */
+  readonly shownIdentifier?: string
   /** Sets a header of the answer, also of a refusal. */
   setHeader(name: string, value: string): void
 }
@@ -270,7 +324,12 @@ export interface LoginGuard {
 }
 
 /** Guards of logins, for example a rate limit; all of them are asked, in order of their names. Whoever contributes one may require accounts. */
-export const loginGuard = extensionPoint<LoginGuard>('iam.login-guard', { from: '@plinth/iam', live: true })
+export const loginGuard = extensionPoint<LoginGuard>('iam.login-guard', {
+  from: '@plinth/iam',
+  live: true,
+  names: shape.dotted,
+  shape: shape.object<LoginGuard>({ beforeAttempt: shape.function }, { afterAttempt: shape.function }),
+})
 
 /** What a rename guard may ask. */
 export interface ExternalIdentityLookup {
@@ -283,7 +342,12 @@ export interface RenameGuard {
   assertUsernameAllowed(userId: number, username: string, identities: ExternalIdentityLookup): void | Promise<void>
 }
 
-export const renameGuard = extensionPoint<RenameGuard>('iam.rename-guard', { from: '@plinth/iam', live: true })
+export const renameGuard = extensionPoint<RenameGuard>('iam.rename-guard', {
+  from: '@plinth/iam',
+  live: true,
+  names: shape.dotted,
+  shape: shape.object<RenameGuard>({ assertUsernameAllowed: shape.function }),
+})
 
 type HandlerOfGuard = ReturnType<Parameters<HttpServer['guard']>[0]['forRoute']>
 /** A request of the HTTP server, as guards see it. */

@@ -193,6 +193,8 @@ export const ExternalIdentity = defineEntity({
     chainType: column.text(32),
     subject: column.text(255),
     userId: column.id(),
+    /** See `ExternalSubject.proof`. Null: bound without a proof, or by an earlier release. */
+    proof: column.text(64).nullable(),
     createdAt: column.timestamp(),
   },
 })

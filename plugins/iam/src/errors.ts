@@ -6,6 +6,8 @@ export const iamError = errorTable({
     List the permission under \`permissions\` of the plugin that owns the route, or correct its code.`,
   PLINTH_IAM_PASSWORD_PATTERN: `platform.iam.password.pattern is no regular expression that can be used: {{reason}}.
     Correct the pattern, or leave it empty. It is in the syntax of RE2: no back-references, and (?=...) or (?!...) only directly after ^.`,
+  PLINTH_IAM_PASSWORD_HASH: `Logins would take too long or fail with this password hash: {{reason}}.
+    Choose less memory (platform.iam.password.hash.memory), fewer passes or fewer hashes at a time.`,
   PLINTH_IAM_MIGRATION_PENDING: `{{count}} change sets are pending.
     Run \`plinth migrate\` first.`,
   PLINTH_IAM_PASSWORD_INPUT: `{{reason}}.

@@ -1,4 +1,6 @@
-export { requirePrincipal } from './access/access-guard.ts'
+export { assertPermitted, isAdmitted, requirePrincipal } from './access/access-guard.ts'
+export { callerRows, callerRowsSql } from './access/data-scope.ts'
+export { isOperator } from './access/is-operator.ts'
 export { operatorOf } from './access/operator.ts'
 export * from './contract.ts'
 export { default } from './plugin.ts'

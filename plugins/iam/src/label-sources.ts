@@ -36,11 +36,13 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
   return {
     'iam.user': {
       permission: own.userView,
+      scope: 'caller',
       byIds: async (ids, request) => (await users(ids, request)).map(userLabel),
       search: async (text, request) => (await foundUsers(text, request)).map(userLabel),
     },
     'iam.actor': {
       permission: own.userView,
+      scope: 'caller',
       async byIds(ids, request) {
         const userIds = ids.flatMap((id) => userActor.exec(id)?.[1] ?? [])
         const others = ids.filter((id) => !userActor.test(id)).map((id): Label => ({ id, name: id }))
@@ -55,6 +57,7 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
     },
     'iam.role': {
       permission: own.roleView,
+      scope: 'none',
       byIds: async (ids) => (await db.fork().find(Role, { id: { $in: numbers(ids) } })).map(labelOf),
       async search(text) {
         const search = { text, properties: ['code', 'name'] }

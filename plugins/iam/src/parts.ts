@@ -1,7 +1,15 @@
 import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { HttpServer } from '@plinth/http'
-import type { Clock, ConfigView, Kernel, Logger, Makers } from '@plinth/kernel'
+import {
+  asClass,
+  asFunction,
+  type Clock,
+  type ConfigView,
+  type Kernel,
+  type Logger,
+  type Resolvers,
+} from '@plinth/kernel'
 import type { RateLimiter } from '@plinth/rate-limit'
 import { Authority } from './access/authority.ts'
 import { PermissionCatalogue } from './access/permission-catalogue.ts'
@@ -58,26 +66,28 @@ export interface Parts extends Given {
   readonly identity: IdentityService
 }
 
-/** How each part is made that is not given. */
-export const makers: Makers<Parts, Given> = {
-  catalogue: ({ plugins }) => new PermissionCatalogue(plugins),
-  passwords: ({ config }) => new PasswordPolicy(config),
-  hasher: ({ config }) =>
-    new PasswordHasher({
-      memoryBytes: config.get('platform.iam.password.hash.memory'),
-      passes: config.get('platform.iam.password.hash.passes'),
-      concurrency: config.get('platform.iam.password.hash.concurrency'),
-    }),
-  authority: ({ db, clock }) => new Authority(db, clock),
-  audit: AuditTrail,
-  grants: RoleGrants,
-  rules: ({ grants }) => new UserRules(grants),
-  tokens: TokenCheck,
-  sessions: Sessions,
-  users: Users,
-  roles: Roles,
-  limiter: ({ rateLimiter, config }) => rateLimiter && loginLimiter(rateLimiter, config),
-  login: Login,
-  accounts: AccountService,
-  identity: IdentityService,
+/** A resolver for each part that is not given. */
+export const resolvers: Resolvers<Parts, Given> = {
+  catalogue: asFunction(({ plugins }) => new PermissionCatalogue(plugins)),
+  passwords: asFunction(({ config }) => new PasswordPolicy(config)),
+  hasher: asFunction(
+    ({ config }) =>
+      new PasswordHasher({
+        memoryBytes: config.get('platform.iam.password.hash.memory'),
+        passes: config.get('platform.iam.password.hash.passes'),
+        concurrency: config.get('platform.iam.password.hash.concurrency'),
+      }),
+  ),
+  authority: asFunction(({ db, clock }) => new Authority(db, clock)),
+  audit: asClass(AuditTrail),
+  grants: asClass(RoleGrants),
+  rules: asFunction(({ grants }) => new UserRules(grants)),
+  tokens: asClass(TokenCheck),
+  sessions: asClass(Sessions),
+  users: asClass(Users),
+  roles: asClass(Roles),
+  limiter: asFunction(({ rateLimiter, config }) => rateLimiter && loginLimiter(rateLimiter, config)),
+  login: asClass(Login),
+  accounts: asClass(AccountService),
+  identity: asClass(IdentityService),
 }

@@ -1,10 +1,13 @@
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { adminPages, http, labelSources } from '@plinth/http'
+import { i18n } from '@plinth/i18n'
 import { auditTrail, definePlugin, kernel, optional } from '@plinth/kernel'
+import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
 import { roleRoutes } from './access/role-routes.ts'
+import { noticePreviousEmail } from './accounts/email-notice.ts'
 import { ownRoutes } from './accounts/own-routes.ts'
 import { userRoutes } from './accounts/user-routes.ts'
 import { pages } from './admin-pages.ts'
@@ -14,10 +17,11 @@ import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { accounts, identity, loginGuard, passwords, renameGuard } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { iamLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
-import { makers, type Parts } from './parts.ts'
+import { type Parts, resolvers } from './parts.ts'
+import { assertHashInTime } from './passwords/hash-trial.ts'
 import { permissions } from './permissions.ts'
 import { purge } from './purge-task.ts'
 
@@ -25,6 +29,7 @@ import { purge } from './purge-task.ts'
 export default definePlugin({
   id: 'iam',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   carriesOut: ['permissions'],
   requires: {
@@ -32,6 +37,8 @@ export default definePlugin({
     http,
     database,
     events: optional(events),
+    mail: optional(mail),
+    i18n: optional(i18n),
     rateLimiter: optional(rateLimiter),
     identityResolvers: optional(identityResolvers),
   },
@@ -46,13 +53,24 @@ export default definePlugin({
   messages,
   commands,
   scheduledTasks: [purge],
-  setup({ services, config, clock, log, redact, roles: processRoles, wire, ...context }) {
+  setup({ services, config, log, redact, roles: processRoles, wire, ...context }) {
     const { provide, contribute, contributions, onReady } = context
     const { kernel, http, database: db, events, rateLimiter, identityResolvers } = services
     const { plugins } = kernel
+    const { clock } = db
+    for (const name of ['memory', 'passes', 'concurrency'] as const) {
+      config.onVerify(`platform.iam.password.hash.${name}`, (_value, _signal, after) => {
+        const settings = {
+          memoryBytes: after('platform.iam.password.hash.memory'),
+          passes: after('platform.iam.password.hash.passes'),
+          concurrency: after('platform.iam.password.hash.concurrency'),
+        }
+        return assertHashInTime(settings, { clock: context.clock, availableMemory: () => process.availableMemory() })
+      })
+    }
     const guards = { loginGuards: contributions(loginGuard), renameGuards: contributions(renameGuard) }
     const given = { db, events, rateLimiter, plugins, networkOf: http.networkOf, config, clock, log, redact, ...guards }
-    const parts = wire<Parts>()(given, makers)
+    const parts = wire<Parts>()(given, resolvers)
     const { catalogue } = parts
     if (rateLimiter === undefined && processRoles.has('web'))
       log.warn('no plugin brings a rate limiter: logins are not limited')
@@ -63,6 +81,9 @@ export default definePlugin({
     contribute(auditTrail, 'iam', parts.audit.forAll)
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(iamLabels(db, catalogue))) contribute(labelSources, kind, source)
+    if (events !== undefined && services.mail !== undefined && services.i18n !== undefined) {
+      noticePreviousEmail(events, services.mail, services.i18n)
+    }
     for (const guard of accessGuards(parts.identity, clock)) http.guard(guard)
     http.wrap(reasonWrapper)
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)

@@ -26,9 +26,17 @@ const shop = (isDeclared: boolean) =>
         method: 'GET',
         path: '/api/v1/admin/shop/orders',
         summary: 'Orders',
-        access: { permission: 'shop:order:view' },
+        access: { permission: 'shop:order:view', scope: 'none' },
         response: Type.Object({ caller: Type.String() }),
         handler: (request) => ({ caller: requirePrincipal(request).username }),
+      })
+      services.http.route({
+        method: 'GET',
+        path: '/api/v1/admin/shop/turnover',
+        summary: 'Turnover of all organisations',
+        access: { permission: 'shop:order:view', scope: 'all' },
+        response: Type.Boolean(),
+        handler: () => true,
       })
       services.http.route({
         method: 'GET',
@@ -51,23 +59,34 @@ t.test('routes of other plugins: permission, principal, description, and a start
   await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)
   const mia = await iam.login('mia', 'secret1')
   const denied = await iam.call('GET', '/api/v1/admin/shop/orders', { token: mia })
-  t.match(denied, { code: '403', message: 'You need the permission shop:order:view.' })
+  t.match(denied, { code: /^403$/, message: 'You need the permission shop:order:view.' })
+
+  const roles = '/api/v1/admin/iam/roles'
+  const role = { code: 'clerk', name: 'Clerk', dataScope: 'org', permissions: ['shop:order:view'] }
+  const { id: roleId } = (await iam.call('POST', roles, { token, body: role })).data
+  await iam.accounts.create({ username: 'cleo', password: 'secret1', orgId: 7, roleIds: [roleId] }, system)
+  const cleo = await iam.login('cleo', 'secret1')
+  t.hasStrict(await iam.call('GET', '/api/v1/admin/shop/orders', { token: cleo }), { code: '200' })
+  const narrow = await iam.call('GET', '/api/v1/admin/shop/turnover', { token: cleo })
+  t.hasStrict(narrow, { code: '403', data: { reason: 'iam.scope-all-required' } })
+  t.hasStrict(await iam.call('GET', '/api/v1/admin/shop/turnover', { token }), { code: '200', data: true })
 
   const response = await iam.server.inject({
     url: '/api/v1/admin/shop/orders',
     headers: { 'accept-language': 'zh', authorization: 'Basic eDp5' },
   })
-  t.match(response.json(), { code: '401', message: '尚未登录。', data: { reason: 'iam.token-missing' } })
+  t.match(response.json(), { code: /^401$/, message: '尚未登录。', data: { reason: /^iam\.token-missing$/ } })
 
   const overSocket = await fetch(`${iam.server.url}/api/v1/admin/shop/orders`, {
     headers: { authorization: `bearer ${token}` },
   })
-  t.match(await overSocket.json(), { code: '200', data: { caller: 'admin' } }, 'over a real socket, in any case')
+  t.hasStrict(await overSocket.json(), { code: '200', data: { caller: 'admin' } }, 'over a real socket, in any case')
 
   const { paths } = await iam.server.openapi()
   t.match(paths['/api/v1/admin/shop/orders']?.['get'], {
     security: [{ bearer: [] }, { cookie: [] }],
     'x-permission': 'shop:order:view',
+    'x-data-scope': 'none',
   })
   t.same(paths['/api/v1/auth/login']?.['post']?.security, [])
 
@@ -95,7 +114,7 @@ t.test('routes of other plugins: permission, principal, description, and a start
     'the title of the group of keys of the same name',
   )
   const refused = await startIam(t, db, { plugins: [shop(false)] }).catch((error: Error) => error)
-  t.match(refused, { cause: { code: 'PLINTH_IAM_PERMISSION_UNDECLARED' } })
+  t.hasStrict(refused, { cause: { code: 'PLINTH_IAM_PERMISSION_UNDECLARED' } })
   t.match(String(refused), /GET \/api\/v1\/admin\/shop\/orders of plugin "shop" needs "shop:order:view"/)
 })
 

@@ -58,7 +58,7 @@ async function start(t: Test, config = {}) {
 t.test('a browser gets its session in a cookie that no script reads, and the answer holds no token', async (t) => {
   const { send } = await start(t)
   const plain = await send('POST', login, own, { ...body, session: 'cookie' })
-  t.match(plain, { code: '200', data: { accessToken: null, tokenType: 'Bearer', expiresAt: /Z$/ } })
+  t.match(plain, { code: /^200$/, data: { accessToken: null, tokenType: 'Bearer', expiresAt: /Z$/ } })
   t.match(plain.set, /^plinth-session=[^;]+; Path=\/api; HttpOnly; SameSite=Strict$/, 'no Secure without HTTPS')
   t.equal(plain.headers['cache-control'], 'no-store')
   const proxied = {
@@ -69,8 +69,8 @@ t.test('a browser gets its session in a cookie that no script reads, and the ans
   }
   t.match(
     (await send('POST', login, proxied, { ...body, session: 'cookie' })).set,
-    /^plinth-session=[^;]+; Path=\/shop\/api; HttpOnly; SameSite=Strict; Secure$/,
-    'below the context path, over HTTPS',
+    /^__Host-plinth-session-[0-9a-f]{12}=[^;]+; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+    'with HTTPS no other host or path can set it',
   )
   const bearer = await send('POST', login, own, body)
   t.equal(bearer.set, '')
@@ -94,9 +94,9 @@ t.test('what changes something by the cookie proves that a page of this site ask
     ['a person at the address bar', { 'sec-fetch-site': 'none' }],
   ]
   for (const [name, headers] of refused) {
-    t.match(await change(headers), { code: '403', data: { reason: 'iam.origin-unproven' } }, name)
+    t.hasStrict(await change(headers), { code: '403', data: { reason: 'iam.origin-unproven' } }, name)
     const signing = await send('POST', login, { host: own.host, ...headers }, { ...body, session: 'cookie' })
-    t.match(signing, { code: '403', set: '' }, `${name}: nobody is signed in either`)
+    t.hasStrict(signing, { code: '403', set: '' }, `${name}: nobody is signed in either`)
   }
   const form = { ...own, cookie, origin: 'https://evil.test', 'content-type': 'application/x-www-form-urlencoded' }
   const posted = await iam.server.inject({ method: 'POST', url: '/api/v1/auth/logout', headers: form, payload: 'a=b' })
@@ -122,6 +122,50 @@ t.test('reading and downloads by link work with the cookie alone, and signing ou
   t.equal(ended.code, '200')
   t.equal(ended.set, 'plinth-session=; Max-Age=0; Path=/api; HttpOnly; SameSite=Strict')
   t.equal((await send('GET', me, { cookie })).data.reason, 'iam.token-invalid')
+})
+
+t.test('with HTTPS only the cookie with the prefix counts, and each context path has its own', async (t) => {
+  const { send } = await start(t)
+  const https = { host: own.host, origin: 'https://shop.test', 'x-forwarded-proto': 'https' }
+  const signIn = async (headers: Headers) =>
+    (await send('POST', login, headers, { ...body, session: 'cookie' })).set.split(';', 1)[0] as string
+  const [atRoot, shop, club] = [
+    await signIn(https),
+    await signIn({ ...https, 'x-forwarded-prefix': '/shop' }),
+    await signIn({ ...https, 'x-forwarded-prefix': '/club' }),
+  ]
+  t.match(atRoot, /^__Host-plinth-session=/)
+  t.equal(new Set([atRoot, shop, club].map((cookie) => cookie.split('=')[0])).size, 3)
+  const me$ = (headers: Headers) => send('GET', me, { ...https, ...headers })
+  t.equal((await me$({ cookie: `${shop}; ${club}; ${atRoot}` })).code, '200')
+  t.equal((await me$({ cookie: atRoot.replace('__Host-', '') })).data.reason, 'iam.token-missing', 'without the prefix')
+  t.equal((await me$({ cookie: shop })).data.reason, 'iam.token-missing', 'of another context path')
+  for (const blank of ['\xa0', '\ufeff', '\v']) {
+    const foreign = `${blank}${atRoot}`
+    t.equal((await me$({ cookie: foreign })).data.reason, 'iam.token-missing', 'another host can set this name')
+    t.equal((await me$({ cookie: `${foreign}; ${atRoot}` })).code, '200', 'and does not end the own login')
+  }
+  const ended = await send('POST', '/api/v1/auth/logout', { ...https, cookie: atRoot })
+  t.equal(ended.set, '__Host-plinth-session=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict; Secure')
+})
+
+t.test('two cookies of the name are rejected and cleared, in either order', async (t) => {
+  const { iam, send, signIn } = await start(t)
+  const cookie = await signIn()
+  await iam.accounts.createAdministrator({ username: 'eve', email: 'eve@example.com', password: adminPassword }, system)
+  const planted = `plinth-session=${await iam.login('eve', adminPassword)}`
+  for (const both of [`${planted}; ${cookie}`, `${cookie}; ${planted}`]) {
+    const answer = await send('GET', me, { ...own, host: 'www.shop.test', cookie: both })
+    t.hasStrict(answer, { code: '401', data: { reason: 'iam.session-ambiguous' } })
+    const cleared: readonly string[] = answer.set.split('\n')
+    for (const place of ['Path=/api;', 'Path=/api/v1;', 'Path=/;', 'Domain=shop.test'])
+      t.ok(
+        cleared.some((one) => one.startsWith('plinth-session=; Max-Age=0; ') && `${one};`.includes(place)),
+        place,
+      )
+    t.equal((await send('POST', '/api/v1/auth/logout', { ...own, cookie: both })).data.reason, 'iam.session-ambiguous')
+  }
+  t.equal((await send('GET', me, { ...own, cookie })).data.username, 'admin', 'the login itself stays valid')
 })
 
 t.test('the API description names the cookie as a way to prove who calls', async (t) => {
@@ -151,7 +195,7 @@ t.test('an administrator can say why, and the audit keeps it masked', async (t) 
     '%20%20',
     '%E3%80%80',
   ]) {
-    t.match(await disable(reason), { code: '400', data: { reason: 'iam.reason-invalid' } }, reason.slice(0, 20))
+    t.hasStrict(await disable(reason), { code: '400', data: { reason: 'iam.reason-invalid' } }, reason.slice(0, 20))
   }
   t.equal((await disable(encodeURIComponent('理'.repeat(200)))).code, '200')
   t.equal((await disable('lost%20hush-hush-42', true)).code, '200')

@@ -1,122 +1,267 @@
-/** What keys of identity do that no other test is about. */
+/** Effects of the keys of identity. */
 import { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { identity } from '@plinth/iam'
-import type { JsonValue } from '@plinth/kernel'
+import type { Plugin } from '@plinth/kernel'
+import { effectOf, type KeyValues, until } from '@plinth/kernel/testing'
 import rateLimitPlugin from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStorePlugin from '@plinth/shared-store'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { hashes } from './fixtures/counted-hashes.ts'
-import { adminPassword, startIam } from './fixtures/product.ts'
+import { adminPassword, startIam, system } from './fixtures/product.ts'
 
 const day = 86_400_000
 
-t.test('effect of platform.iam.audit.retention: old records go, young ones stay', async (t) => {
+async function startOnSqlite(t: Test, config: KeyValues, plugins: readonly Plugin[] = []) {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const { running, clock, administrator } = await startIam(t, db, { config: { 'platform.iam.audit.retention': '2d' } })
-  await administrator()
-  const service = running.service(database)
-  const count = async () => {
-    const [row] = await service.query<{ n: number }>('select count(*) as n from iam_login_audit')
-    return Number(row?.n)
-  }
-  const purge = () => running.scheduledTasks.find(({ name }) => name === 'iam.purge')?.run(new AbortController().signal)
-  t.equal(await count(), 1)
-  clock.shiftWallClock(2 * day - 1000)
-  await purge()
-  t.equal(await count(), 1)
-  clock.shiftWallClock(2000)
-  await purge()
-  t.equal(await count(), 0)
-})
+  return startIam(t, db, { config, plugins })
+}
 
-t.test('effects of platform.iam.password.hash.{memory,passes}: what a stored hash says', async (t) => {
-  const db = await createDatabase('sqlite')
-  t.teardown(() => db.drop())
-  const config = { 'platform.iam.password.hash.memory': '2MiB', 'platform.iam.password.hash.passes': 3 }
-  const { running, administrator } = await startIam(t, db, { config })
-  await administrator()
-  const [row] = await running.service(database).query<Record<string, string>>('select * from iam_user')
-  t.match(JSON.stringify(row), /\$argon2id\$v=19\$m=2048,t=3,/)
-})
-
-t.test('effect of platform.iam.password.hash.concurrency: hashes at a time', async (t) => {
-  for (const concurrency of [1, 3]) {
-    const db = await createDatabase('sqlite')
-    t.teardown(() => db.drop())
-    const { call } = await startIam(t, db, { config: { 'platform.iam.password.hash.concurrency': concurrency } })
-    const { promise, resolve } = Promise.withResolvers<void>()
-    Object.assign(hashes, { most: 0, hold: promise })
-    const logins = Array.from({ length: 6 }, (_, index) =>
-      call('POST', '/api/v1/auth/login', { body: { username: `nobody-${index}`, password: 'wrong' } }),
-    )
-    while (hashes.atOnce < concurrency) await new Promise((next) => setImmediate(next))
-    resolve()
-    for (const { code } of await Promise.all(logins)) t.equal(code, '401')
-    t.equal(hashes.most, concurrency)
-  }
-})
-
-t.test('effect of platform.iam.token.cache-size: tokens that are checked without the database', async (t) => {
-  for (const [size, expected] of [
-    [1, '500'],
-    [10, '200'],
-  ] as const) {
-    const db = await createDatabase('sqlite')
-    t.teardown(() => db.drop())
-    const iam = await startIam(t, db, { config: { 'platform.iam.token.cache-size': size } })
-    const first = await iam.administrator()
-    const second = await iam.login('admin', adminPassword)
-    const ask = async (token: string) => (await iam.call('GET', '/api/v1/iam/users/me/sessions', { token })).code
-    const check = (token: string) => iam.running.service(identity).authenticate(token)
-    t.same([await ask(first), await ask(second)], ['200', '200'])
-    await iam.running.service(database).execute('alter table iam_token rename to hidden_token')
-    t.ok(!(check(second) instanceof Promise), 'the last one is known')
-    const checked = check(first)
-    if (expected === '500') await t.rejects(Promise.resolve(checked), 'the one before is not')
-    else t.notOk(checked instanceof Promise, 'the one before as well')
-  }
-})
-
-t.test('limits of logins', async (t) => {
-  const root = 'platform.iam.auth.login.rate-limit'
-  const start = async (config: Record<string, JsonValue>) => {
-    const db = await createDatabase('sqlite')
-    t.teardown(() => db.drop())
-    const off = { [`${root}.password.identifier-max-attempts`]: 0, [`${root}.password.ip-max-attempts`]: 0 }
-    const iam = await startIam(t, db, {
-      plugins: [rateLimitPlugin, memoryStore, sharedStorePlugin, sharedWindow],
-      config: { ...off, ...config },
-    })
-    let attempts = 0
-    const attempt = (username: string | undefined, from: string | undefined) =>
-      iam.call('POST', '/api/v1/auth/login', {
-        body: { username: username ?? `nobody-${++attempts}`, password: 'wrong' },
-        from: from ?? `203.0.113.${++attempts}`,
-      })
-    return { ...iam, attempt }
-  }
-  // effects of platform.iam.auth.login.rate-limit.password.{identifier-max-attempts,identifier-window,ip-max-attempts,ip-window}
-  for (const kind of ['identifier', 'ip']) {
-    const { attempt } = await start({
-      [`${root}.password.${kind}-max-attempts`]: 2,
-      [`${root}.password.${kind}-window`]: '7m',
-    })
-    const again = () => attempt(kind === 'ip' ? undefined : 'mia', kind === 'ip' ? '203.0.113.200' : undefined)
-    t.same([(await again()).code, (await again()).code], ['401', '401'])
-    t.match(await again(), { code: '429', data: { retryAfter: 420 } }, kind)
-    t.equal((await attempt('ann', '203.0.113.201')).code, '401', 'another account at another address')
-  }
-  const { attempt, running } = await start({
-    [`${root}.key-prefix`]: 'own:logins',
-    'platform.rate-limit.default-store': 'shared-window',
-    [`${root}.password.identifier-max-attempts`]: 1,
+t.test('an audit record is stored as long as its retention', async (t) => {
+  const [stored] = await effectOf(t, 'platform.iam.audit.retention', {
+    changed: '2d',
+    observe: async (config) => {
+      const { running, clock, administrator } = await startOnSqlite(t, config)
+      await administrator()
+      const count = async () => (await running.service(database).query('select id from iam_login_audit')).length
+      const purge = () =>
+        running.scheduledTasks.find(({ name }) => name === 'iam.purge')?.run(new AbortController().signal)
+      const counts = [await count()]
+      for (const passedMs of [2 * day - 1000, 2000]) {
+        clock.shiftWallClock(passedMs)
+        await purge()
+        counts.push(await count())
+      }
+      return counts
+    },
   })
-  await attempt('mia', undefined)
-  t.equal((await attempt('mia', undefined)).code, '429')
-  const rows = await running.service(database).query('select name from shared_store_entry')
-  t.match(JSON.stringify(rows), /:own:logins:/, 'effect of platform.iam.auth.login.rate-limit.key-prefix')
+  t.match(stored, { before: [1, 1, 1], after: [1, 1, 0] })
+})
+
+t.test('a password hash contains its costs', async (t) => {
+  const observe = async (config: KeyValues) => {
+    const { running, administrator } = await startOnSqlite(t, config)
+    await administrator()
+    const [row] = await running.service(database).query<Record<string, string>>('select * from iam_user')
+    return /\$argon2id\$v=19\$(m=\d+,t=\d+),/.exec(JSON.stringify(row))?.[1]
+  }
+  const compared = '1MiB'
+  const [memory] = await effectOf(t, 'platform.iam.password.hash.memory', { compared, changed: '2MiB', observe })
+  t.match(memory, { before: 'm=1024,t=1', after: 'm=2048,t=1' })
+  const [passes] = await effectOf(t, 'platform.iam.password.hash.passes', { compared: 1, changed: 3, observe })
+  t.match(passes, { before: 'm=1024,t=1', after: 'm=1024,t=3' })
+})
+
+t.test('only some passwords are hashed at the same time', async (t) => {
+  const [most] = await effectOf(t, 'platform.iam.password.hash.concurrency', {
+    compared: 3,
+    changed: 1,
+    observe: async (config) => {
+      const { call } = await startOnSqlite(t, config)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      Object.assign(hashes, { most: 0, hold: promise })
+      const logins = Array.from({ length: 6 }, (_, index) =>
+        call('POST', '/api/v1/auth/login', { body: { username: `nobody-${index}`, password: 'wrong' } }),
+      )
+      const [concurrency] = Object.values(config)
+      await until(() => hashes.atOnce >= Number(concurrency), 'the hashes are computed', 0)
+      resolve()
+      for (const { code } of await Promise.all(logins)) t.equal(code, '401')
+      return hashes.most
+    },
+  })
+  t.match(most, { before: 3, after: 1 })
+})
+
+t.test('tokens of the cache are checked without the database', async (t) => {
+  const [kinds] = await effectOf(t, 'platform.iam.token.cache-size', {
+    changed: 1,
+    observe: async (config) => {
+      const iam = await startOnSqlite(t, config)
+      const tokens = [await iam.administrator(), await iam.login('admin', adminPassword)]
+      for (const token of tokens) {
+        const { code } = await iam.call('GET', '/api/v1/iam/users/me/sessions', { token })
+        t.equal(code, '200')
+      }
+      await iam.running.service(database).execute('alter table iam_token rename to hidden_token')
+      const checks = tokens.map((token) => iam.running.service(identity).authenticate(token))
+      const found = checks.map((check) => (check instanceof Promise ? 'database' : 'cache'))
+      await Promise.allSettled(checks)
+      return found
+    },
+  })
+  t.same(
+    [kinds?.before, kinds?.after],
+    [
+      ['cache', 'cache'],
+      ['database', 'cache'],
+    ],
+  )
+})
+
+t.test('a login ends at its lifetime, when it is idle, and when a user has too many', async (t) => {
+  const minute = 60_000
+  /** The codes of a token after each of these times, which begin when the last one ends. */
+  const codesAfter =
+    (...times: readonly number[]) =>
+    async (config: KeyValues) => {
+      const { call, clock, administrator } = await startOnSqlite(t, config)
+      const token = await administrator()
+      const codes: string[] = []
+      for (const ms of times) {
+        await clock.advance(ms)
+        codes.push((await call('GET', '/api/v1/iam/users/me', { token })).code)
+      }
+      return codes.join(' ')
+    }
+  const [idle] = await effectOf(t, 'platform.iam.token.idle-timeout', {
+    changed: '10m',
+    observe: codesAfter(9 * minute, 10 * minute),
+  })
+  t.match(idle, { before: '200 200', after: '200 401' })
+  const [lifetimes] = await effectOf(t, 'platform.iam.token.lifetime', {
+    changed: '1h',
+    observe: codesAfter(59 * minute, minute),
+  })
+  t.match(lifetimes, { before: '200 200', after: '200 401' })
+  const [counts] = await effectOf(t, 'platform.iam.token.max-per-user', {
+    changed: 2,
+    observe: async (config) => {
+      const { call, administrator, login } = await startOnSqlite(t, config)
+      const tokens = [await administrator()]
+      while (tokens.length < 3) tokens.push(await login('admin', adminPassword))
+      const answers = tokens.map((token) => call('GET', '/api/v1/iam/users/me', { token }))
+      return (await Promise.all(answers)).map(({ code }) => code).join(' ')
+    },
+  })
+  t.match(counts, { before: '200 200 200', after: '401 200 200' })
+})
+
+t.test('a password must follow the configured rules', async (t) => {
+  /** The rules that each password breaks. */
+  const brokenRules =
+    (passwords: readonly string[], others: KeyValues = {}) =>
+    async (config: KeyValues) => {
+      const { accounts } = await startOnSqlite(t, { ...others, ...config })
+      const create = (password: string, index: number) =>
+        accounts.create({ username: `user-${index}`, password }, system).then(
+          () => [],
+          ({ data }: { data: { faults: readonly { rule: string }[] } }) => data.faults.map(({ rule }) => rule),
+        )
+      return Promise.all(passwords.map(create))
+    }
+  const custom = { 'platform.iam.password.policy': 'custom' }
+  const [policies] = await effectOf(t, 'platform.iam.password.policy', {
+    changed: 'medium',
+    observe: brokenRules(['12345678', 'abcdefg1']),
+  })
+  t.same(
+    [policies?.before, policies?.after],
+    [
+      [[], []],
+      [['needs-letter-and-digit'], []],
+    ],
+  )
+  const [lengths] = await effectOf(t, 'platform.iam.password.min-length', {
+    changed: 10,
+    observe: brokenRules(['abcdefgh', 'abcdefghij'], custom),
+  })
+  t.same(
+    [lengths?.before, lengths?.after],
+    [
+      [[], []],
+      [['too-short'], []],
+    ],
+  )
+  const [patterns] = await effectOf(t, 'platform.iam.password.pattern', {
+    changed: '^\\p{Lu}',
+    observe: brokenRules(['abcdefgh', 'Abcdefgh'], custom),
+  })
+  t.same(
+    [patterns?.before, patterns?.after],
+    [
+      [[], []],
+      [['pattern'], []],
+    ],
+  )
+  const [known] = await effectOf(t, 'platform.iam.password.reject-well-known', {
+    changed: true,
+    observe: brokenRules(['123456', 'kite-7-mill']),
+  })
+  t.same(
+    [known?.before, known?.after],
+    [
+      [[], []],
+      [['well-known'], []],
+    ],
+  )
+  const [operators] = await effectOf(t, 'platform.iam.password.operator-min-length', {
+    changed: 12,
+    observe: async (config) => {
+      const { accounts } = await startOnSqlite(t, config)
+      return accounts.createAdministrator({ username: 'root', password: 'secret1' }, system).then(
+        () => 'created',
+        ({ data }: { data: { faults: readonly { rule: string; limit: number }[] } }) =>
+          data.faults.map(({ rule, limit }) => `${rule} ${limit}`),
+      )
+    },
+  })
+  t.same([operators?.before, operators?.after], ['created', ['too-short 12']])
+})
+
+t.test('logins are limited per account and per address', async (t) => {
+  const root = 'platform.iam.auth.login.rate-limit'
+  const plugins = [rateLimitPlugin, memoryStore, sharedStorePlugin, sharedWindow]
+  /** Logs in with a wrong password until it is rejected, at most 25 times, by one account or from one address. */
+  const limitOf =
+    (kind: 'identifier' | 'ip', others: KeyValues = {}) =>
+    async (values: KeyValues) => {
+      const { call } = await startOnSqlite(t, { ...others, ...values }, plugins)
+      for (let count = 0; count < 25; count++) {
+        const { code, data } = await call('POST', '/api/v1/auth/login', {
+          body: { username: kind === 'ip' ? `nobody-${count}` : 'mia', password: 'wrong' },
+          from: kind === 'ip' ? '203.0.113.200' : `203.0.113.${count}`,
+        })
+        if (code === '429') return { count, retryAfter: data.retryAfter }
+      }
+      return 'unlimited'
+    }
+  const [perAccount] = await effectOf(t, 'platform.iam.auth.login.rate-limit.password.identifier-max-attempts', {
+    changed: 2,
+    observe: limitOf('identifier'),
+  })
+  t.match(perAccount, { before: { count: 5, retryAfter: 60 }, after: { count: 2, retryAfter: 60 } })
+  const [perAddress] = await effectOf(t, 'platform.iam.auth.login.rate-limit.password.ip-max-attempts', {
+    changed: 2,
+    observe: limitOf('ip'),
+  })
+  t.match(perAddress, { before: { count: 20, retryAfter: 60 }, after: { count: 2, retryAfter: 60 } })
+  const windows = await effectOf(t, 'platform.iam.auth.login.rate-limit.password.{identifier,ip}-window', {
+    changed: '7m',
+    observe: (values, key) => {
+      const kind = key.endsWith('ip-window') ? 'ip' : 'identifier'
+      return limitOf(kind, { [`${root}.password.${kind}-max-attempts`]: 2 })(values)
+    },
+  })
+  for (const { before, after } of windows)
+    t.match({ before, after }, { before: { count: 2, retryAfter: 60 }, after: { count: 2, retryAfter: 420 } })
+  const switches = await effectOf(t, 'platform.iam.auth.login.rate-limit.{enabled,password.enabled}', {
+    changed: false,
+    observe: limitOf('identifier'),
+  })
+  for (const { after } of switches) t.equal(after, 'unlimited')
+  const [prefixes] = await effectOf(t, 'platform.iam.auth.login.rate-limit.key-prefix', {
+    changed: 'own:logins',
+    observe: async (values) => {
+      const config = { 'platform.rate-limit.default-store': 'shared-window', ...values }
+      const { call, running } = await startOnSqlite(t, config, plugins)
+      await call('POST', '/api/v1/auth/login', { body: { username: 'mia', password: 'wrong' } })
+      const rows = await running.service(database).query('select name from shared_store_entry')
+      return /own:logins|iam:auth:login/.exec(JSON.stringify(rows))?.[0]
+    },
+  })
+  t.match(prefixes, { before: 'iam:auth:login', after: 'own:logins' })
 })

@@ -4,8 +4,10 @@ import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { loginGuard, requirePrincipal } from '@plinth/iam'
 import { definePlugin } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
+import { hashes } from './fixtures/counted-hashes.ts'
 import { startIam, system } from './fixtures/product.ts'
 
 /** A route whose handler waits for the test, and one that takes a body. */
@@ -19,7 +21,11 @@ function gated() {
     requires: { http },
     permissions: [{ code: 'shop:order:save', displayName: { en: 'Save orders', 'zh-CN': '保存订单' } }],
     setup({ services }) {
-      const common = { method: 'POST', access: { permission: 'shop:order:save' }, response: Type.String() } as const
+      const common = {
+        method: 'POST',
+        access: { permission: 'shop:order:save', scope: 'none' },
+        response: Type.String(),
+      } as const
       services.http.route({
         ...common,
         path: '/api/v1/admin/shop/slow-orders',
@@ -73,7 +79,7 @@ t.test('a request that has begun is finished, the next one is refused', async (t
     await begun
     t.equal((await take[what]()).code, '200')
     open()
-    t.match(await slow, { code: '200', data: 'mia' }, `${what}: authority counts when the handler begins`)
+    t.hasStrict(await slow, { code: '200', data: 'mia' }, `${what}: authority counts when the handler begins`)
     const next = await iam.call('POST', '/api/v1/admin/shop/orders', { token, body: { item: 'x' } })
     t.equal(next.code, expected)
   }
@@ -140,9 +146,33 @@ onEachDatabase(t, 'who knew a password that was replaced meanwhile sets no other
   const reset = { token: admin, body: { password: 'secret3' } }
   t.equal((await iam.call('PUT', `/api/v1/admin/iam/users/${mia.id}/password`, reset)).code, '200')
   goesOn.resolve()
-  t.match(await changing, { code: '409', data: { reason: 'iam.changed-meanwhile' } })
+  t.hasStrict(await changing, { code: '409', data: { reason: 'iam.changed-meanwhile' } })
   const loginWith = (password: string) =>
     iam.call('POST', '/api/v1/auth/login', { body: { username: 'mia', password } })
-  t.match(await loginWith('secret2'), { code: '401' })
-  t.match(await loginWith('secret3'), { code: '200' })
+  t.hasStrict(await loginWith('secret2'), { code: '401' })
+  t.hasStrict(await loginWith('secret3'), { code: '200' })
 })
+
+onEachDatabase(
+  t,
+  'a login that checks a password while it is replaced opens no session and keeps the new one',
+  async (t, at) => {
+    const iam = await startIam(t, at, { config: { 'platform.iam.password.hash.concurrency': 2 } })
+    const admin = await iam.administrator()
+    const mia = await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)
+    const loginWith = (password: string) =>
+      iam.call('POST', '/api/v1/auth/login', { body: { username: 'mia', password } })
+    const checked = Promise.withResolvers<void>()
+    hashes.hold = checked.promise
+    const login = loginWith('secret1')
+    await until(() => hashes.held === 1, 'the old password is checked')
+    hashes.hold = Promise.resolve()
+    const reset = { token: admin, body: { password: 'secret2' } }
+    t.equal((await iam.call('PUT', `/api/v1/admin/iam/users/${mia.id}/password`, reset)).code, '200')
+    checked.resolve()
+    t.hasStrict(await login, { code: '409', data: { reason: 'iam.changed-meanwhile' } })
+    t.equal((await iam.call('GET', `/api/v1/admin/iam/users/${mia.id}/sessions`, { token: admin })).data.length, 0)
+    t.equal((await loginWith('secret1')).code, '401')
+    t.equal((await loginWith('secret2')).code, '200')
+  },
+)

@@ -95,12 +95,16 @@ t.test('R-065 R-075 R-101 a denial, its audit, its end, and the switches', async
   for (let count = 0; count < 5; count++) t.equal(await attempt('mia', '203.0.113.1'), '401')
   const body = { username: 'mia', password: 'secret1' }
   const denied = await iam.call('POST', '/api/v1/auth/login', { body, from: '203.0.113.2' })
-  t.match(denied, { status: 200, code: '429', data: { reason: 'rate-limit.exceeded', retryAfter: 60 } }, 'right or not')
+  t.hasStrict(
+    denied,
+    { status: 200, code: '429', data: { reason: 'rate-limit.exceeded', retryAfter: 60 } },
+    'right or not',
+  )
   t.equal(denied.headers['retry-after'], '60')
   const audits = (await iam.call('GET', '/api/v1/admin/iam/login-audits?success=false', { token })).data
   t.match(audits.items[0], {
     success: false,
-    reason: 'rate-limit.exceeded',
+    reason: /^rate-limit\.exceeded$/,
     message: /^Too many requests/,
     identifier: 'm***',
     clientIp: '203.0.113.2',
@@ -123,7 +127,6 @@ t.test('R-065 R-075 R-101 a denial, its audit, its end, and the switches', async
   await set('password.identifier-max-attempts', 2)
   t.equal(await attempt('mia', '203.0.113.1'), '401', 'the second of two')
   t.equal(await attempt('mia', '203.0.113.1'), '429', 'a changed limit counts at once')
-  // effects of platform.iam.auth.login.rate-limit.{enabled,password.enabled}
   await set('password.enabled', false)
   t.equal(await attempt('mia', '203.0.113.1'), '401')
   await set('password.enabled', true)
@@ -179,9 +182,9 @@ t.test('bad input costs no attempt; a store that fails lets nobody in', async (t
   isBroken = true
   const body = { username: 'admin', password: 'correct horse battery staple' }
   const refused = await iam.call('POST', '/api/v1/auth/login', { body })
-  t.match(refused, { status: 200, code: '503', data: { reason: 'rate-limit.store-unavailable' } })
+  t.hasStrict(refused, { status: 200, code: '503', data: { reason: 'rate-limit.store-unavailable' } })
   const audits = (await iam.call('GET', '/api/v1/admin/iam/login-audits?success=false', { token })).data
-  t.match(audits.items[0], { reason: 'rate-limit.store-unavailable' })
+  t.hasStrict(audits.items[0], { reason: 'rate-limit.store-unavailable' })
   isBroken = false
   t.equal((await iam.call('POST', '/api/v1/auth/login', { body })).code, '200')
 })
@@ -275,7 +278,7 @@ onEachDatabase(t, 'a flood of refused logins is counted, with whose account it i
   for (let count = 0; count < 100; count++) await attempt('mia', `203.0.113.${count}`)
   const onMia = await audits(`success=false&userId=${mia.id}`)
   t.same([onMia.total, onMia.attempts], [30, 100], 'one account, many callers')
-  t.match(onMia.items[0], { reason: 'rate-limit.exceeded', userId: mia.id })
+  t.hasStrict(onMia.items[0], { reason: 'rate-limit.exceeded', userId: mia.id })
   for (let count = 0; count < 100; count++) await attempt(`account-${count}`, '198.51.100.7')
   const from = await audits('clientIp=198.51.100.7')
   t.same([from.total, from.attempts], [30, 100], 'one caller, many names')

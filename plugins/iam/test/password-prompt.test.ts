@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { createDatabase } from '@plinth/database/testing'
+import { rejectsWith, watchProcess } from '@plinth/kernel/testing'
 import t from 'tap'
 import { readPassword } from '../src/passwords/password-prompt.ts'
 import { startIam } from './fixtures/product.ts'
@@ -17,7 +17,7 @@ t.test('an administrator without a name is refused before anything is asked', as
   const create = iam?.commands?.find(({ name }) => name === 'admin create')
   const output = { json: false, result: () => {}, progress: () => {} }
   const call = { args: [], options: {}, output, signal: new AbortController().signal }
-  await t.rejects(Promise.resolve(create?.run({} as never, call as never)), { code: 'PLINTH_IAM_ADMIN_OPTIONS' })
+  await rejectsWith(t, Promise.resolve(create?.run({} as never, call as never)), { code: 'PLINTH_IAM_ADMIN_OPTIONS' })
 })
 
 /** A terminal of which a test holds the other end. */
@@ -59,7 +59,7 @@ t.test('a terminal is asked twice and shows nothing of the answers', async (t) =
   t.equal(await typed('sss', '\x7f\x7f', 'ecret\r', 'secret\r'), 'secret', 'with corrections')
   t.equal(await typed('secret\rsecret\r'), 'secret', 'pasted at once')
   t.equal(await typed('secret\nsecret\n'), 'secret')
-  await t.rejects(typed('secret\r', 'different\r'), reason('The two passwords differ'))
+  await rejectsWith(t, typed('secret\r', 'different\r'), reason('The two passwords differ'))
 })
 
 t.test('whoever gives up gives no password', async (t) => {
@@ -70,16 +70,16 @@ t.test('whoever gives up gives no password', async (t) => {
   for (const keys of ['\r', 'secret\x03', '\x04', '\x03', 'secret\r\x03']) {
     const { keyboard, answer } = asked()
     keyboard.write(keys)
-    await t.rejects(answer, reason('No password was typed'), JSON.stringify(keys))
+    await rejectsWith(t, answer, reason('No password was typed'), JSON.stringify(keys))
   }
   const stop = new AbortController()
   const { answer } = asked(stop.signal)
   stop.abort()
-  await t.rejects(answer, reason('No password was typed'), 'the command is stopped')
+  await rejectsWith(t, answer, reason('No password was typed'), 'the command is stopped')
   const { terminal } = fakeTerminal()
   Object.assign(terminal.input, { isTTY: false })
   const pipe = readPassword({ fromStandardInput: false, signal: stop.signal, terminal })
-  await t.rejects(pipe, reason('There is no terminal to ask for a password'))
+  await rejectsWith(t, pipe, reason('There is no terminal to ask for a password'))
 })
 
 t.test('standard input counts up to the first line break', async (t) => {
@@ -93,8 +93,8 @@ t.test('standard input counts up to the first line break', async (t) => {
   }
   t.equal(await read('sec', 'ret\r\nmore\n'), 'secret')
   t.equal(await read('no end'), 'no end')
-  await t.rejects(read('\n'), reason('Standard input holds no password'))
-  await t.rejects(read(), reason('Standard input holds no password'))
+  await rejectsWith(t, read('\n'), reason('Standard input holds no password'))
+  await rejectsWith(t, read(), reason('Standard input holds no password'))
 })
 
 const hasScript = spawnSync('script', ['--version']).status === 0
@@ -119,27 +119,13 @@ export default defineProduct({ name: 'commands', plugins: [database, http, iam],
   )
   const program = resolve('@plinth/kernel').replace('index.ts', 'cli/main.ts')
   const command = `${process.execPath} ${program} admin create --username root`
-  const child = spawn('script', ['-qec', command, '/dev/null'], { cwd: directory })
-  const closed = once(child, 'close')
-  let screen = ''
-  let wake = () => {}
-  child.stdout.on('data', (chunk) => {
-    screen += chunk
-    wake()
-  })
-  const shows = async (text: string) => {
-    while (!screen.includes(text) && child.exitCode === null) {
-      await new Promise<void>((resolve) => {
-        wake = resolve
-      })
-    }
+  const terminal = watchProcess(t, spawn('script', ['-qec', command, '/dev/null'], { cwd: directory }))
+  for (const question of ['Password: ', 'Once more: ']) {
+    await terminal.until(() => terminal.output().includes(question), question)
+    terminal.child.stdin?.write('typed-secret-1\r')
   }
-  child.on('exit', () => wake())
-  await shows('Password: ')
-  child.stdin.write('typed-secret-1\r')
-  await shows('Once more: ')
-  child.stdin.write('typed-secret-1\r')
-  const [code] = await closed
+  const [code] = await terminal.ended()
+  const screen = terminal.output()
   t.equal(code, 0, screen)
   t.match(screen, /Created administrator "root"/)
   t.notMatch(screen, /typed-secret/)

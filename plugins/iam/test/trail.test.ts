@@ -4,6 +4,7 @@ import eventsPlugin, { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { userDeleted } from '@plinth/iam'
 import { type AuditEntry, audit, auditCaller, auditTrail, definePlugin, kernel, key, service } from '@plinth/kernel'
+import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
 import { changeSets } from '../src/migrations/index.ts'
@@ -34,7 +35,7 @@ const shopPlugin = definePlugin({
       method: 'POST',
       path: '/api/v1/admin/shop/orders/:name/close',
       summary: 'Close',
-      access: { permission: 'shop:order:save' },
+      access: { permission: 'shop:order:save', scope: 'none' },
       request: { params: Type.Object({ name: Type.String() }) },
       response: Type.Null(),
       async handler(request) {
@@ -96,7 +97,7 @@ t.test('without a trail nothing is recorded, and a trail that fails stops the ac
   const none = { contributions: () => new Map() }
   await audit(none, { actor: { name: 'cli' }, action: 'order.close' })
   const failing = { contributions: () => new Map([['x', { record: () => Promise.reject(new Error('full')) }]]) }
-  await t.rejects(audit(failing as never, { actor: { name: 'cli' }, action: 'order.close' }), { message: 'full' })
+  await rejectsWith(t, audit(failing as never, { actor: { name: 'cli' }, action: 'order.close' }), { message: 'full' })
   t.same(auditCaller({ clientIp: '1.2.3.4', traceId: 'x' }), {
     actor: { name: 'anonymous' },
     clientIp: '1.2.3.4',

@@ -4,7 +4,7 @@ import { createDatabase } from '@plinth/database/testing'
 import { http, Type } from '@plinth/http'
 import { idempotent } from '@plinth/idempotency'
 import { definePlugin } from '@plinth/kernel'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { effectOf, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import type { SharedStore } from '@plinth/shared-store'
 import { configCentre, SealedBox } from '@plinth/system-config'
 import fc from 'fast-check'
@@ -74,7 +74,7 @@ onEachStore(t, 'a repeated call is answered as the first one was, and nothing is
   const shop = newShop()
   const { send } = await startShop(t, config, shop)
   const first = await send('k-1', { item: 'lamp', count: 1, note: { a: 1, b: [2, { d: 4, c: 3 }] } })
-  t.match(first, { status: 200, code: '200', data: { number: 1, secret: 'secret-of-1' } })
+  t.hasStrict(first, { status: 200, code: '200', data: { number: 1, secret: 'secret-of-1' } })
   t.equal(first.headers.get('idempotency-replayed'), null)
   const again = await send('k-1', { note: { b: [2, { c: 3, d: 4 }], a: 1 }, count: 1, item: 'lamp' })
   t.equal(again.text, first.text, 'byte for byte, whatever the order of members')
@@ -147,7 +147,6 @@ t.test('a call in progress keeps its key for as long as it runs; one that died g
   const config = await sqlite(t)
   const shop = newShop()
   const clock = manualClock()
-  // effect of platform.idempotency.lease
   const lease = { 'platform.idempotency.lease': '30s' }
   const one = await startShop(t, config, shop, { clock, config: lease })
   const two = await startShop(t, config, shop, { clock, config: lease })
@@ -188,19 +187,57 @@ t.test('a call in progress keeps its key for as long as it runs; one that died g
   t.equal((await two.send('k-2')).data.number, 2, 'the first answer that was kept counts')
 })
 
-t.test('effect of platform.idempotency.retention: after it the call is carried out again', async (t) => {
-  const shop = newShop()
-  const clock = manualClock()
-  const config = { 'platform.idempotency.retention': '2h' }
-  const { send } = await startShop(t, await sqlite(t), shop, { clock, config })
-  await send('k-1')
-  await clock.advance(2 * 3_600_000 - 1000)
-  t.equal((await send('k-1')).data.number, 1)
-  await clock.advance(1000)
-  t.equal((await send('k-1')).data.number, 2)
+t.test('after the retention a call is executed again', async (t) => {
+  const [numbers] = await effectOf(t, 'platform.idempotency.retention', {
+    changed: '2h',
+    observe: async (config) => {
+      const clock = manualClock()
+      const { send } = await startShop(t, await sqlite(t), newShop(), { clock, config })
+      const found = [(await send('k-1')).data.number]
+      for (const passedMs of [2 * 3_600_000 - 1000, 1000]) {
+        await clock.advance(passedMs)
+        found.push((await send('k-1')).data.number)
+      }
+      return found
+    },
+  })
+  t.match(numbers, { before: [1, 1, 1], after: [1, 1, 2] })
 })
 
-t.test('effect of platform.idempotency.secret-key: nothing that is kept can be read without it', async (t) => {
+t.test('a call in progress is protected by its lease, and responses are sealed with the key', async (t) => {
+  const [leases] = await effectOf(t, 'platform.idempotency.lease', {
+    changed: '45s',
+    observe: async (config) => {
+      const [shop, clock, running] = [newShop(), manualClock(), gate()]
+      const instance = await startShop(t, await sqlite(t), shop, { clock, config })
+      shop.work = running.pass
+      const sent = instance.send('k-1')
+      await running.arrived
+      const statement = `select max(since) as ends from shared_store_entry where name like '%idempotency%'`
+      const [row] = await instance.running.service(database).query<{ ends: number }>(statement)
+      running.open()
+      await sent
+      return Number(row?.ends) - clock.now()
+    },
+  })
+  t.equal(Number(leases?.after), 45_000)
+  const key = 'platform.idempotency.secret-key'
+  const [one = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
+  const [outcomes] = await effectOf(t, 'platform.idempotency.secret-key', {
+    compared: one,
+    changed: other,
+    observe: async (config) => {
+      const [db, shop, clock] = [await sqlite(t), newShop(), manualClock()]
+      const first = await startShop(t, db, shop, { clock, config: { [key]: one } })
+      await first.send('k-1')
+      const second = await startShop(t, db, shop, { clock, config })
+      return outcome(await second.send('k-1'))
+    },
+  })
+  t.same([outcomes?.before, outcomes?.after], ['200', '409 idempotency.answer-not-kept'])
+})
+
+t.test('nothing that is kept can be read without the key', async (t) => {
   const shop = newShop()
   const { send, running } = await startShop(t, await sqlite(t), shop)
   await send('my-own-key', { item: 'lamp of Ann', count: 1 })
@@ -226,10 +263,10 @@ t.test('what cannot be decrypted any more, or not be encrypted, is not done agai
   const call = (name: string) => run({ scope: 's', key: name, fingerprint: 'f' }, async () => ++done)
   t.same(await call('one'), { value: 1, replayed: false })
   key.bytes = Buffer.alloc(32, 2)
-  await t.rejects(call('one'), { code: '409', reason: 'idempotency.answer-not-kept' })
+  await rejectsWith(t, call('one'), { code: '409', reason: 'idempotency.answer-not-kept' })
   key.bytes = undefined
   t.same(await call('two'), { value: 2, replayed: false })
-  await t.rejects(call('two'), { code: '409', reason: 'idempotency.answer-not-kept' })
+  await rejectsWith(t, call('two'), { code: '409', reason: 'idempotency.answer-not-kept' })
   t.match(log.join(''), /cannot be decrypted.*cannot be encrypted/s)
   t.equal(done, 2)
 })
@@ -268,7 +305,7 @@ t.test('nothing is done without the shared store, and what was done is not done 
   const run = () => runCall({ scope: 's', key: 'k', fingerprint: 'f' }, async () => ++done)
   broken.get = true
   for (let count = 0; count < 5; count++) {
-    await t.rejects(run(), { code: '503', reason: 'idempotency.store-unavailable' })
+    await rejectsWith(t, run(), { code: '503', reason: 'idempotency.store-unavailable' })
   }
   t.equal(done, 0)
   t.equal(log.join('').split('are refused').length - 1, 1, 'the log tells it once, not for each call')
@@ -276,13 +313,13 @@ t.test('nothing is done without the shared store, and what was done is not done 
   broken.keep = true
   t.same(await run(), { value: 1, replayed: false }, 'the caller has the answer')
   t.match(log.join(''), /could not be kept/)
-  await t.rejects(run(), { code: '409', reason: 'idempotency.in-progress' })
+  await rejectsWith(t, run(), { code: '409', reason: 'idempotency.in-progress' })
   // The lease ends.
   held.clear()
   broken.keep = false
   t.same(await run(), { value: 2, replayed: false })
   t.same(await run(), { value: 2, replayed: true })
-  await t.rejects(runCall({ scope: 's', key: 'k', fingerprint: 'other' }, run), { code: '422' })
+  await rejectsWith(t, runCall({ scope: 's', key: 'k', fingerprint: 'other' }, run), { code: '422' })
   const nothing = () => runCall({ scope: 'other', key: 'k', fingerprint: 'f' }, async () => undefined)
   t.same(await nothing(), { value: undefined, replayed: false })
   t.same(await nothing(), { value: null, replayed: true })
@@ -301,7 +338,7 @@ t.test('a route that cannot take keys refuses the start, and the API description
       http.route({ ...route, method: 'GET', path: '/api/v1/wrong/read', access: 'user' })
     },
   })
-  await t.rejects(startShop(t, config, newShop(), { plugins: [wrong] }), {
+  await rejectsWith(t, startShop(t, config, newShop(), { plugins: [wrong] }), {
     code: 'PLINTH_START_FAILED',
     message: /PLINTH_IDEMPOTENCY_ROUTE.*POST \/api\/v1\/wrong\/public.*GET \/api\/v1\/wrong\/read/,
   })

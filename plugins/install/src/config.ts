@@ -142,6 +142,8 @@ export const keys = {
   'platform.install.root-route.target': key.string({
     title: { en: 'Where the root path leads before the installation', 'zh-CN': '安装前根路径目标' },
     default: '/install/',
+    // A value from elsewhere that leads to another site applies as "/" (decision F.13); saving it is rejected.
+    multiline: true,
   }),
   'platform.view.root.enabled': key.boolean({
     title: { en: 'Root page', 'zh-CN': '根页面' },
@@ -151,11 +153,12 @@ export const keys = {
   'platform.view.root.target': key.string({
     title: { en: 'Entry of the product', 'zh-CN': '产品入口' },
     description: {
-      en: 'Path that the root path leads to once the product is installed. With / it leads to the back office where that is the only page for people, and shows a small page otherwise.',
+      en: 'Path that the root path leads to once the product is installed. While nothing is configured, it leads to the back office where that is the only page for people. / shows a small page.',
       'zh-CN':
-        '安装完成后根路径跳转到的路径。为 / 时：若管理后台是唯一面向人的页面则进入管理后台，否则显示一个简单页面。',
+        '安装完成后根路径跳转到的路径。未配置时，若管理后台是唯一面向人的页面则进入管理后台；为 / 时显示一个简单页面。',
     },
     default: '/',
+    multiline: true,
   }),
   'platform.view.entries': key.stringList({
     title: { en: 'Pages beside the product', 'zh-CN': '产品之外的页面' },

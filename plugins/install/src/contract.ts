@@ -40,12 +40,16 @@ export const statusView = Type.Object({
   productPath: Type.String({ description: 'With the prefix of the request under a context path.' }),
   rootRouteMode: Type.Enum(['forward', 'redirect']),
   rootRouteTarget: Type.String(),
-  entries: Type.Array(Type.Enum([...entryNames]), {
-    description: 'What of the product has a page here, once it is installed: `admin` at `/admin/` and so on.',
-  }),
   snapshotAt: Type.String({ format: 'date-time' }),
 })
 export type StatusView = Static<typeof statusView>
+
+/** Pages of the product that people can open, for the end of the installation. */
+export const entriesView = Type.Object({
+  entries: Type.Array(Type.Enum([...entryNames]), {
+    description: 'Pages that exist here, once the product is installed: `admin` at `/admin/` and so on.',
+  }),
+})
 
 export const tokenBody = Type.Object({ token: Type.Optional(Type.String({ maxLength: 1024 })) })
 
@@ -186,6 +190,7 @@ export const defaultsView = Type.Object({
     defaultLocale: Type.String(),
     timeZone: Type.String(),
   }),
+  administrator: Type.Object({ passwordPolicy: Type.String() }),
   database: Type.Object({
     type: Type.String(),
     url: Type.String({ description: 'Without a password.' }),

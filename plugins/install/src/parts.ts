@@ -1,4 +1,13 @@
-import type { Clock, Logger, Makers, ServicesOf } from '@plinth/kernel'
+import {
+  asClass,
+  asFunction,
+  type Clock,
+  type Logger,
+  type NodeEnvironment,
+  nodeEnvironmentOf,
+  type Resolvers,
+  type ServicesOf,
+} from '@plinth/kernel'
 import { AdminService } from './admin/admin-service.ts'
 import type { InstallConfig } from './config.ts'
 import { EntryGate } from './entry/entry-gate.ts'
@@ -6,7 +15,6 @@ import { EntryPolicy } from './entry/entry-policy.ts'
 import { FailedAttempts } from './entry/failed-attempts.ts'
 import { type InstallToken, installToken } from './entry/install-token.ts'
 import { namedProxies } from './entry/named-proxies.ts'
-import { type NodeEnvironment, nodeEnvironmentOf } from './entry/node-environment.ts'
 import { AdministratorCreation } from './execution/administrator.ts'
 import { Announcements } from './execution/announcements.ts'
 import { Execution } from './execution/execution.ts'
@@ -38,7 +46,10 @@ interface Given extends ServicesOf<typeof requires> {
   /** Id of the plugin. */
   readonly plugin: string
   readonly config: InstallConfig
+  /** The clock of the database. */
   readonly clock: Clock
+  /** The clock of the host, which the environment checks compare with others. */
+  readonly hostClock: Clock
   readonly log: Logger
   /** Masks secrets by value. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
@@ -84,41 +95,42 @@ export interface Parts extends Given {
   readonly admin: AdminService
 }
 
-/** How each part is made that is not given. */
-export const makers: Makers<Parts, Given> = {
-  nodeEnvironment: () => nodeEnvironmentOf(process.env['NODE_ENV']),
-  say: ({ i18n }) => createSay(i18n),
-  files: ({ config, configAdmin, root }) => installFiles(config, configAdmin, root),
-  running: ({ configAdmin, databaseSecret, redisSecret }) =>
+/** A resolver for each part that is not given. */
+export const resolvers: Resolvers<Parts, Given> = {
+  nodeEnvironment: asFunction(() => nodeEnvironmentOf(process.env['NODE_ENV'])),
+  say: asFunction(({ i18n }) => createSay(i18n)),
+  files: asFunction(({ config, configAdmin, root }) => installFiles(config, configAdmin, root)),
+  running: asFunction(({ configAdmin, databaseSecret, redisSecret }) =>
     runningValues(configAdmin, {
       'platform.database.password': databaseSecret,
       'platform.cache.password': redisSecret,
     }),
-  token: ({ config, configAdmin, nodeEnvironment }) => installToken(config, configAdmin, nodeEnvironment),
-  failures: ({ clock }) => new FailedAttempts(clock),
-  isNamedProxy: ({ http, configAdmin }) => namedProxies(http.clientIpRules, configAdmin),
-  state: InstallState,
-  entry: EntryPolicy,
-  gate: EntryGate,
-  productPages: ProductPages,
-  status: InstallStatus,
-  journal: Journal,
-  sessions: Sessions,
-  audit: InstallAuditTrail,
-  migration: Migration,
-  administrator: AdministratorCreation,
-  restartNote: RestartNote,
-  singleRun: SingleRun,
-  announcements: Announcements,
-  trial: ConnectionTrial,
-  probes: ConnectionProbes,
-  settings: SettingsWriter,
-  preflight: Preflight,
-  fallback: FallbackWatch,
-  steps: InstallSteps,
-  stepOverview: StepOverview,
-  runner: StepRunner,
-  execution: Execution,
-  wizard: WizardService,
-  admin: AdminService,
+  ),
+  token: asFunction(({ config, configAdmin, nodeEnvironment }) => installToken(config, configAdmin, nodeEnvironment)),
+  failures: asFunction(({ clock }) => new FailedAttempts(clock)),
+  isNamedProxy: asFunction(({ http, configAdmin }) => namedProxies(http.clientIpRules, configAdmin)),
+  state: asClass(InstallState),
+  entry: asClass(EntryPolicy),
+  gate: asClass(EntryGate),
+  productPages: asClass(ProductPages),
+  status: asClass(InstallStatus),
+  journal: asClass(Journal),
+  sessions: asClass(Sessions),
+  audit: asClass(InstallAuditTrail),
+  migration: asClass(Migration),
+  administrator: asClass(AdministratorCreation),
+  restartNote: asClass(RestartNote),
+  singleRun: asClass(SingleRun),
+  announcements: asClass(Announcements),
+  trial: asClass(ConnectionTrial),
+  probes: asClass(ConnectionProbes),
+  settings: asClass(SettingsWriter),
+  preflight: asClass(Preflight),
+  fallback: asClass(FallbackWatch),
+  steps: asClass(InstallSteps),
+  stepOverview: asClass(StepOverview),
+  runner: asClass(StepRunner),
+  execution: asClass(Execution),
+  wizard: asClass(WizardService),
+  admin: asClass(AdminService),
 }

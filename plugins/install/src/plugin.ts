@@ -1,3 +1,4 @@
+import { InstallCompletedEvent, InstallExecutionFailedEvent } from '@plinth/events'
 import { adminPages, attention } from '@plinth/http'
 import { definePlugin, healthCheck, optional } from '@plinth/kernel'
 import { adminRoutes } from './admin/admin-routes.ts'
@@ -11,20 +12,22 @@ import { crossSiteGuard } from './entry/cross-site-guard.ts'
 import { tasks } from './execution/plugin-tasks.ts'
 import { changeSets } from './migrations/index.ts'
 import { accessProtection } from './pages/access-protection.ts'
+import { assertOwnPath } from './pages/own-path.ts'
 import { pageRoutes } from './pages/page-routes.ts'
-import { makers, type Parts } from './parts.ts'
+import { type Parts, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { entities } from './records/entities.ts'
 import { requires } from './requires.ts'
 import { fallbackStart } from './state/fallback-start.ts'
 import { isInstalled } from './state/install-state.ts'
-import { messages } from './texts.ts'
+import { messages, refusal } from './texts.ts'
 import { wizardRoutes } from './wizard/wizard-routes.ts'
 
 /** Installs a product: in a browser, or by a command (document 3). */
 export default definePlugin({
   id: 'install',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   carriesOut: ['installTasks'],
   requires,
@@ -39,10 +42,36 @@ export default definePlugin({
   installTasks: tasks,
   commands: [installCommand],
   fallbackStart,
-  setup({ plugin, services, config, clock, log, redact, root, roles, wire, provide, contribute, onReady, onStop }) {
+  setup({
+    plugin,
+    services,
+    config,
+    clock: hostClock,
+    log,
+    redact,
+    root,
+    roles,
+    wire,
+    provide,
+    contribute,
+    onReady,
+    onStop,
+  }) {
     const stopping = new AbortController()
-    const given = { ...services, plugin: plugin.id, config, clock, log, redact, root, signal: stopping.signal }
-    const parts = wire<Parts>()(given, makers)
+    const { clock } = services.database
+    const given = {
+      ...services,
+      plugin: plugin.id,
+      config,
+      clock,
+      hostClock,
+      log,
+      redact,
+      root,
+      signal: stopping.signal,
+    }
+    const parts = wire<Parts>()(given, resolvers)
+    services.events.declarePublished(InstallCompletedEvent, InstallExecutionFailedEvent)
     const { state, entry, execution, wizard, fallback, say } = parts
     contribute(healthCheck, 'install', async () => {
       if (fallback.problem !== undefined) throw fallback.problem
@@ -61,6 +90,9 @@ export default definePlugin({
         }),
     })
 
+    for (const key of ['platform.view.root.target', 'platform.install.root-route.target'] as const) {
+      config.onVerify(key, assertOwnPath)
+    }
     const { http } = services
     http.guard(crossSiteGuard(plugin.id))
     http.addRoutes(wizardRoutes, parts)

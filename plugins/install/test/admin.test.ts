@@ -40,7 +40,7 @@ onSqlite(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
   for (const [username, permissions] of Object.entries(users)) {
     const role = await call('POST', '/api/v1/admin/iam/roles', {
       headers,
-      body: { code: `role-${username}`, name: username, permissions },
+      body: { code: `role-${username}`, name: username, dataScope: 'all', permissions },
     })
     t.equal(role.code, '200', role.message)
     await service.create({ username, password: 'password', roleIds: [role.data.id] }, system)
@@ -55,12 +55,12 @@ onSqlite(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
     const seen = await root('GET', path)
     t.notMatch(seen.code ?? '200', /^40[13]$/, `I-162 no install token: ${path}`)
     t.notMatch((await viewer('GET', path)).code ?? '200', /^40[13]$/, path)
-    t.match(await manager('GET', path), { code: '403', data: { permission: 'install:view' } }, path)
+    t.hasStrict(await manager('GET', path), { code: '403', data: { permission: 'install:view' } }, path)
     t.equal((await nobody('GET', path)).code, '403', path)
   }
   for (const path of changes) {
     t.equal((await call('POST', `/api/v1/admin/install/${path}`, { body: {} })).code, '401', path)
-    t.match(await viewer('POST', path, {}), { code: '403', data: { permission: 'install:manage' } }, path)
+    t.hasStrict(await viewer('POST', path, {}), { code: '403', data: { permission: 'install:manage' } }, path)
     t.equal((await manager('POST', path, {})).code, '200', path)
   }
 })
@@ -79,7 +79,7 @@ onSqlite(t, 'I-001 I-074 I-075 I-079 I-080 I-083 I-084 reset is refused for ever
   await refused({ dryRun: true }, /platform\.install\.allow-reinstall/)
   const { data } = await admin('GET', 'audit-logs?action=state-reset')
   t.equal(data.total, 6, 'I-083')
-  for (const entry of data.items) t.match(entry, { action: 'state-reset', status: 'failed', operator: 'founder' })
+  for (const entry of data.items) t.hasStrict(entry, { action: 'state-reset', status: 'failed', operator: 'founder' })
 })
 
 onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the entry again', async (t, db) => {
@@ -120,7 +120,7 @@ onSqlite(t, 'I-083 a dry run of a reset says what it opens, and changes nothing'
   t.same(seen.entry, open)
   t.match((await look('status')).data, { installed: true, locked: true })
   const [entry] = (await admin('GET', 'audit-logs?action=state-reset')).data.items
-  t.match(entry, { status: 'passed', operator: 'founder', summary: { finding: 'would-reset' } })
+  t.hasStrict(entry, { status: 'passed', operator: 'founder', summary: { finding: 'would-reset' } })
   const done = (await admin('POST', 'state/reset', { confirmation: 'RESET-INSTALL', dryRun: false })).data
   t.match([done.reset, done.entry], [true, open], 'what was foreseen')
   t.match(await dry(), { reset: true, alreadyUninstalled: true, message: /not installed/ })
@@ -233,7 +233,7 @@ onSqlite(t, 'I-149 I-150 I-151 I-153 I-155 the administrator alone', async (t, d
   const login = await call('POST', '/api/v1/auth/login', {
     body: { username: 'founder', password: secrets.administrator },
   })
-  t.match(login, { code: '200', data: { accessToken: /./ } }, 'I-155')
+  t.match(login, { code: /^200$/, data: { accessToken: /./ } }, 'I-155')
 })
 
 onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', async (t, db) => {
@@ -245,7 +245,7 @@ onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', asyn
   const before = [await counts(), readdirSync(root, { recursive: true }).sort()]
   const { data } = await admin('GET', 'diagnostics')
   t.same(Object.keys(data).sort(), ['executionLogs', 'preflight', 'product', 'sessions', 'status', 'steps'])
-  t.match(data, {
+  t.hasStrict(data, {
     status: { installed: true },
     steps: [{ code: 'security-entry', status: 'passed' }],
     preflight: { passed: true },
@@ -361,6 +361,27 @@ onSqlite(t, 'I-055 I-158 I-161 records of single steps, and their limit', async 
   )
   t.equal((await look('execution-logs?limit=abc')).code, '400')
   t.match((await look('sessions/many?limit=2')).data.records, [{ message: '519' }, { message: '520' }])
+})
+
+onSqlite(t, 'I-059 I-072 the lock alone installs, with its record in the audit', async (t, db) => {
+  const { install, look, form, administrator, centre, db: database } = await startInstall(t, db)
+  await install('migrate')
+  await install('administrator', { body: form.administrator })
+  const trace = { headers: { 'x-trace-id': 'trace-lock' } }
+  const { data } = await install('lock', trace)
+  t.match(data, { authorized: true, locked: true, lockedAt: /Z$/, status: { installed: true, installAllowed: false } })
+  t.match(await centre.get('platform.install.installed'), { stored: { value: true, updatedBy: 'install' } })
+  const [row] = await database.query<{ installed: unknown }>('select installed from install_state where id = 1')
+  t.equal(Number(row?.installed), 1, 'the compatibility record')
+  t.match((await look('status')).data, { installed: true, locked: true, installAllowed: false })
+  t.match((await install('lock')).data, { authorized: false, locked: false }, 'the entry is closed')
+
+  const admin = await administrator()
+  const { data: page } = await admin('GET', 'audit-logs?action=lock')
+  t.equal(page.total, 1)
+  t.match(page.items, [
+    { action: 'lock', status: /^passed$/, traceId: 'trace-lock', summary: { message: data.message } },
+  ])
 })
 
 onEachDatabase(t, 'I-002 I-057 I-058 I-059 I-060 I-169 I-171 audit', async (t, db) => {

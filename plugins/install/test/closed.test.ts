@@ -7,6 +7,7 @@ import { readDatabaseTime } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest, onEachDatabase, onServer, onSqlite } from '@plinth/database/testing'
 import { type JsonValue, processIdentity } from '@plinth/kernel'
+import { rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { SingleRun } from '../src/execution/single-run.ts'
 import { Journal } from '../src/records/journal.ts'
@@ -21,7 +22,7 @@ async function assertClosed(t: Test, { look, install, execute, server, root, for
   const file = join(root, '.env')
   const before = existsSync(file) ? readFileSync(file, 'utf8') : undefined
   t.match((await look('status')).data, { installed: true, locked: true, installAllowed: false })
-  t.match((await install('token/verify', { body: {} })).data, { valid: false, reason: 'install.token.not-allowed' })
+  t.hasStrict((await install('token/verify', { body: {} })).data, { valid: false, reason: 'install.token.not-allowed' })
   t.match((await execute()).data, { authorized: false, passed: false })
   t.match((await install('config/write', { body: form })).data, { authorized: false })
   t.match((await install('administrator', { body: form.administrator })).data, { authorized: false, created: false })
@@ -165,7 +166,7 @@ onEachDatabase(
       )
     const now = () => readDatabaseTime(database, clock)
     await holdAs('another machine', 1, (await now()) + 30_000)
-    t.match(await execute(), { code: '409', data: { reason: 'install.running' } })
+    t.hasStrict(await execute(), { code: '409', data: { reason: 'install.running' } })
     t.match((await look('status')).data, { installed: false })
     await holdAs('another machine', 1, await now())
 
@@ -192,33 +193,35 @@ onEachDatabase(t, 'the lock of a run that goes on is renewed', async (t, db) => 
   }
   const lock = new SingleRun({ database, clock: clockOfLock, log: { warn: () => {} } as never })
   const other = new SingleRun({ database, clock, log: { warn: () => {} } as never })
-  const until = async () => {
+  const heldUntil = async () => {
     const [row] = await database.query<{ held_until: unknown }>('select held_until from install_state where id = 1')
     return Number(row?.held_until)
   }
   await lock.run(async (take) => {
     await take()
-    const first = await until()
+    const first = await heldUntil()
     for (let step = 0; step < 6; step++) {
       const seen = sleepsOfLock
       await clock.advance(10_000)
       // Until the lock has been renewed and waits for its next time.
-      while (sleepsOfLock === seen) await new Promise((resolve) => setImmediate(resolve))
+      await until(() => sleepsOfLock !== seen, 'the lock sleeps again', 0)
     }
-    const renewed = await until()
+    const renewed = await heldUntil()
     t.ok(db.dialect === 'sqlite' ? renewed === first + 60_000 : renewed > first, 'by the clock of the database')
-    await t.rejects(
+    await rejectsWith(
+      t,
       other.run((takeToo) => takeToo()),
       { code: '409' },
     )
-    await t.rejects(
+    await rejectsWith(
+      t,
       lock.run(async () => {}),
       { code: '409' },
       'nor twice in one process',
     )
   })
   await other.run((take) => take())
-  t.equal(await until(), 0, 'released')
+  t.equal(await heldUntil(), 0, 'released')
 })
 
 const strong = 'k9Jm2Qx7Lw4Zr8Tn5Vb1Yc6Hd3Fg0PsA'

@@ -40,13 +40,24 @@ t.test('answers from a file, progress for people', { timeout: 600_000 }, async (
   writeFileSync(database, 'this is no database, and it is longer than a header of one would have to be. '.repeat(20))
   const unreadable = await command(root, ['install', '--answers', 'answers.yaml', '--json'])
   t.equal(unreadable.code, 1, 'E9')
-  t.match(JSON.parse(unreadable.stdout), { error: { reason: 'install.state-unreadable' } })
+  t.hasStrict(JSON.parse(unreadable.stdout), { error: { reason: 'install.state-unreadable' } })
   writeFileSync(database, bytes)
 
   const product = await serve(t, root)
   t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: true, locked: true })
   const login = { username: 'founder', password: secrets.administrator }
   t.equal((await product.call('POST', '/api/v1/auth/login', login)).code, '200')
+})
+
+t.test('`--answers -` reads the answers from standard input', { timeout: 600_000 }, async (t) => {
+  const root = productRoot(t)
+  const broken = await command(root, ['install', '--answers', '-'], { input: 'a: [' })
+  t.match(broken, { code: 1, stderr: /PLINTH_INSTALL_ANSWERS.*standard input cannot be read/ })
+  const done = await command(root, ['install', '--answers', '-', '--json'], { input: yaml })
+  t.equal(done.code, 0, done.stderr)
+  t.match(JSON.parse(done.stdout), { passed: true, locked: true })
+  const config = await command(root, ['config', 'get', 'platform.site.name', '--json'])
+  t.equal(JSON.parse(config.stdout).value, 'Acme')
 })
 
 t.test(
@@ -117,10 +128,11 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
     const root = productRoot(t)
     const { type, host, database, username } = target
-    writeFileSync(join(root, 'answers.json'), JSON.stringify({ ...form, database: { type, host, database, username } }))
+    const input = JSON.stringify({ ...form, database: { type, host, database, username } })
     const environment = { PLINTH_INSTALL_DATABASE_PASSWORD: secrets.database }
-    const { code, stdout, stderr } = await command(root, ['install', '--answers', 'answers.json', '--json'], {
+    const { code, stdout, stderr } = await command(root, ['install', '--answers', '-', '--json'], {
       environment,
+      input,
     })
     t.equal(code, 0, stderr)
     t.match(JSON.parse(stdout), { passed: true, locked: true, restartRequired: false })
@@ -136,7 +148,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     )
     const failed = await command(refused, ['install', '--answers', 'answers.json', '--json'], { environment: wrong })
     t.equal(failed.code, 1)
-    t.match(JSON.parse(failed.stdout).records.at(-1), { stepCode: 'config-write', status: 'failed' })
+    t.hasStrict(JSON.parse(failed.stdout).records.at(-1), { stepCode: 'config-write', status: 'failed' })
     t.notMatch(failed.stdout + failed.stderr, 'Wr0ng-word')
   })
 }

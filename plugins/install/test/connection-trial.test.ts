@@ -30,7 +30,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
         if (cut === 'closed') await proxy.close()
         else proxy.fallSilent()
         await product.started(2)
-        t.match(product.output(), /does not start on its new settings[\s\S]*goes back to its previous settings/)
+        t.match(product.output(), /does not start on its new settings[\s\S]*returns to its previous settings/)
         t.notOk(existsSync(join(root, '.env')), 'there was none before')
         t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: false, installAllowed: true })
         const told = await execute()

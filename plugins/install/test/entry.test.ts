@@ -37,7 +37,6 @@ t.test('I-005 I-006 I-014 I-209 the status snapshot', async (t) => {
     productPath: '/',
     rootRouteMode: 'redirect',
     rootRouteTarget: '/install/',
-    entries: [],
     snapshotAt: '2026-01-01T00:00:00.000Z',
   })
   t.equal(before.headers['cache-control'], 'no-store')
@@ -45,6 +44,7 @@ t.test('I-005 I-006 I-014 I-209 the status snapshot', async (t) => {
   await clock.advance(1500)
   const after = await look('status')
   t.match(after.data, { installed: true, installAllowed: false, locked: true, snapshotAt: /T00:00:01\.500Z$/ })
+  t.same(Object.keys(after.data), Object.keys(before.data))
 })
 
 t.test('I-010 I-013 mode and switch', async (t) => {
@@ -77,11 +77,11 @@ t.test('I-011 I-012 I-019 installed, with and without leave to install again', a
   const again = await execute()
   t.match(again.data, { passed: true, locked: true, restartRequired: false })
   const administrator = again.data.records.find(({ stepCode }: { stepCode: string }) => stepCode === 'administrator')
-  t.match(administrator, { status: 'passed', message: /already/ }, 'D63 the administrator is there already')
+  t.match(administrator, { status: /^passed$/, message: /already/ }, 'D63 the administrator is there already')
 })
 
 t.test('I-020 I-085 I-086 I-087 I-088 I-092 no token configured, or blanks alone', async (t) => {
-  for (const configured of ['', '  \t ']) {
+  for (const configured of ['', '    ']) {
     const { install, look } = await start(t, { config: { 'platform.install.token': configured } })
     for (const body of [{}, { token: '' }, { token: 'whatever' }]) {
       const { code, data } = await install('token/verify', { body })
@@ -105,7 +105,7 @@ t.test('I-023 I-089 I-090 I-094 token check', async (t) => {
   const verify = async (body: object, sent?: string) =>
     (await install('token/verify', { body, ...(sent === undefined ? {} : { token: sent }) })).data
   const good = await verify({ token })
-  t.match(good, { valid: true, tokenConfigured: true, reason: 'install.token.valid' })
+  t.hasStrict(good, { valid: true, tokenConfigured: true, reason: 'install.token.valid' })
   t.equal(Date.parse(good.expiresAt) - clock.now(), 30 * 60_000, 'I-023 30 minutes')
   for (const [body, sent] of [
     [{}, undefined],
@@ -113,7 +113,7 @@ t.test('I-023 I-089 I-090 I-094 token check', async (t) => {
     [{ token: `${token}x` }, undefined],
     [{}, token],
   ] as const) {
-    t.match(await verify(body, sent), { valid: false, reason: 'install.token.invalid', expiresAt: '' })
+    t.hasStrict(await verify(body, sent), { valid: false, reason: 'install.token.invalid', expiresAt: '' })
   }
   t.equal((await install('token/verify', { body: { token: 5 } })).code, '400')
 })
@@ -147,11 +147,11 @@ t.test('I-042 I-093 I-097 I-149 nothing is done without the token in the header'
   const { call, form, accounts, look, db } = await start(t, { config: tokenOf })
   const elsewhere = { 'x-installtoken': token, authorization: `Bearer ${token}`, cookie: `token=${token}` }
   for (const [method, path, refused] of guarded) {
-    const body = { ...form, ...form.administrator, token }
+    const body = { ...(path === 'administrator' ? form.administrator : form), token }
     const url = `/api/v1/install/${path}?token=${token}&x-install-token=${token}`
     const answer = await call(method, url, { headers: elsewhere, ...(method === 'POST' ? { body } : {}) })
-    if (refused === undefined) t.match(answer, { code: '403', data: { reason: 'install.token.invalid' } }, path)
-    else t.match(answer, { code: '200', data: refused }, path)
+    if (refused === undefined) t.hasStrict(answer, { code: '403', data: { reason: 'install.token.invalid' } }, path)
+    else t.match(answer, { code: /^200$/, data: refused }, path)
   }
   t.equal(await accounts.hasUsers(), false)
   t.match((await look('status')).data, { installed: false })
@@ -169,16 +169,18 @@ t.test('I-042 I-093 I-097 I-149 nothing is done without the token in the header'
 t.test('I-073 I-091 after the installation everything is closed', async (t) => {
   const { call, install, execute, form, accounts } = await start(t, { config: tokenOf })
   t.match((await execute({ token })).data, { passed: true })
-  t.match((await install('token/verify', { body: { token } })).data, {
+  t.hasStrict((await install('token/verify', { body: { token } })).data, {
     valid: false,
     installed: true,
     reason: 'install.token.not-allowed',
     expiresAt: '',
   })
   for (const [method, path, refused] of guarded) {
-    const body = { ...form, ...form.administrator, username: 'intruder' }
+    const { administrator } = form
+    const intruder = { ...administrator, username: 'intruder' }
+    const body = path === 'administrator' ? intruder : { ...form, administrator: intruder }
     const answer = await call(method, `/api/v1/install/${path}`, { token, ...(method === 'POST' ? { body } : {}) })
-    if (refused === undefined) t.match(answer, { code: '403', data: { reason: 'install.token.not-allowed' } }, path)
+    if (refused === undefined) t.hasStrict(answer, { code: '403', data: { reason: 'install.token.not-allowed' } }, path)
     else t.match(answer.data, refused, path)
   }
   t.equal(await accounts.findByUsername('intruder'), undefined)
@@ -231,7 +233,7 @@ t.test('I-027 HTTPS', async (t) => {
   const { install } = await start(t, { config: { 'platform.install.require-https': true } })
   const verdict = async (headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
     (await install('token/verify', { body: {}, headers, remoteAddress })).data
-  t.match(await verdict({}), { valid: false, reason: 'install.token.not-allowed', installAllowed: true })
+  t.hasStrict(await verdict({}), { valid: false, reason: 'install.token.not-allowed', installAllowed: true })
   t.match(await verdict({ 'x-forwarded-proto': 'https' }), { valid: true }, 'P33 a trusted proxy speaks HTTPS')
   t.match(await verdict({ 'x-forwarded-proto': 'https' }, '203.0.113.5'), { valid: false }, 'anybody else does not')
 })
@@ -242,7 +244,7 @@ t.test('I-095 five wrong tokens a minute and address', async (t) => {
   const wrong = () => look('steps', { token: 'wrong', ...from })
   for (let attempt = 0; attempt < 5; attempt++) t.equal((await wrong()).code, '403')
   const refused = await wrong()
-  t.match(refused, { status: 200, code: '429', data: { reason: 'install.token.too-many-failures' } })
+  t.hasStrict(refused, { status: 200, code: '429', data: { reason: 'install.token.too-many-failures' } })
   t.equal(refused.headers['retry-after'], '60')
   t.equal((await look('steps', { token, ...from })).code, '429', 'the right one is no hint either')
   t.equal((await install('token/verify', { body: { token }, ...from })).code, '429')
@@ -281,7 +283,9 @@ t.test('I-095 D11 whoever invents addresses meets the budget of the peer, then t
   const all = (await codes(elsewhere)).split(' ')
   t.same([all.indexOf('429'), all.lastIndexOf('403')], [45, 44], 'fifty of all together')
   t.equal(await guess('10.2.0.1', '203.0.113.8', token), '200')
-  t.match(await install('token/verify', { body: { token: 'wrong' }, remoteAddress: '203.0.113.9' }), { code: '429' })
+  t.hasStrict(await install('token/verify', { body: { token: 'wrong' }, remoteAddress: '203.0.113.9' }), {
+    code: '429',
+  })
   await clock.advance(60_000)
   t.equal(await guess('10.0.0.1', '198.51.100.1'), '403', 'the budgets come back')
 })
@@ -328,19 +332,19 @@ t.test('E6 A page whose name was led to this machine installs nothing without a 
   for (const host of foreign) {
     const headers = rebound(host)
     const verdict = (await install('token/verify', { body: {}, headers })).data
-    t.match(verdict, { valid: false, installAllowed: false, reason: 'install.token.not-allowed' }, host)
+    t.hasStrict(verdict, { valid: false, installAllowed: false, reason: 'install.token.not-allowed' }, host)
     t.match(verdict.hint, /PLATFORM_INSTALL_TOKEN or PLATFORM_SITE_URL/, 'it says how to go on')
     t.match((await look('status', { headers })).data, { installAllowed: false }, host)
   }
   const headers = rebound('evil.example')
   for (const [method, path, refused] of guarded) {
-    const body = { ...form, ...form.administrator }
+    const body = path === 'administrator' ? form.administrator : form
     for (const forged of [{}, { 'x-forwarded-host': 'localhost' }, { 'x-forwarded-host': 'shop.example.com' }]) {
       const sent = {
         headers: { ...headers, ...forged, origin: `http://${Object.values(forged)[0] ?? 'evil.example'}` },
       }
       const answer = await call(method, `/api/v1/install/${path}`, { ...sent, ...(method === 'POST' ? { body } : {}) })
-      if (refused === undefined) t.match(answer, { code: '403', message: /localhost, an IP address/ }, path)
+      if (refused === undefined) t.match(answer, { code: /^403$/, message: /localhost, an IP address/ }, path)
       else t.match(answer.data, refused, path)
     }
   }
@@ -377,12 +381,12 @@ t.test('E6 a proxy that an operator has named, and a token, open it under any ho
   const headers = { host: 'shop.example.com' }
   t.match((await withToken.install('token/verify', { body: { token }, headers })).data, { valid: true })
   const later = await start(t)
-  t.match((await later.look('steps', { headers })).code, '403')
+  t.equal((await later.look('steps', { headers })).code, '403')
   // effect of platform.site.url
   await later.centre.save([{ key: 'platform.site.url', action: 'set', value: 'https://shop.example.com' }], {
     actor: { name: 'test', traceId: '' },
   })
-  t.match((await later.look('steps', { headers })).code, '200', 'the address of the site counts at once')
+  t.equal((await later.look('steps', { headers })).code, '200', 'the address of the site counts at once')
 })
 
 t.test('I-098 secrets of the defaults go to who may see them alone', async (t) => {
@@ -437,7 +441,7 @@ t.test('P37 P38 P39 what other sites make a browser send', async (t) => {
     if (method !== 'POST') continue
     for (const headers of evil) {
       const answer = await call('POST', `/api/v1/install/${path}`, { body: form, headers })
-      t.match(answer, { code: '403', data: { reason: 'install.cross-site' } }, `${path} ${JSON.stringify(headers)}`)
+      t.hasStrict(answer, { code: '403', data: { reason: 'install.cross-site' } }, `${path} ${JSON.stringify(headers)}`)
     }
   }
   const bare = {
@@ -445,7 +449,7 @@ t.test('P37 P38 P39 what other sites make a browser send', async (t) => {
     url: '/api/v1/install/lock',
     headers: { 'content-type': 'text/plain', ...evil[0] },
   } as const
-  t.match((await server.inject(bare)).json(), { code: '403' }, 'P37 no body, text/plain')
+  t.hasStrict((await server.inject(bare)).json(), { code: '403' }, 'P37 no body, text/plain')
   t.match((await look('status')).data, { installed: false })
 
   for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data']) {

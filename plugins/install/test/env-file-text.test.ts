@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnv } from 'node:util'
-import { maskedValue } from '@plinth/kernel'
+import { maskedValue, parseEnvFile } from '@plinth/kernel'
 import fc from 'fast-check'
 import t from 'tap'
 import { EnvFileError, envFileKeys, planEnvFile } from '../src/env-file/env-file.ts'
@@ -67,16 +66,6 @@ const cases: Readonly<Record<string, Case>> = {
     changes: { U: 'postgresql://u:p@h:5432/db?sslmode=require&a=b' },
     after: "U='postgresql://u:p@h:5432/db?sslmode=require&a=b'\n",
   },
-  'E26 what is no entry stays': {
-    before: 'A=1 #c\nnot a line\n=bad\n',
-    changes: { A: '2' },
-    after: 'A=2 #c\nnot a line\n=bad\n',
-  },
-  'E27 an open quote is a value of one line': {
-    before: 'P="open\nX=1\n',
-    changes: { P: 'new', X: '2' },
-    after: 'P=new\nX=2\n',
-  },
   'E28 nothing to change': { before: 'A=1\n', changes: { A: '1' }, after: 'A=1\n' },
   'E28 nothing to change, other quotes': { before: '\uFEFFA="1"\r\n', changes: { A: '1' }, after: '\uFEFFA="1"\r\n' },
   'E29 a single quote and a line break': { before: 'P=x\n', changes: { P: "l'1\nl2" }, after: 'P="l\'1\\nl2"\n' },
@@ -85,7 +74,6 @@ const cases: Readonly<Record<string, Case>> = {
     changes: { B: '2', A: '3' },
     after: 'A=3\n\n# end\nB=2\n',
   },
-  'E31 a comment right behind the value': { before: 'P=x#y\n', changes: { P: 'z' }, after: 'P=z #y\n' },
   'E32 empty lines at the end stay': { before: 'A=1\n\n\n', changes: { B: '2' }, after: 'A=1\n\n\nB=2\n' },
   'E40 the mask keeps the value': {
     before: 'DB_PASSWORD=s3cret\n',
@@ -95,19 +83,18 @@ const cases: Readonly<Record<string, Case>> = {
   'an old value of an earlier occurrence goes too': { before: 'A=1\nA=2\n', changes: { A: '2' }, after: 'A=2\nA=2\n' },
   'an empty value before a comment': { before: 'P=x # c\n', changes: { P: '' }, after: "P='' # c\n" },
   'an empty value with blanks around': { before: 'P = x \nQ=1\n', changes: { P: '' }, after: "P = '' \nQ=1\n" },
-  'escaped quotes of other loaders': { before: 'P="say \\"hi\\"" # c\n', changes: { P: 'x' }, after: 'P=x # c\n' },
-  'escaped single quotes of other loaders': { before: "P='it\\'s'\nQ=1\n", changes: { P: 'x' }, after: 'P=x\nQ=1\n' },
-  'a path before a quoted value': {
-    before: 'P="C:\\"\nQ="x"\n',
-    changes: { P: 'D:\\', Q: 'y' },
-    after: "P='D:\\'\nQ=y\n",
-  },
-  'text behind a quoted value': { before: "P='a'b\nQ=1\n", changes: { P: 'x' }, after: 'P=x\nQ=1\n' },
   'a value over several lines of a foreign name': {
     before: 'my.name="x\nA=1\n"\nA=2\n',
     changes: { A: '3' },
     after: 'my.name="x\nA=1\n"\nA=3\n',
   },
+  'a path in single quotes': { before: "P='C:\\'\nQ=x\n", changes: { P: 'D:\\', Q: 'y' }, after: "P='D:\\'\nQ=y\n" },
+  'a blank value is empty, and the next line counts': {
+    before: 'A= \nB=2\n',
+    changes: { B: '3', A: '' },
+    after: 'A= \nB=3\n',
+  },
+  'a comment behind an empty value': { before: 'A= # c\n', changes: { A: '1' }, after: 'A= 1 # c\n' },
   'mixed line ends stay': { before: 'A=1\nB=2\r\nC=3\n', changes: { B: '4' }, after: 'A=1\nB=4\r\nC=3\n' },
   'a comment after a quoted value in a CRLF file': {
     before: "P='a b' # c\r\nQ=1\r\n",
@@ -116,11 +103,15 @@ const cases: Readonly<Record<string, Case>> = {
   },
 }
 
+/** The values of a text as the product reads them. */
+const valuesIn = (text: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(parseEnvFile(text).entries.map(({ name: key, value }) => [key, value]))
+
 for (const [name, { before, changes, after }] of Object.entries(cases)) {
   t.test(name, async (t) => {
     const plan = planEnvFile(before, changes)
     t.equal(plan.text, after)
-    const loaded = parseEnv(after.replace(/^\uFEFF/, ''))
+    const loaded = valuesIn(after)
     for (const [key, value] of Object.entries(changes)) if (value !== maskedValue) t.equal(loaded[key], value)
     t.same(planEnvFile(plan.text, changes).text, plan.text, 'the second time nothing is left to do')
   })
@@ -164,17 +155,25 @@ t.test('E25 names that are none', async (t) => {
   }
 })
 
-t.test('a file that the loader reads in another way than it looks is not changed', async (t) => {
-  const files: [string, Record<string, string>, string][] = [
-    ['A=1\nB= \nC=2\n', { C: '3' }, 'see line 2'],
-    ['A=1\nB= \n', { C: '3' }, 'see line 2'],
-    ['A=1\nB="open\n', { C: "it's" }, 'see line 2'],
-    ["A='tis\nB=1\n# don't\n", { B: '2' }, 'see line 1'],
+t.test('a file with a line that the product does not read is not changed', async (t) => {
+  const files: [text: string, line: string][] = [
+    ['A=1 #c\nnot a line\n', '2'],
+    ['A=1\n=bad\n', '2'],
+    ['C="open\nX=1\n', '1'],
+    ["C='tis\nB=1\n# don't\n", '1'],
+    ['P=x#y\n', '1'],
+    ['P="say \\"hi\\"" # c\n', '1'],
+    ["A=1\nP='it\\'s'\n", '2'],
+    ['P="C:\\"\nQ="x"\n', '1'],
+    ["P='a'b\n", '1'],
+    ['A=1\nP: x\n', '2'],
   ]
-  for (const [text, changes, place] of files) {
-    const { code, params } = refusal(() => planEnvFile(text, changes, 'app.env'))
-    t.same({ code, ...params }, { code: 'env-file-malformed', file: 'app.env', place })
+  for (const [text, line] of files) {
+    const { code, params } = refusal(() => planEnvFile(text, { A: '3' }, 'app.env'))
+    t.same({ code, ...params }, { code: 'env-file-malformed', file: 'app.env', line }, text)
   }
+  const { code, params } = refusal(() => planEnvFile("A=1\nB=1 #'\n", { A: 'a \\' }))
+  t.same({ code, params }, { code: 'env-value-unrepresentable', params: { key: 'A' } }, 'dotenv would read on')
 })
 
 t.test('E38 I-118 names that an example file lists', async (t) => {
@@ -231,10 +230,10 @@ t.test('I-121 I-122 what is written is what the kernel reads', async () => {
       const plan = planOrRefusal('', { A: first, B: second })
       if (plan instanceof EnvFileError) {
         const isHard = (value: string) =>
-          /[\0\r]/.test(value) || !value.isWellFormed() || (/["\\$`]/.test(value) && /['\n]/.test(value))
+          /[\0\r]|\\$/.test(value) || !value.isWellFormed() || (/["\\$`]/.test(value) && /['\n]/.test(value))
         return plan.code === 'env-value-unrepresentable' && (isHard(first) || isHard(second))
       }
-      const read = parseEnv(plan.text)
+      const read = valuesIn(plan.text)
       const [lineA = '', lineB = ''] = plan.text.split('\n')
       return (
         Object.keys(read).join() === 'A,B' &&
@@ -273,7 +272,7 @@ t.test(
         const plan = planOrRefusal(before, { [key]: value })
         if (plan instanceof EnvFileError) return ['env-value-unrepresentable', 'env-file-malformed'].includes(plan.code)
         planned += 1
-        const [old, read] = [parseEnv(before), parseEnv(plan.text)]
+        const [old, read] = [valuesIn(before), valuesIn(plan.text)]
         if (read[key] !== value) return false
         for (const other of new Set([...Object.keys(old), ...Object.keys(read)])) {
           if (other !== key && read[other] !== old[other]) return false

@@ -45,7 +45,7 @@ t.test('the wizard shows the connection with the warning, and installs on a bett
   t.match(database, { fault: /does not answer/, faultField: 'database.host' })
   const { passed, checks } = (await product.call('POST', `${api}/preflight`)).data
   const [connection] = checks.filter(({ code }: { code: string }) => code === 'database-connection')
-  t.match([passed, connection], [true, { status: 'warning', finding: 'unreachable' }])
+  t.hasStrict([passed, connection], [true, { status: 'warning', finding: 'unreachable' }])
 
   // What would go with the process is not done.
   for (const [path, body] of [
@@ -117,7 +117,7 @@ t.test('the product starts again by itself when the configured database answers'
   await watch(undefined).run(stop.signal)
   t.same(tries, [], 'a product that runs as it is configured is left alone')
   t.equal(watch(undefined).problem, undefined)
-  t.match(watch(fallback).problem, { code: 'PLINTH_INSTALL_DATABASE_UNUSABLE' })
+  t.hasStrict(watch(fallback).problem, { code: 'PLINTH_INSTALL_DATABASE_UNUSABLE' })
   const done = watch(fallback).run(stop.signal)
   await clock.advance(15_000)
   t.same(restarts, [])

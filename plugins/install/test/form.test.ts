@@ -40,7 +40,7 @@ t.test('I-099 I-100 I-034 I-154 the schema describes the fields and holds no val
   ])
   t.same(names, [
     ['site', 'name title url defaultLocale timeZone'],
-    ['administrator', 'username email mobile password confirmPassword'],
+    ['administrator', 'username email mobile passwordPolicy password confirmPassword'],
     ['database', 'type host port database username password'],
     ['cache', 'enabled host port database password'],
     ['storage', 'publicDisk localDisk'],
@@ -76,7 +76,9 @@ t.test('I-039 I-040 I-109 I-110 I-113 I-115 I-117 a sound form passes, and nothi
     data.checks.map(({ field, status }: Record<string, string>) => `${field} ${status}`),
     [
       ...['name', 'title', 'url', 'defaultLocale', 'timeZone'].map((name) => `site.${name} passed`),
-      ...['username', 'email', 'mobile', 'password', 'confirmPassword'].map((name) => `administrator.${name} passed`),
+      ...['username', 'email', 'mobile', 'passwordPolicy', 'password', 'confirmPassword'].map(
+        (name) => `administrator.${name} passed`,
+      ),
       ...['type', 'database'].map((name) => `database.${name} passed`),
       ...['publicDisk', 'localDisk'].map((name) => `storage.${name} passed`),
     ],
@@ -119,6 +121,19 @@ const findings: readonly (readonly [Change, field: string, finding: string, stat
   [{ administrator: { password: '12345', confirmPassword: '12345' } }, 'administrator.password', 'password-policy'],
   [{ administrator: { password: '123456', confirmPassword: '123456' } }, 'administrator.password', 'passed', 'passed'],
   [{ administrator: { confirmPassword: 'other' } }, 'administrator.confirmPassword', 'password-mismatch'],
+  [
+    { administrator: { passwordPolicy: 'medium', password: '123456', confirmPassword: '123456' } },
+    'administrator.password',
+    'password-policy',
+  ],
+  [
+    { administrator: { passwordPolicy: 'low', password: '123456', confirmPassword: '123456' } },
+    'administrator.password',
+    'passed',
+    'passed',
+  ],
+  [{ administrator: { passwordPolicy: 'strict' } }, 'administrator.passwordPolicy', 'password-policy-unknown'],
+  [{ administrator: { passwordPolicy: 'custom' } }, 'administrator.passwordPolicy', 'password-policy-unknown'],
   [
     { administrator: { password: maskedValue, confirmPassword: maskedValue } },
     'administrator.password',
@@ -208,15 +223,46 @@ t.test('I-112 I-152 the password policy of the product counts', async (t) => {
   t.match((await install('config/validate', { body })).data, { passed: false })
 })
 
+t.test('I-111 I-112 the form proposes the policy medium, unless the product has chosen one', async (t) => {
+  const cases = [
+    [{}, 'medium', ['low', 'medium', 'high']],
+    [{ 'platform.iam.password.policy': 'low' }, 'low', ['low', 'medium', 'high']],
+    [{ 'platform.iam.password.policy': 'high' }, 'high', ['low', 'medium', 'high']],
+    [{ 'platform.iam.password.policy': 'custom' }, 'custom', ['low', 'medium', 'high', 'custom']],
+  ] as const
+  for (const [config, proposed, candidates] of cases) {
+    const { look } = await start(t, { config })
+    t.same((await look('config/defaults')).data.administrator, { passwordPolicy: proposed }, proposed)
+    const { groups } = (await look('config/schema')).data
+    const field = groups[1].fields.find(({ name }: { name: string }) => name === 'passwordPolicy')
+    t.same(
+      field.candidates.map(({ value }: { value: string }) => value),
+      candidates,
+    )
+  }
+  const { look } = await start(t, { config: { 'platform.iam.password.operator-min-length': 9 } })
+  const labels = async (locale: string) => {
+    const { groups } = (await look('config/schema', { headers: { 'accept-language': locale } })).data
+    const field = groups[1].fields.find(({ name }: { name: string }) => name === 'passwordPolicy')
+    return field.candidates.map(({ label }: { label: string }) => label)
+  }
+  t.same(await labels('en'), [
+    'Low: at least 9 characters',
+    'Medium: at least 9 characters; a letter and a digit',
+    'High: at least 10 characters; three of these: small letters, capital letters, digits, other characters; more than a well-known word or the user name',
+  ])
+  t.same((await labels('zh-CN')).slice(0, 2), ['低：至少 9 个字符', '中：至少 9 个字符；字母和数字'])
+})
+
 t.test('I-028 the embedded database can be forbidden', async (t) => {
   // effect of platform.install.allow-lite
   const { install, form } = await start(t, { config: { 'platform.install.allow-lite': false } })
   const { data } = await install('config/validate', { body: form })
-  t.match(
+  t.hasStrict(
     data.checks.find(({ field }: { field: string }) => field === 'database.type'),
     { status: 'failed', finding: 'lite-not-allowed' },
   )
-  t.match(
+  t.hasStrict(
     (await install('preflight')).data.checks.find(({ code }: { code: string }) => code === 'lite-mode'),
     {
       status: 'warning',

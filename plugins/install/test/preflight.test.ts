@@ -1,6 +1,6 @@
 import type { Database } from '@plinth/database'
 import { fillText, PlinthError } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import type { MigrationStatus } from '@plinth/migrations'
 import t from 'tap'
 import { EnvFileError } from '../src/env-file/env-file.ts'
@@ -28,6 +28,7 @@ const status: MigrationStatus = {
   pending: [],
   changed: [],
   dataChanged: [],
+  foreignTables: [],
   unknown: [],
   orphaned: [],
 }
@@ -138,8 +139,8 @@ const worlds: readonly (World & { readonly name: string; readonly found: Readonl
     found: { 'env-file': 'unwritable' },
   },
   {
-    name: 'a .env that is not UTF-8',
-    probes: { envFile: () => Promise.reject(new EnvFileError('env-file-malformed', { file: '.env' })) },
+    name: 'a .env with a line that the product cannot read',
+    probes: { envFile: () => Promise.reject(new EnvFileError('env-file-malformed', { file: '.env', line: '2' })) },
     found: { 'env-file': 'malformed' },
   },
   { name: 'a .env that fails', probes: { envFile: failing('EIO') }, found: { 'env-file': 'unwritable' } },
@@ -166,7 +167,7 @@ const worlds: readonly (World & { readonly name: string; readonly found: Readonl
     found: { 'database-connection': 'unknown' },
   },
   { name: 'I-103 a broken file', database: refusing('PLINTH_DATABASE_FILE'), found: { 'database-connection': 'file' } },
-  ...(['create', 'alter', 'write', 'drop'] as const).map((step) => ({
+  ...(['create', 'alter', 'write', 'drop', 'read-only'] as const).map((step) => ({
     name: `I-103 no right to ${step}`,
     probes: { privileges: async () => step },
     found: { 'database-privileges': step },
@@ -192,6 +193,11 @@ const worlds: readonly (World & { readonly name: string; readonly found: Readonl
       migrationStatus: async () => ({ ...status, lock: { host: 'node-1', pid: 7, acquiredAt: now, expiresAt: now } }),
     },
     found: { 'migration-state': 'locked' },
+  },
+  {
+    name: 'I-106 tables of another product',
+    database: { migrationStatus: async () => ({ ...status, tableExists: false, foreignTables: ['iam_user'] }) },
+    found: { 'migration-state': 'foreign' },
   },
   {
     name: 'I-106 change sets of a removed plugin',
@@ -342,7 +348,7 @@ t.test('a caller that gives up gets its reason', async (t) => {
       },
     },
   })
-  await t.rejects(runPreflight({ ...context, signal: controller.signal }), { message: 'gone' })
+  await rejectsWith(t, runPreflight({ ...context, signal: controller.signal }), { message: 'gone' })
 })
 
 t.test('I-108 I-170 diagnostics only look', async (t) => {

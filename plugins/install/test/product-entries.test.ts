@@ -26,9 +26,9 @@ const pages = definePlugin({
 
 t.test('I-202 a product names the pages that it serves, once it is installed', async (t) => {
   const { look, execute } = await start(t, { plugins: [pages] })
-  t.same((await look('status')).data.entries, [], 'nothing before')
+  t.same((await look('entries')).data.entries, [], 'nothing before')
   await execute()
-  t.same((await look('status')).data.entries, ['admin', 'chat', 'docs'])
+  t.same((await look('entries')).data.entries, ['admin', 'chat', 'docs'])
 })
 
 t.test('I-202 and those that a proxy serves beside it', async (t) => {
@@ -37,7 +37,7 @@ t.test('I-202 and those that a proxy serves beside it', async (t) => {
   const { call, execute, form } = await start(t, { config })
   await execute()
   t.ok(form)
-  const { data } = await call('GET', '/ctx/api/v1/install/status')
+  const { data } = await call('GET', '/ctx/api/v1/install/entries')
   t.same(data.entries, ['app', 'pc', 'docs'])
 })
 
@@ -45,7 +45,7 @@ t.test('I-202 a protected product does not take its way to the installation for 
   // effect of platform.install.access-protection-enabled
   const { look, execute } = await start(t, { config: { 'platform.install.access-protection-enabled': true } })
   await execute()
-  t.same((await look('status')).data.entries, ['docs'])
+  t.same((await look('entries')).data.entries, ['docs'])
 })
 
 t.test('I-202 a page that fails once is found when it works', async (t) => {
@@ -66,7 +66,7 @@ t.test('I-202 a page that fails once is found when it works', async (t) => {
   })
   const { look, execute } = await start(t, { plugins: [shaky] })
   await execute()
-  t.same((await look('status')).data.entries, ['docs'])
+  t.same((await look('entries')).data.entries, ['docs'])
   fails = false
-  t.same((await look('status')).data.entries, ['pc', 'docs'])
+  t.same((await look('entries')).data.entries, ['pc', 'docs'])
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { createDatabase, dialectsUnderTest, onEachDatabase, type TestServer } from '@plinth/database/testing'
 import { maskedValue } from '@plinth/kernel'
-import { freePort } from '@plinth/kernel/testing'
+import { freePort, until } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
 import { writeEnvFile } from '../src/env-file/env-file.ts'
@@ -113,7 +113,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
       ...{ passed: true, configWritten: true, restartRequired: true, administratorReady: false, locked: false },
       message: /once more/,
     })
-    t.match(data.records.at(-1), { stepCode: 'config-write', status: 'passed' }, 'it stops before the migration')
+    t.hasStrict(data.records.at(-1), { stepCode: 'config-write', status: 'passed' }, 'it stops before the migration')
     t.match(text(), `PLATFORM_DATABASE_PASSWORD=${secrets.database}\n`, 'I-125')
     t.match(text(), `PLATFORM_DATABASE_TYPE=${dialect}\n`, 'told by the server itself')
     t.notMatch(JSON.stringify([data, planned]), secrets.database, 'I-125')
@@ -150,11 +150,12 @@ t.test('I-129 a connection that does not work writes nothing', async (t) => {
   const body = { ...form, database: server }
   const written = (await install('config/write', { body })).data
   t.match(written, { passed: false })
-  const told = /No database server answers at 127\.0\.0\.1:1\/shop\. Nothing was written\. Start the server/
-  t.match(written.checks.at(-1), { code: 'config-write', status: 'failed', field: 'database.host', message: told })
+  const told =
+    /No database server of that type responds at 127\.0\.0\.1:1\/shop\. Nothing was written\. Start the server/
+  t.match(written.checks.at(-1), { code: /^config-write$/, status: /^failed$/, field: 'database.host', message: told })
   const { data } = await install('execute', { body })
   t.match(data, { passed: false, configWritten: false, restartRequired: false, failedField: 'database.host' })
-  t.match(data.records.at(-1), { stepCode: 'config-write', status: 'failed', message: told })
+  t.match(data.records.at(-1), { stepCode: 'config-write', status: /^failed$/, message: told })
   t.notMatch(JSON.stringify([written, data]), secrets.database)
   t.notOk(existsSync(file))
   t.equal(await accounts.hasUsers(), false)
@@ -274,7 +275,7 @@ t.test('E34 what is no file is refused by writing and by executing alike, and no
   execFileSync('mkfifo', [join(root, 'pipe')])
   rmSync(join(root, '.env.example'))
   symlinkSync('pipe', join(root, '.env.example'))
-  t.match((await install('config/plan', { body })).code, '200', 'the example file is looked at in the same way')
+  t.equal((await install('config/plan', { body })).code, '200', 'the example file is looked at in the same way')
 })
 
 /** A server that takes connections and says nothing. */
@@ -312,17 +313,24 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
       const answer = ask(place, stranger).finally(() => {
         isOver = true
       })
-      while (!isOver) await clock.advance(100)
+      await until(
+        async () => {
+          await clock.advance(100)
+          return isOver
+        },
+        'the check ends',
+        0,
+      )
       const { data } = await answer
       const failed = data.checks.filter(({ status }: { status: string }) => status === 'failed')
-      t.ok(clock.monotonic() - begin >= 5_000, 'all take as long')
+      t.ok(clock.monotonic() - begin >= 10_000, 'all take as long')
       t.match(failed, [{ field: 'database.type', message: /could not be used/ }])
       told.push(failed[0].message.replace(/ to \S+ /, ' to PLACE '))
     }
     t.equal(new Set(told).size, 1, 'and say the same')
     silent.close()
     const operator = await ask({ username: 'nobody_here' }, {})
-    t.match(
+    t.hasStrict(
       operator.data.checks.at(-1),
       { status: 'failed', field: 'database.password' },
       'whoever sits here learns why',
@@ -337,11 +345,11 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     const open = Array.from({ length: 10 }, () => install('config/write', { body }))
     const refused: unknown[] = []
     for (const answer of open) void answer.then(({ code, data }) => refused.push([code, data?.reason]))
-    while (refused.length < 6) await new Promise((resolve) => setImmediate(resolve))
+    await until(() => refused.length >= 6, 'the calls are refused', 0)
     t.same(refused, Array(6).fill(['429', 'install.probe-busy']), 'four are tried, the others are told at once')
     t.match((await install('config/write', { body: form })).data, { passed: true }, 'others write meanwhile')
     t.match((await install('administrator', { body: form.administrator })).data, { created: true })
-    await clock.advance(5_000)
+    await clock.advance(10_000)
     const answers = (await Promise.all(open)).filter(({ code }) => code === '200')
     t.equal(answers.length, 4)
     for (const { data } of answers) t.equal(data.passed, false)

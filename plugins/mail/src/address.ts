@@ -5,7 +5,8 @@ const longest = 254
 const longestLocalPart = 64
 
 /** Letters of any script, as SMTPUTF8 allows (RFC 6531); no quotes, comments or blanks, which nobody's address needs. */
-const shape = /^[^\s@<>()[\]:;,\\"\p{Cc}\p{Cf}]+@[^\s@<>()[\]:;,\\"\p{Cc}\p{Cf}]+$/u
+const character = '[^\\s@<>()\\[\\]:;,\\\\"\\p{Cc}\\p{Cf}]'
+const shape = new RegExp(`^${character}+@${character}+$`, 'u')
 
 export const isAddress = (text: string): boolean =>
   text.length <= longest && shape.test(text) && text.lastIndexOf('@') <= longestLocalPart
@@ -23,10 +24,22 @@ export interface Sender {
   readonly address: string
 }
 
-/** Undefined when it is none. */
+/** Text in quotes, in which a backslash escapes the next character (RFC 5322, 3.2.4). */
+const quoted = '"((?:[^"\\\\\\p{Cc}]|\\\\[^\\p{Cc}])*)"'
+const address = `${character}{1,${longestLocalPart}}@${character}{1,${longest - longestLocalPart - 1}}`
+
+/** A sender, for the configuration key: an address, or words that may be quoted and an address in angle brackets. */
+export const senderPattern = `^(?:(?<name>(?:[^<>"\\p{Cc}]|${quoted})*)<(?<inner>${address})>|\\s*(?<bare>${address}))\\s*$`
+const senderShape = new RegExp(senderPattern, 'u')
+const quotedPart = new RegExp(quoted, 'gu')
+
+/** Undefined for a text that does not match `senderPattern`. */
 export function senderOf(text: string): Sender | undefined {
-  const [, name = '', address = text.trim()] = /^([^<>"\p{Cc}]*)<([^<>]+)>\s*$/u.exec(text) ?? []
-  return isAddress(address) ? { name: name.trim(), address } : undefined
+  const { name = '', inner, bare } = senderShape.exec(text)?.groups ?? {}
+  const address = inner ?? bare
+  if (address === undefined) return undefined
+  const unquoted = name.replace(quotedPart, (_, content: string) => content.replace(/\\(.)/gu, '$1'))
+  return { name: unquoted.trim(), address }
 }
 
 /** Whether a text may become the value of a header. */

@@ -18,9 +18,15 @@ export function messageIdOf(idempotencyKey: string, { address }: Sender): string
   return `<${digest}@${address.slice(address.lastIndexOf('@') + 1)}>`
 }
 
+/** Lines of text that is sent as base64 end with CRLF (RFC 2045, 6.8). */
+const canonical = (text: string) => text.replace(/\r\n|\r|\n/g, '\r\n')
+
+/** Characters of one encoded word, so that a line stays below 76 (RFC 2047, 2). */
+const longestWord = 52
+
 /**
- * A mail as it goes over the wire. Texts are encoded so that they arrive to the byte, whatever lines they have; nothing of a
- * message is ever taken as a file or an address to read from.
+ * The bytes of a mail. Texts are encoded, so that relays change nothing in them. Nothing of a message is ever read from a file
+ * or an address.
  */
 export async function compose(
   { to, subject, text, html, replyTo, locale, unsubscribeUrl }: MailMessage,
@@ -29,20 +35,28 @@ export async function compose(
   dkim: Dkim | undefined,
 ): Promise<Buffer> {
   // Loaded with the first mail: a product without mails is smaller.
-  const { default: nodemailer } = await import('nodemailer')
+  const [{ default: nodemailer }, { encodeWord }] = await Promise.all([
+    import('nodemailer'),
+    import('nodemailer/lib/mime-funcs'),
+  ])
+  // The composer sends text that looks like an encoded word unchanged, and readers would decode it.
+  const hasEncodedWord = subject.includes('=?')
   const composer = nodemailer.createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const { message } = await composer.sendMail({
     from: { name: from.name, address: from.address },
     to: to.map((address) => ({ name: '', address })),
     ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
-    subject,
-    text,
-    ...(html === undefined ? {} : { html }),
+    ...(hasEncodedWord ? {} : { subject }),
+    text: canonical(text),
+    ...(html === undefined ? {} : { html: canonical(html) }),
     messageId,
     encoding: 'base64',
     headers: {
       // Nobody answers it by a machine (RFC 3834).
       'Auto-Submitted': 'auto-generated',
+      ...(hasEncodedWord
+        ? { Subject: { prepared: true, foldLines: true, value: encodeWord(subject, 'B', longestWord) } }
+        : {}),
       ...(locale === undefined ? {} : { 'Content-Language': locale }),
       ...(unsubscribeUrl === undefined
         ? {}

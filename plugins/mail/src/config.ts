@@ -1,5 +1,5 @@
 import { type ConfigView, key } from '@plinth/kernel'
-import { senderOf } from './address.ts'
+import { senderPattern } from './address.ts'
 
 const text = (en: string, zh: string, more: object = {}) =>
   key.string({ title: { en, 'zh-CN': zh }, default: '', maxLength: 255, reload: 'live', ...more })
@@ -14,9 +14,16 @@ export const config = {
   }),
   'platform.mail.from': text('Sender of mails', '发件人', {
     description: {
-      en: 'An address, or a name and an address: Shop <noreply@example.com>.',
-      'zh-CN': '邮箱地址，或名称加地址：Shop <noreply@example.com>。',
+      en: 'An address, or a name and an address: Shop <noreply@example.com>. Quote a name with commas: "Shop, Ltd" <noreply@example.com>.',
+      'zh-CN':
+        '邮箱地址，或名称加地址：Shop <noreply@example.com>。名称含逗号时加引号："Shop, Ltd" <noreply@example.com>。',
     },
+    pattern: `^$|${senderPattern}`,
+    rule: {
+      en: 'be empty, an address, or a name and an address in angle brackets',
+      'zh-CN': '为空、邮箱地址，或名称加尖括号中的邮箱地址',
+    },
+    examples: ['Shop <noreply@example.com>'],
   }),
   'platform.mail.send-deadline': key.duration({
     title: { en: 'Deadline of a mail', 'zh-CN': '发送一封邮件的时限' },
@@ -56,6 +63,14 @@ export const config = {
     default: '',
     maxLength: 1024,
     sensitive: true,
+    // Encryption and authority decide who can read the password on its way.
+    destination: [
+      'platform.mail.smtp.host',
+      'platform.mail.smtp.port',
+      'platform.mail.smtp.security',
+      'platform.mail.smtp.username',
+      'platform.mail.smtp.ca',
+    ],
     reload: 'live',
   }),
   'platform.mail.smtp.ca': key.string({
@@ -65,6 +80,7 @@ export const config = {
       'zh-CN': 'PEM 格式，用于由自有机构签发证书的服务器。留空则使用公认的机构。',
     },
     default: '',
+    multiline: true,
     maxLength: 65_536,
     reload: 'live',
   }),
@@ -96,7 +112,9 @@ export const config = {
     description: { en: 'PEM.', 'zh-CN': 'PEM 格式。' },
     default: '',
     maxLength: 16_384,
+    multiline: true,
     sensitive: true,
+    destination: ['platform.mail.dkim.domain', 'platform.mail.dkim.selector'],
     reload: 'live',
   }),
   'platform.mail.file.directory': key.string({
@@ -107,14 +125,8 @@ export const config = {
     },
     default: 'data/storage/mail',
     minLength: 1,
+    scope: 'process',
   }),
 }
 
 export type MailConfig = ConfigView<typeof config>
-
-/** Refuses a sender that is none before it is stored. */
-export function checkSender(from: string): void {
-  if (from !== '' && senderOf(from) === undefined) {
-    throw new Error(`"${from}" is no sender: write an address, or a name and an address in angle brackets`)
-  }
-}

@@ -5,6 +5,7 @@ import {
   extensionPoint,
   type LocalizedText,
   service,
+  shape,
 } from '@plinth/kernel'
 
 /** A mail. Addresses are bare, `someone@example.com`. No address and no subject has a line break or control character. */
@@ -108,4 +109,11 @@ export interface MailDriver {
   verify(signal: AbortSignal): Promise<readonly ChannelCheck[] | void>
 }
 
-export const mailDriver = extensionPoint<MailDriver>('mail.driver', { from: '@plinth/mail' })
+export const mailDriver = extensionPoint<MailDriver>('mail.driver', {
+  from: '@plinth/mail',
+  names: shape.kebab,
+  shape: shape.object<MailDriver>(
+    { displayName: shape.localized, isConfigured: shape.function, send: shape.function, verify: shape.function },
+    { needs: shape.function },
+  ),
+})

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { definePlugin } from '@plinth/kernel'
-import { checkSender, config } from './config.ts'
+import { config } from './config.ts'
 import { mail, mailDriver } from './contract.ts'
 import { file, logged } from './drivers/local.ts'
 import { smtp } from './drivers/smtp/smtp.ts'
@@ -23,7 +23,6 @@ export default definePlugin({
     contribute(mailDriver, 'smtp', server)
     contribute(mailDriver, 'file', file(resolve(root, config.get('platform.mail.file.directory')), clock, log))
     contribute(mailDriver, 'log', logged(log))
-    config.onVerify('platform.mail.from', checkSender)
 
     const drivers = contributions(mailDriver)
     const service = new MailService({

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import mailPlugin, { type Mail, type MailMessage, mail } from '../src/index.ts'
 import { decodedHeader, partsOf, selfSigned, startMailServer } from './fixtures/mail-server.ts'
@@ -36,11 +36,10 @@ t.test('N-008 [the facility] a mail goes over the wire as it was written', async
     unsubscribeUrl: `https://shop.example/u?token=${'x'.repeat(300)}`,
   }
   const sent = await facility.send(message, { idempotencyKey: 'order-7' })
-  t.match(sent, { driver: 'smtp', deliveries: message.to.map((address) => ({ address, outcome: 'accepted' })) })
+  t.hasStrict(sent, { driver: 'smtp', deliveries: message.to.map((address) => ({ address, outcome: 'accepted' })) })
   const [{ from, to, headers, raw } = { from: '', to: [], headers: {}, raw: '' }] = server.received
   t.equal(from, 'noreply@shop.example')
   t.same(to, message.to)
-  // effects of platform.mail.{from,driver} and platform.mail.smtp.{host,port}
   t.match(headers, {
     from: 'Shop <noreply@shop.example>',
     'reply-to': 'help@shop.example',
@@ -53,7 +52,11 @@ t.test('N-008 [the facility] a mail goes over the wire as it was written', async
   })
   t.equal(decodedHeader(headers['subject']), message.subject)
   t.match(headers['content-type'], /^multipart\/alternative/)
-  t.same(partsOf({ raw }), { 'text/plain': message.text, 'text/html': message.html })
+  t.same(
+    partsOf({ raw }),
+    { 'text/plain': 'two\r\nlines\r\n.\r\n..\r\n end ', 'text/html': '<p>two\r\nlines</p>' },
+    'the lines of encoded texts end with CRLF (RFC 2045, 6.8)',
+  )
   t.match(
     await facility.send(message, { idempotencyKey: 'order-7' }),
     { messageId: sent.messageId },
@@ -61,6 +64,52 @@ t.test('N-008 [the facility] a mail goes over the wire as it was written', async
   )
   t.not((await facility.send(message, { idempotencyKey: 'order-8' })).messageId, sent.messageId)
   t.equal(server.sessions, 1, 'one session for all of it')
+})
+
+t.test('a subject that looks like an encoded word arrives as it was written (RFC 2047)', async (t) => {
+  const server = await startMailServer(t)
+  const { facility } = await startMail(t, server.config)
+  const subjects = ['=?utf-8?q?evil?=', `Order =?utf-8?B?ZXZpbA==?= ${'long '.repeat(30)}`, '=?not one', 'plain']
+  for (const subject of subjects) {
+    const before = server.received.length
+    t.hasStrict(await outcomes(send(facility, { subject })), [{ outcome: 'accepted' }])
+    const sent = server.received[before]?.headers['subject'] ?? ''
+    t.equal(decodedHeader(sent), subject)
+    t.notMatch(sent, /=\?utf-8\?(q\?evil|B\?ZXZpbA)/i)
+  }
+})
+
+t.test('the sender is an address, or a name that may be quoted and an address (RFC 5322)', async (t) => {
+  const key = 'platform.mail.from'
+  const from = async (sender: string) => {
+    const server = await startMailServer(t)
+    const { facility, running } = await startMail(t, { ...server.config, [key]: sender })
+    await send(facility)
+    await running.stop('sent')
+    return server.received[0]?.headers['from']
+  }
+  t.equal(await from('n@example.com'), 'n@example.com')
+  t.equal(await from('"Shop, Ltd" <n@example.com>'), '"Shop, Ltd" <n@example.com>')
+  t.equal(await from('Shop, Ltd <n@example.com>'), '"Shop, Ltd" <n@example.com>')
+  t.equal(await from('"The \\"Shop\\"" Berlin <n@example.com>'), '"The \\"Shop\\" Berlin" <n@example.com>')
+  const refused = [
+    'nobody',
+    'a@b.c, d@e.f',
+    '"Shop <n@example.com>',
+    'Shop <n@example.com',
+    'Shop <n@>',
+    `${'x'.repeat(65)}@b.c`,
+  ]
+  for (const sender of refused) {
+    // A value in `.env` is checked by the same rule.
+    const start = startMail(t, { 'platform.mail.driver': 'log', [key]: sender })
+    const problem = await start.then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    t.match(problem, key, sender)
+    t.match(problem, 'Shop <noreply@example.com>', 'with an example')
+  }
 })
 
 t.test('what breaks a rule is refused before anything is sent', async (t) => {
@@ -86,10 +135,10 @@ t.test('what breaks a rule is refused before anything is sent', async (t) => {
   ]
   for (const [message, errorCode] of refused) {
     const [delivery] = await outcomes(send(facility, message))
-    t.match(delivery, { outcome: 'rejected', errorCode }, JSON.stringify(message).slice(0, 60))
+    t.hasStrict(delivery, { outcome: 'rejected', errorCode }, JSON.stringify(message).slice(0, 60))
   }
   t.same(server.received, [])
-  t.match(await outcomes(send(facility, { to: ['bad', 'ada@example.com'] })), [
+  t.hasStrict(await outcomes(send(facility, { to: ['bad', 'ada@example.com'] })), [
     { address: 'bad', outcome: 'rejected' },
     { address: 'ada@example.com', outcome: 'accepted' },
   ])
@@ -149,8 +198,8 @@ t.test('a mail that is larger than the server takes is rejected', async (t) => {
   const server = await startMailServer(t, { size: 10_000 })
   const { facility } = await startMail(t, server.config)
   const [large] = await outcomes(send(facility, { text: 'x'.repeat(20_000) }))
-  t.match(large, { outcome: 'rejected', errorCode: /mail\.(too-large|refused)/ })
-  t.match(await outcomes(send(facility)), [{ outcome: 'accepted' }])
+  t.match(large, { outcome: /^rejected$/, errorCode: /mail\.(too-large|refused)/ })
+  t.hasStrict(await outcomes(send(facility)), [{ outcome: 'accepted' }])
 })
 
 t.test('one deadline: behind it the socket is destroyed, and the outcome says what the server had', async (t) => {
@@ -158,17 +207,16 @@ t.test('one deadline: behind it the socket is destroyed, and the outcome says wh
   const { facility, clock } = await startMail(t, { ...server.config, 'platform.mail.send-deadline': '5s' })
   server.behave({ hangs: true })
   const hanging = send(facility)
-  while (server.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until(() => server.received.length !== 0, 'the server has received it')
   const [connection] = server.server.connections
   const closed = new Promise((resolve) => connection?.['_socket'].once('close', resolve))
-  // effect of platform.mail.send-deadline
   await clock.advance(5_000)
-  t.match(await outcomes(hanging), [{ outcome: 'unknown', errorCode: 'mail.no-answer' }])
+  t.hasStrict(await outcomes(hanging), [{ outcome: 'unknown', errorCode: 'mail.no-answer' }])
   await closed
   server.behave({})
-  t.match(await outcomes(send(facility)), [{ outcome: 'accepted' }])
+  t.hasStrict(await outcomes(send(facility)), [{ outcome: 'accepted' }])
   const given = AbortSignal.abort(new Error('The caller gives up'))
-  t.match(await outcomes(send(facility, {}, given)), [{ outcome: 'deferred' }])
+  t.hasStrict(await outcomes(send(facility, {}, given)), [{ outcome: 'deferred' }])
   t.equal(server.received.length, 2)
 })
 
@@ -198,12 +246,12 @@ t.test('before the mail was sent every failure is deferred: no server, no greeti
     'platform.mail.send-deadline': '5s',
   })
   const waiting = send(facility)
-  while (silent.sockets.size === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until(() => silent.sockets.size !== 0, 'a client is connected')
   const [socket] = silent.sockets
   const closed = new Promise((resolve) => socket?.once('close', resolve))
   socket?.resume()
   await clock.advance(5_000)
-  t.match(await outcomes(waiting), [{ outcome: 'deferred', errorCode: 'mail.unreachable' }])
+  t.hasStrict(await outcomes(waiting), [{ outcome: 'deferred', errorCode: 'mail.unreachable' }])
   await closed
   for (const [greeting, errorCode] of [
     ['554 No\r\n', 'mail.server-refused'],
@@ -217,14 +265,14 @@ t.test('before the mail was sent every failure is deferred: no server, no greeti
       'platform.mail.smtp.port': port,
       'platform.mail.smtp.security': 'opportunistic',
     })
-    t.match(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode }], greeting)
+    t.hasStrict(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode }], greeting)
     await t.rejects(facility.verify(new AbortController().signal))
   }
   const { port } = await startSpeaker(t, () => {})
   const none = await startMail(t, { ...from, 'platform.mail.smtp.port': port === 65_535 ? 1 : port })
   t.equal(none.facility.isReady, true)
   const unreachable = await startMail(t, { ...from, 'platform.mail.smtp.host': 'no.such.host.invalid' })
-  t.match(await outcomes(send(unreachable.facility)), [{ outcome: 'deferred', errorCode: 'mail.unreachable' }])
+  t.hasStrict(await outcomes(send(unreachable.facility)), [{ outcome: 'deferred', errorCode: 'mail.unreachable' }])
 })
 
 t.test('without TLS nothing is sent and no password told, where TLS must be', async (t) => {
@@ -235,11 +283,10 @@ t.test('without TLS nothing is sent and no password told, where TLS must be', as
       ...{ ...server.config, [security]: how },
       ...{ 'platform.mail.smtp.username': 'shop', 'platform.mail.smtp.password': 'planted-secret-1' },
     })
-    // effect of platform.mail.smtp.security
-    t.match(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.tls-failed' }], how)
+    t.hasStrict(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.tls-failed' }], how)
   }
   const { facility } = await startMail(t, { ...server.config, [security]: 'tls' })
-  t.match(await outcomes(send(facility)), [{ outcome: 'deferred' }], 'TLS from the start')
+  t.hasStrict(await outcomes(send(facility)), [{ outcome: 'deferred' }], 'TLS from the start')
   t.same(server.signIns, [])
   t.same(server.received, [])
 })
@@ -250,11 +297,10 @@ t.test('a certificate that nobody vouches for is refused, one of a configured au
   const account = { 'platform.mail.smtp.username': 'shop', 'platform.mail.smtp.password': 'planted-secret-2' }
   const config = { ...server.config, ...account, 'platform.mail.smtp.security': 'auto' }
   const stranger = await startMail(t, config)
-  t.match(await outcomes(send(stranger.facility)), [{ outcome: 'deferred', errorCode: 'mail.tls-failed' }])
+  t.hasStrict(await outcomes(send(stranger.facility)), [{ outcome: 'deferred', errorCode: 'mail.tls-failed' }])
   t.same(server.signIns, [])
   const known = await startMail(t, { ...config, 'platform.mail.smtp.ca': cert })
-  // effects of platform.mail.smtp.{ca,username,password}
-  t.match(await outcomes(send(known.facility)), [{ outcome: 'accepted' }])
+  t.hasStrict(await outcomes(send(known.facility)), [{ outcome: 'accepted' }])
   t.same(server.signIns, [{ username: 'shop', password: 'planted-secret-2' }])
 })
 
@@ -277,7 +323,7 @@ t.test('a refused sign-in is a matter of the configuration, and no answer or log
   })
   const result = await send(facility)
   t.match(result.deliveries, [
-    { outcome: 'deferred', errorCode: 'mail.sign-in-refused', replyCode: '535', reply: /^535 No shop with / },
+    { outcome: /^deferred$/, errorCode: 'mail.sign-in-refused', replyCode: '535', reply: /^535 No shop with / },
   ])
   const refused = await facility.verify(new AbortController().signal).catch((error: unknown) => error)
   t.match(refused, { message: /sign-in/ })
@@ -289,12 +335,12 @@ t.test('a session that the server closed while nobody used it costs no mail', as
   const { facility } = await startMail(t, server.config)
   await send(facility)
   for (const connection of server.server.connections) connection.close()
-  t.match(await outcomes(send(facility)), [{ outcome: 'accepted' }])
+  t.hasStrict(await outcomes(send(facility)), [{ outcome: 'accepted' }])
   t.equal(server.received.length, 2)
   // The server says goodbye only when it hears of the next mail.
   server.behave({ onSender: { code: 421, text: 'Too long idle' } })
   const refused = await outcomes(send(facility))
-  t.match(refused, [{ outcome: 'deferred' }], 'a new session that is refused as well is not tried for ever')
+  t.hasStrict(refused, [{ outcome: 'deferred' }], 'a new session that is refused as well is not tried for ever')
   t.equal(server.sessions, 3)
 })
 
@@ -308,7 +354,6 @@ t.test('sessions are bounded, shared and ended after their mails', async (t) => 
     Array(12).fill('accepted'),
   )
   t.equal(server.received.length, 12)
-  // effects of platform.mail.smtp.{max-connections,max-messages}
   t.equal(server.mostMails, 3, 'a session ends after its mails')
   // How the mails spread over the two decides which of both it is.
   t.ok(server.sessions === 4 || server.sessions === 5, `${server.sessions} sessions for twelve mails`)
@@ -318,12 +363,12 @@ t.test('sessions are bounded, shared and ended after their mails', async (t) => 
   const queued = new AbortController()
   const third = send(facility, {}, queued.signal)
   queued.abort(new Error('enough'))
-  t.match(await outcomes(third), [{ outcome: 'deferred' }], 'a mail that waits for a session can give up')
-  while (server.received.length < 14) await new Promise((resolve) => setTimeout(resolve, 5))
+  t.hasStrict(await outcomes(third), [{ outcome: 'deferred' }], 'a mail that waits for a session can give up')
+  await until(() => server.received.length >= 14, 'the server has received it')
   controller.abort(new Error('enough'))
-  t.match(await Promise.all(held.map(outcomes)), [[{ outcome: 'unknown' }], [{ outcome: 'unknown' }]])
+  t.hasStrict(await Promise.all(held.map(outcomes)), [[{ outcome: 'unknown' }], [{ outcome: 'unknown' }]])
   server.behave({})
-  t.match(await outcomes(send(facility)), [{ outcome: 'accepted' }], 'their places are free again')
+  t.hasStrict(await outcomes(send(facility)), [{ outcome: 'accepted' }], 'their places are free again')
 })
 
 t.test('a stop gives up what hangs and leaves no connection', async (t) => {
@@ -349,9 +394,8 @@ t.test('DKIM signs what is configured', async (t) => {
     ...{ 'platform.mail.dkim.domain': 'shop.example', 'platform.mail.dkim.selector': 's1' },
     'platform.mail.dkim.private-key': privateKey,
   })
-  t.match(await outcomes(send(facility, { unsubscribeUrl: 'https://shop.example/u' })), [{ outcome: 'accepted' }])
+  t.hasStrict(await outcomes(send(facility, { unsubscribeUrl: 'https://shop.example/u' })), [{ outcome: 'accepted' }])
   const signature = server.received[0]?.headers['dkim-signature'] ?? ''
-  // effects of platform.mail.dkim.{domain,selector,private-key}
   t.match(signature, /d=shop\.example; .*s=s1;/)
   t.match(signature, /h=[^;]*list-unsubscribe:[^;]*list-unsubscribe-post/i)
 })
@@ -363,23 +407,25 @@ t.test('driver "file" keeps each mail as a private .eml file, "log" a line witho
   const config = { 'platform.mail.from': 'shop@example.com', 'platform.mail.file.directory': place }
   const { facility } = await startMail(t, { ...config, 'platform.mail.driver': 'file' })
   await facility.verify(new AbortController().signal)
-  t.match(await send(facility, { text: 'Dear Ada 中文' }), { driver: 'file', deliveries: [{ outcome: 'accepted' }] })
+  t.hasStrict(await send(facility, { text: 'Dear Ada 中文' }), {
+    driver: 'file',
+    deliveries: [{ outcome: 'accepted' }],
+  })
   await send(facility)
-  // effect of platform.mail.file.directory
   const files = readdirSync(place)
   t.equal(files.length, 2)
   const texts = files.map((name) => partsOf({ raw: readFileSync(join(place, name), 'latin1') })['text/plain'])
   t.same(texts.toSorted(), ['Dear Ada', 'Dear Ada 中文'])
   t.ok(files.every((name) => name.endsWith('.eml') && (statSync(join(place, name)).mode & 0o077) === 0))
-  t.match(await outcomes(send(facility, {}, AbortSignal.abort(new Error('late')))), [{ outcome: 'deferred' }])
+  t.hasStrict(await outcomes(send(facility, {}, AbortSignal.abort(new Error('late')))), [{ outcome: 'deferred' }])
   t.equal(readdirSync(place).length, 2)
   rmSync(place, { recursive: true })
   writeFileSync(place, 'in the way')
-  t.match(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.file-failed' }])
+  t.hasStrict(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.file-failed' }])
   await t.rejects(facility.verify(new AbortController().signal))
 
   const log = await startMail(t, { ...config, 'platform.mail.driver': 'log' })
-  t.match(await send(log.facility), { driver: 'log', deliveries: [{ outcome: 'accepted' }] })
+  t.hasStrict(await send(log.facility), { driver: 'log', deliveries: [{ outcome: 'accepted' }] })
 })
 
 t.test('without a driver or a sender nothing is sent, and the product starts all the same', async (t) => {
@@ -387,12 +433,11 @@ t.test('without a driver or a sender nothing is sent, and the product starts all
     {},
     { 'platform.mail.driver': 'smtp', 'platform.mail.from': 'a@b.c' },
     { 'platform.mail.driver': 'log' },
-    { 'platform.mail.driver': 'log', 'platform.mail.from': 'nobody' },
     { 'platform.mail.driver': 'carrier-pigeon', 'platform.mail.from': 'a@b.c' },
   ]) {
     const { facility } = await startMail(t, config)
     t.equal(facility.isReady, false, JSON.stringify(config))
-    t.match(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.not-configured' }])
-    await t.rejects(facility.verify(new AbortController().signal), { message: /platform\.mail\.driver/ })
+    t.hasStrict(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.not-configured' }])
+    await rejectsWith(t, facility.verify(new AbortController().signal), { message: /platform\.mail\.driver/ })
   }
 })

@@ -168,7 +168,7 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
     title: text('New rule', '新建规则'),
     body: { version: { value: 0 } },
     fields: [
-      ...(['code', 'type', 'enabled', 'asset', 'config.points', 'config.expiresInDays'] as const),
+      ...(['code', 'type', 'enabled', 'asset', 'config.points', 'config.once', 'config.expiresInDays'] as const),
       ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
     ],
     amounts: { 'config.points': { field: 'asset' } },
@@ -226,6 +226,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
         it.amount('config.maxPoints', { currency: 'asset' }),
         it.text('config.recovery'),
         it.flag('config.recoverExpired'),
+        it.flag('config.once'),
         it.count('config.expiresInDays'),
         it.count('config.expiringSoonDays'),
         it.rows('config.bonuses', (bonus) => [bonus.count('day'), bonus.count('points')]),
@@ -254,7 +255,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
     fields: [
       ...(['enabled', 'config.points', 'config.cycleDays', 'config.bonuses', 'config.perAmount'] as const),
       ...(['config.currency', 'config.maxPoints', 'config.recovery', 'config.recoverExpired'] as const),
-      ...(['config.expiresInDays', 'config.expiringSoonDays'] as const),
+      ...(['config.once', 'config.expiresInDays', 'config.expiringSoonDays'] as const),
       ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
     ],
     reason: 'optional',
@@ -306,8 +307,8 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
   id: 'member-points.days',
   title: text('Points by day', '每日积分'),
   lead: text(
-    'What all members were granted, spent and lost. The last minutes are still to be added.',
-    '全部会员每日发放、使用和失去的积分。最近几分钟的数据稍后计入。',
+    'Points that all members were granted, got back, spent and lost. The last minutes are still to be added.',
+    '全部会员每日发放、退回、使用和失去的积分。最近几分钟的数据稍后计入。',
   ),
   place: { group: 'value', order: 150 },
   key: 'id',
@@ -315,6 +316,7 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
   columns: [
     row.text('day'),
     row.amount('granted', { currency: 'asset' }),
+    row.amount('returned', { currency: 'asset' }),
     row.amount('consumed', { currency: 'asset' }),
     row.amount('reversed', { currency: 'asset' }),
     row.amount('expired', { currency: 'asset' }),
@@ -340,6 +342,7 @@ export const pointsCharts = [
     order: 5,
     query: { size: 100, count: 'none' },
     at: 'day',
+    currency: 'asset',
     lines: [
       { field: 'granted', tone: 'good' },
       { field: 'consumed', tone: 'info' },
@@ -355,7 +358,7 @@ export const pointsCharts = [
     order: 10,
     query: { size: 100, count: 'none' },
     at: 'startedAt',
-    by: 'asset',
+    currency: 'asset',
     lines: [{ field: 'points', tone: 'warn' }],
   }),
 ]

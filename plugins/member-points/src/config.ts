@@ -27,6 +27,10 @@ export const keys = {
     default: 'member-points.expire',
     maxLength: 64,
     pattern: '^member-points(\\.[a-z0-9]+(-[a-z0-9]+)*)+$',
+    rule: {
+      en: 'start with "member-points." and have lower-case words of letters and digits, joined with "." or "-"',
+      'zh-CN': '以“member-points.”开头，并由“.”或“-”连接的小写字母和数字组成',
+    },
   }),
   'platform.member-points.expire.fixed-delay': key.duration({
     title: { en: 'Delay between expiry scans', 'zh-CN': '过期扫描间隔' },

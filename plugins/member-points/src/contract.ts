@@ -6,8 +6,13 @@ export const defaultAsset = 'points:mall'
 
 /** What a reward became. */
 export interface Reward {
-  /** Points that were granted, by this call or by an earlier one under the same key; 0 where the rule is switched off or gives none. */
+  /**
+   * Points that were granted, by this call or by an earlier one under the same key; 0 where the rule is switched off or gives none,
+   * or where the account is closed, as that of a deleted member is.
+   */
   readonly points: number
+  /** Of these, points that settled debts of refunds at once; 0 when an earlier call did it. */
+  readonly settled: number
   /** Journal of the ledger; null where nothing was granted. */
   readonly journalId: number | null
   /** True when an earlier call under the same key did it, and nothing was done now. */
@@ -19,7 +24,10 @@ export interface TaskReward {
   /** A rule of the type `task`: `profile-completion`, `first-order`, `review-reward`, or one that an operator added. */
   readonly task: string
   readonly userId: number
-  /** What it is about, 1 to 100 characters: rewarded once for each. The user where absent: once in a lifetime. */
+  /**
+   * The thing that it is about, 1 to 100 characters: rewarded once for each. The user where absent, or where the rule says `once`:
+   * once in a lifetime.
+   */
   readonly subject?: string
 }
 

@@ -60,6 +60,8 @@ export const SourceRow = defineEntity({
     consumed: column.bigint(),
     reversed: column.bigint(),
     expired: column.bigint(),
+    /** Of the held units, those that are taken when they come back. */
+    claimed: column.bigint().default(0),
     /** Milliseconds since the epoch; `never` for what does not lapse. */
     expiresAt: column.bigint(),
     status: column.text(16).$type<SourceStatus>(),
@@ -86,6 +88,25 @@ export const SourceUseRow = defineEntity({
   },
 })
 
+/**
+ * Points of one source that a refund took in place of points of another source, which were spent or on hold. When points of the
+ * other source come back, they take this place and the points of the lender come back to it.
+ */
+export const SubstituteRow = defineEntity({
+  name: 'PointsSubstitute',
+  tableName: 'points_substitute',
+  indexes: [{ properties: ['sourceId', 'id'] }],
+  properties: {
+    id: column.primaryKey(),
+    /** The source whose points were missing. */
+    sourceId: column.id(),
+    /** The source that gave its points. */
+    lenderId: column.id(),
+    /** Points that have not come back to the lender. */
+    units: column.bigint(),
+  },
+})
+
 /** An order with its reward, and what refunds made of it. Awaits its payment where a refund came first. */
 export const OrderRewardRow = defineEntity({
   name: 'PointsOrderReward',
@@ -102,9 +123,10 @@ export const OrderRewardRow = defineEntity({
     paidAmount: column.bigint(),
     refundedAmount: column.bigint(),
     granted: column.bigint(),
-    /** Points that all refunds so far want back, took, could not take, and are still owed. */
+    /** Points that all refunds so far want back, took, claim of points on hold, could not take, and are still owed. */
     reversedTarget: column.bigint(),
     deducted: column.bigint(),
+    claimed: column.bigint().default(0),
     shortfall: column.bigint(),
     owed: column.bigint(),
     recovered: column.bigint(),
@@ -133,7 +155,9 @@ export const ReversalRow = defineEntity({
     refundAmount: column.bigint(),
     status: column.text(16).$type<'deferred' | 'booked'>(),
     wanted: column.bigint(),
+    /** Points as they were booked: taken, claimed of points on hold, and not taken. */
     deducted: column.bigint(),
+    claimed: column.bigint().default(0),
     shortfall: column.bigint(),
     journalId: column.id().nullable(),
     createdAt: column.timestamp(),
@@ -203,6 +227,7 @@ export const DayRow = defineEntity({
     consumed: column.bigint(),
     reversed: column.bigint(),
     expired: column.bigint(),
+    returned: column.bigint().default(0),
   },
 })
 export type DayRow = InferEntity<typeof DayRow>
@@ -224,6 +249,7 @@ export const entities = [
     RuleRow,
     SourceRow,
     SourceUseRow,
+    SubstituteRow,
     OrderRewardRow,
     ReversalRow,
     CheckInRow,

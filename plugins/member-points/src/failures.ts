@@ -2,7 +2,16 @@ import { businessFailures } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
+const chineseKinds: Readonly<Record<string, string>> = zhCN['member-points'].kinds
+
 export const messages = { en, 'zh-CN': zhCN }
+
+const { received, used, held, ...ownKinds } = en['member-points'].kinds
+
+/** Names of the kinds of journals that the plugin writes. */
+export const kindNames = Object.entries(ownKinds).map(
+  ([kind, name]) => [`points.${kind}`, { en: name, 'zh-CN': chineseKinds[kind] ?? name }] as const,
+)
 
 /** Business failures of member points (document 1, "Errors" 6 leaves them open). */
 export const refusal = businessFailures('member-points', en['member-points'], {
@@ -16,6 +25,8 @@ export const refusal = businessFailures('member-points', en['member-points'], {
   'position-invalid': '400',
   'user-unknown': '404',
   'user-needed': '403',
+  'own-account': '403',
+  'account-closed': '409',
   'points-lapsed': '409',
   'order-mismatch': '409',
   'refund-mismatch': '409',

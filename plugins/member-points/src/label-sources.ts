@@ -7,6 +7,7 @@ import type { Rules } from './rules/rules.ts'
 /** Current rules by their codes. */
 export const ruleLabels = (rules: Rules, texts: Texts): LabelSource => ({
   permission: own.ruleView,
+  scope: 'none',
   async byIds(codes, { locale }) {
     const found = await rules.current(codes)
     return [...found.values()].map((rule) => ({ id: rule.code, name: ruleName(rule, texts, locale) }))

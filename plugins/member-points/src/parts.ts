@@ -1,6 +1,6 @@
-import type { Database } from '@plinth/database'
+import type { Database, DatabaseClock } from '@plinth/database'
 import { localDays } from '@plinth/http'
-import type { Clock, ConfigView, Logger, Makers, ServicesOf } from '@plinth/kernel'
+import { asClass, asFunction, type ConfigView, type Logger, type Resolvers, type ServicesOf } from '@plinth/kernel'
 import { Adjustments } from './admin/adjustments.ts'
 import { CheckIns, type ProgrammeCalendar } from './check-in/check-ins.ts'
 import type { keys } from './config.ts'
@@ -19,7 +19,7 @@ import { Rules } from './rules/rules.ts'
 interface Given extends ServicesOf<typeof requires> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
-  readonly clock: Clock
+  readonly clock: DatabaseClock
   readonly log: Logger
 }
 
@@ -43,27 +43,27 @@ export interface Parts extends Given {
   readonly days: DayTotals
 }
 
-/** How each part is made that is not given. */
-export const makers: Makers<Parts, Given> = {
-  calendar({ config, site }) {
+/** A resolver for each part that is not given. */
+export const resolvers: Resolvers<Parts, Given> = {
+  calendar: asFunction(({ config, site }) => {
     const zone = () => config.get('platform.member-points.time-zone') ?? site.timeZone
     return { zone, dayOf: localDays(zone) }
-  },
-  texts: Texts,
+  }),
+  texts: asClass(Texts),
   // Looks at the lot book when it is asked: that one is made of the rules, which ask.
-  isConfirmedAsset: (parts) => (asset) => parts.ledger.assets.get(asset)?.lots === parts.lots,
-  rules: Rules,
-  lots: PointsLotBook,
-  lapsing: Lapsing,
-  debts: Debts,
-  rewards: Rewards,
-  orders: OrderRewards,
-  checkIns: CheckIns,
-  adjustments: Adjustments,
-  expiry: ExpiryRuns,
-  continueExpiry({ config, scheduler }) {
+  isConfirmedAsset: asFunction((parts) => (asset) => parts.ledger.assets.get(asset)?.lots === parts.lots),
+  rules: asClass(Rules),
+  lots: asClass(PointsLotBook),
+  lapsing: asClass(Lapsing),
+  debts: asClass(Debts),
+  rewards: asClass(Rewards),
+  orders: asClass(OrderRewards),
+  checkIns: asClass(CheckIns),
+  adjustments: asClass(Adjustments),
+  expiry: asClass(ExpiryRuns),
+  continueExpiry: asFunction(({ config, scheduler }) => {
     const taskName = config.get('platform.member-points.expire.task-name')
     return async () => scheduler?.runNow(taskName)
-  },
-  days: DayTotals,
+  }),
+  days: asClass(DayTotals),
 }

@@ -2,7 +2,7 @@ import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward }
 import { adminPages, charts, labelSources } from '@plinth/http'
 import { userDeleted } from '@plinth/iam'
 import { definePlugin, isBusinessError, optional } from '@plinth/kernel'
-import { ledgerAssets } from '@plinth/money'
+import { ledgerAssets, ledgerKinds } from '@plinth/money'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { pages, pointsCharts } from './admin-pages.ts'
 import { keys } from './config.ts'
@@ -12,12 +12,12 @@ import { dayTask } from './days/day-task.ts'
 import { entities } from './entities.ts'
 import { expiryTask } from './expiry/expiry-task.ts'
 import { purge } from './expiry/purge-task.ts'
-import { messages } from './failures.ts'
+import { kindNames, messages, refusal } from './failures.ts'
 import { ruleLabels } from './label-sources.ts'
 import { forgetMember } from './members/forget-member.ts'
 import { memberRoutes } from './members/member-routes.ts'
 import { changeSets } from './migrations/index.ts'
-import { makers, type Parts } from './parts.ts'
+import { type Parts, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { requires } from './requires.ts'
 import { spend } from './rewards/spending.ts'
@@ -30,10 +30,11 @@ import { ruleRoutes } from './rules/rule-routes.ts'
 export default definePlugin({
   id: 'member-points',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires,
   provides: [memberPoints],
-  contributes: [ledgerAssets, optional(adminPages), optional(charts), optional(labelSources)],
+  contributes: [ledgerAssets, ledgerKinds, optional(adminPages), optional(charts), optional(labelSources)],
   config: keys,
   configGroups: { 'member-points': { en: 'Member points', 'zh-CN': '会员积分' } },
   permissions,
@@ -41,14 +42,16 @@ export default definePlugin({
   entities,
   messages,
   scheduledTasks: [expiryTask, dayTask, purge],
-  setup({ services, config, clock, log, wire, provide, contribute }) {
+  setup({ services, config, log, wire, provide, contribute }) {
     const { database: db, events, http, ledger } = services
-    const parts = wire<Parts>()({ ...services, db, config, clock, log }, makers)
+    const { clock } = db
+    const parts = wire<Parts>()({ ...services, db, config, clock, log }, resolvers)
     const { calendar, days, expiry, isConfirmedAsset, lots, orders, rewards } = parts
 
     contribute(ledgerAssets, defaultAsset, {
       ...{ displayName: { en: 'Points', 'zh-CN': '积分' }, scale: 0, monthZone: calendar.zone, lots },
     })
+    for (const [kind, name] of kindNames) contribute(ledgerKinds, kind, name)
     provide(memberPoints, {
       rewardTask: (task) => rewards.rewardTask(task),
       rewardLottery: (userId, operationKey, points) => rewards.rewardLottery(userId, operationKey, points),

@@ -246,32 +246,49 @@ t.test('P-029 P-031 I10 I13 refunds take back what was granted, in whatever part
 })
 
 t.test('P-029 R7 R10 what cannot be taken is a shortfall, and what lapsed is not taken twice', async (t) => {
-  const spent = { granted: 100, expired: 0 }
-  t.same(splitReversal(50, 20, { ...spent, claimed: 0 }, {}), { deducted: 20, shortfall: 30, owed: 0 })
-  t.same(splitReversal(50, 0, { ...spent, claimed: 20 }, {}), { deducted: 0, shortfall: 50, owed: 0 })
+  const spent = { granted: 100, expired: 0, held: 0 }
+  t.same(splitReversal(50, 20, { ...spent, settled: 0 }, {}), { deducted: 20, claimed: 0, shortfall: 30, owed: 0 })
+  t.same(splitReversal(50, 0, { ...spent, settled: 20 }, {}), { deducted: 0, claimed: 0, shortfall: 50, owed: 0 })
   const later = { recovery: 'future-grants' } as const
-  t.same(splitReversal(50, 20, { ...spent, claimed: 0 }, later), { deducted: 20, shortfall: 30, owed: 30 })
-  t.same(splitReversal(50, 0, { ...spent, claimed: 50 }, later), { deducted: 0, shortfall: 50, owed: 50 })
-  const lapsed = { granted: 100, expired: 100, claimed: 0 }
-  t.same(splitReversal(100, 500, lapsed, later), { deducted: 0, shortfall: 100, owed: 0 })
-  t.same(splitReversal(100, 500, lapsed, { recoverExpired: true }), { deducted: 100, shortfall: 0, owed: 0 })
-  t.same(splitReversal(50, 500, { granted: 100, expired: 40, claimed: 50 }, {}), {
+  t.same(splitReversal(50, 20, { ...spent, settled: 0 }, later), { deducted: 20, claimed: 0, shortfall: 30, owed: 30 })
+  t.same(splitReversal(50, 0, { ...spent, settled: 50 }, later), { deducted: 0, claimed: 0, shortfall: 50, owed: 50 })
+  const lapsed = { granted: 100, expired: 100, held: 0, settled: 0 }
+  t.same(splitReversal(100, 500, lapsed, later), { deducted: 0, claimed: 0, shortfall: 100, owed: 0 })
+  t.same(splitReversal(100, 500, lapsed, { recoverExpired: true }), {
+    deducted: 100,
+    claimed: 0,
+    shortfall: 0,
+    owed: 0,
+  })
+  t.same(splitReversal(50, 500, { granted: 100, expired: 40, held: 0, settled: 50 }, {}), {
     deducted: 10,
+    claimed: 0,
     shortfall: 40,
     owed: 0,
   })
+  const held = { ...spent, settled: 0, held: 70 }
+  t.same(splitReversal(100, 20, held, {}), { deducted: 20, claimed: 70, shortfall: 10, owed: 0 })
+  t.same(splitReversal(100, 20, held, later), { deducted: 20, claimed: 70, shortfall: 10, owed: 10 })
+  t.same(splitReversal(50, 0, held, later), { deducted: 0, claimed: 50, shortfall: 0, owed: 0 })
   fc.assert(
     fc.property(
-      fc.record({ wanted: fc.nat(1000), spendable: fc.nat(1000), granted: fc.nat(1000), expired: fc.nat(1000) }),
+      fc.record({
+        wanted: fc.nat(1000),
+        spendable: fc.nat(1000),
+        granted: fc.nat(1000),
+        expired: fc.nat(1000),
+        held: fc.nat(1000),
+      }),
       fc.nat(1000),
       fc.boolean(),
-      ({ wanted, spendable, granted, expired }, claimed, recoverExpired) => {
-        const order = { granted, expired: Math.min(granted, expired), claimed }
+      ({ wanted, spendable, granted, expired, held }, settled, recoverExpired) => {
+        const order = { granted, expired: Math.min(granted, expired), settled, held }
         const split = splitReversal(wanted, spendable, order, { recoverExpired, recovery: 'future-grants' })
         return (
-          split.deducted + split.shortfall === wanted &&
+          split.deducted + split.claimed + split.shortfall === wanted &&
+          split.claimed <= held &&
           split.deducted <= spendable &&
-          split.deducted + split.owed + claimed <= Math.max(granted, claimed) &&
+          split.deducted + split.claimed + split.owed + settled <= Math.max(granted, settled) &&
           split.owed <= split.shortfall
         )
       },

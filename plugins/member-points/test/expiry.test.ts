@@ -1,10 +1,9 @@
 /** Sources of points: which are spent, which lapse, and that no point is lost or invented between the two. */
 import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { onEachDatabase } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, watchProcess } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import fc from 'fast-check'
 import t from 'tap'
@@ -120,7 +119,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     t.same(await balance(4), [0, 70])
     await ledger.capture({ holdId, key: 'x4 capture', kind: 'test.capture' })
     t.same(await balance(4), [0, 0])
-    t.match(await lots(4), [{ remaining: 0, held: 0, consumed: 70, expired: 30, status: 'exhausted' }])
+    t.hasStrict(await lots(4), [{ remaining: 0, held: 0, consumed: 70, expired: 30, status: 'exhausted' }])
   })
 
   await t.test('X5 what comes back from a hold after its time lapses then, under a key of its own', async (t) => {
@@ -137,7 +136,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     t.same(await balance(5), [90, 0])
     await points.expire()
     t.same(await balance(5), [30, 0])
-    t.match(await lots(5), [
+    t.hasStrict(await lots(5), [
       { consumed: 40, expired: 60, status: 'expired' },
       { consumed: 20, remaining: 30, status: 'active' },
     ])
@@ -222,6 +221,48 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
       t.same(await balance(userId), [1, 0])
     }
   })
+})
+
+onEachDatabase(
+  t,
+  'P-042 points of a rule without an expiry never expire, whatever the usual expiry is',
+  async (t, at) => {
+    const clock = manualClock(june(1))
+    const product = await startPoints(t, at, { clock })
+    const admin = await product.administrator()
+    const ada = await product.member('ada')
+    const rule = { code: 'check-in', type: 'check-in', config: { points: 9, expiresInDays: null }, version: 1 }
+    t.equal((await admin.call('POST', 'admin/member-points/rules', rule)).code, '200')
+    clock.shiftWallClock(1)
+    t.equal((await ada.call('POST', 'member-points/users/me/check-in')).code, '200')
+    await product.points.rewardLottery(ada.id, 'usual', 20)
+    t.same(await product.rows('select source_type, expires_at from points_source order by id'), [
+      { source_type: 'check-in', expires_at: never },
+      { source_type: 'marketing-lottery', expires_at: clock.now() + 365 * day },
+    ])
+  },
+)
+
+onEachDatabase(t, 'P-038 a scan that a request starts pauses when its time is up', async (t, at) => {
+  const clock = manualClock(june(1))
+  const product = await startPoints(t, at, { clock })
+  await grantMany(product, 'budget', [1], 700, june(2))
+  clock.shiftWallClock(2 * day)
+  const admin = await product.administrator()
+  const query = product.db.query.bind(product.db)
+  const monotonic = clock.monotonic.bind(clock)
+  let passedMs = 0
+  // Each page of sources takes as long as a request may take.
+  Object.assign(clock, { monotonic: () => monotonic() + passedMs })
+  Object.defineProperty(product.db, 'query', {
+    configurable: true,
+    value: (sql: string, ...more: never[]) => {
+      if (sql.includes('from points_source') && sql.includes('order by expires_at, id')) passedMs += 10_000
+      return query(sql, ...more)
+    },
+  })
+  const { data } = await admin.call('POST', 'admin/member-points/expire-batches/run', {})
+  t.same([data.status, data.scanned], ['running', 500])
 })
 
 /** Statements that a piece of work sends through the bound ways of the database. */
@@ -341,7 +382,7 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', a
     t.ok(other)
     await points.countDays()
     t.same(await counted(), [], 'what was written a moment ago may have company that commits later')
-    clock.shiftWallClock(600_001)
+    clock.shiftWallClock(601_000)
     await Promise.all([points.countDays(), second.points.countDays(), points.countDays(), second.points.countDays()])
     await points.countDays()
     const moved = async (what: string) =>
@@ -364,7 +405,7 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', a
     await grant(7, 'the next day', 13, never)
     await grant(7, 'and once more', 4, never)
     await spend(7, 2, 'the next day')
-    clock.shiftWallClock(600_001)
+    clock.shiftWallClock(601_000)
     await second.points.countDays()
     const lapsed = before.some(({ expired }) => Number(expired) > 0)
     t.ok(lapsed)
@@ -401,17 +442,16 @@ onEachDatabase(t, 'X7 P-041 a process that is killed between the pages of a scan
   clock.shiftWallClock(day)
   // At a statement of the second page, of the third and of the last.
   for (const after of [9, 22, 40]) {
-    const child = fork(join(import.meta.dirname, 'fixtures', 'killed-scan.ts'), [
-      JSON.stringify({ config: at.config, now: clock.now(), after }),
-    ])
-    const [code, signal] = await once(child, 'exit')
-    t.same([code, signal], [null, 'SIGKILL'], `killed at statement ${after}`)
+    const about = JSON.stringify({ config: at.config, now: clock.now(), after })
+    const program = join(import.meta.dirname, 'fixtures', 'killed-scan.ts')
+    const scan = watchProcess(t, fork(program, [about], { silent: true }))
+    t.same(await scan.ended(), [null, 'SIGKILL'], `killed at statement ${after}`)
     t.same(await brokenRules(product), [])
     // Its lease runs out.
     await db.execute('update points_expire_batch set lease_until = 1 where holder is not null')
   }
   const [cut] = await rows('select scanned, status from points_expire_batch')
-  t.match(cut, { status: 'running' })
+  t.hasStrict(cut, { status: 'running' })
   await points.expire()
   const batches = await rows('select status, scanned, expired, points, refused from points_expire_batch')
   t.same(batches, [{ status: 'completed', scanned: 1600, expired: 1600, points: 1600, refused: 0 }])

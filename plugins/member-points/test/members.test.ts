@@ -43,7 +43,16 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
 
   await t.test('P-011 P-012 who never had a point has none', async (t) => {
     t.same(await overview(ada), {
-      ...{ asset, available: 0, frozen: 0, monthEarned: 0, monthUsed: 0, monthReversed: 0, monthExpired: 0 },
+      ...{
+        asset,
+        available: 0,
+        frozen: 0,
+        monthEarned: 0,
+        monthUsed: 0,
+        monthReturned: 0,
+        monthReversed: 0,
+        monthExpired: 0,
+      },
       ...{ expiringSoon: 0, expiringSoonDays: 30 },
     })
     t.same((await ada.call('GET', `${me}/ledgers`)).data.items, [])
@@ -51,7 +60,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
 
   await t.test('P-018 P-022 P-049 once a day, with a record, a source and an entry', async (t) => {
     const first = await ada.call('POST', `${me}/check-in`)
-    t.match(first, {
+    t.hasStrict(first, {
       code: '200',
       data: { checkedIn: true, repeated: false, points: 5, date: '2026-05-30', consecutiveDays: 1 },
     })
@@ -60,7 +69,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
       url: `/api/v1/${me}/check-in`,
       headers: { authorization: `Bearer ${ada.token}`, 'content-type': 'application/json' },
     })
-    t.match(again.json(), { code: '200', data: { checkedIn: true, repeated: true, points: 0, consecutiveDays: 1 } })
+    t.hasStrict(again.json(), { code: '200', data: { checkedIn: true, repeated: true, points: 0, consecutiveDays: 1 } })
     const [record] = await rows(
       'select user_id, check_date, zone, consecutive_days, points, journal_id from points_check_in',
     )
@@ -243,14 +252,14 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       const found = product.server.routes.find(
         (route) => route.path === `/api/v1/${admins}/${path}` && route.method === method,
       )
-      t.same(found?.access, { permission }, 'P-056 B12')
+      t.match(found?.access, { permission }, 'P-056 B12')
     }
     t.equal((await rows('select id from points_source')).length, 0)
   })
 
   await t.test('P-035 P-036 P-037 P-054 M2 points by hand, with a reason and a trail', async (t) => {
     const granted = await adjust(50, {}, { 'x-reason': 'ticket 12' })
-    t.match(granted, { code: '200', data: { points: 50, available: 50, frozen: 0, replayed: false } })
+    t.hasStrict(granted, { code: '200', data: { points: 50, available: 50, frozen: 0, replayed: false } })
     t.match(await rows('select source_type, granted, rule_code from points_source'), [
       { source_type: 'manual-adjustment', granted: 50, rule_code: 'manual-adjustment' },
     ])
@@ -262,13 +271,13 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       'nothing is left of it',
     )
     const deducted = await adjust(-50)
-    t.match(deducted, { code: '200', data: { points: -50, available: 0 } })
+    t.hasStrict(deducted, { code: '200', data: { points: -50, available: 0 } })
     t.match(await rows('select kind, amount from points_source_use where journal_id = ?', [deducted.data.journalId]), [
       { kind: 'spend', amount: 50 },
     ])
     const { items } = (await admin.call('GET', `${admins}/ledgers?userId=${ada.id}`)).data
     t.match(items, [
-      { kind: 'points.adjust-deduct', points: -50, userId: ada.id, actor: /^user:\d+$/, reason: 'because' },
+      { kind: 'points.adjust-deduct', points: -50, userId: ada.id, actor: /^user:\d+$/, reason: /^because$/ },
       {
         kind: 'points.adjust-grant',
         points: 50,
@@ -277,7 +286,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       },
     ])
     const audits = (await admin.call('GET', 'admin/iam/audits?targetType=points-account')).data.items
-    t.match(audits, [
+    t.hasStrict(audits, [
       { action: 'points-account.adjust', targetId: ada.id, summary: { points: -50 }, reason: 'because' },
       { action: 'points-account.adjust', targetId: ada.id, summary: { points: 50 }, reason: 'because' },
     ])
@@ -317,7 +326,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     const preview = (points: number, userId = ada.id) =>
       admin.call('POST', `${admins}/manual-adjustments/preview`, { userId, points })
     const now = { userId: ada.id, availableBefore: 13, frozen: 0, settlesDebt: 0 }
-    t.match(await preview(5), { code: '200', data: { ...now, points: 5, availableAfter: 18, possible: true } })
+    t.hasStrict(await preview(5), { code: '200', data: { ...now, points: 5, availableAfter: 18, possible: true } })
     t.match((await preview(-20)).data, { ...now, availableAfter: -7, possible: false, expiresAt: null })
     t.equal((await preview(0)).code, '400')
     t.equal(outcome(await preview(1, 999_999)), '404 member-points.user-unknown')
@@ -334,7 +343,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     const bob = await member('bob', { orgId: 7 })
     await product.points.rewardLottery(bob.id, 'a', 20)
     const list = (await admin.call('GET', `${admins}/accounts`)).data
-    t.match(list, {
+    t.hasStrict(list, {
       items: [
         { userId: bob.id, asset, displayName: 'Points', available: 20, frozen: 0, status: 'open' },
         { userId: ada.id, available: 13 },
@@ -386,7 +395,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     const rule = { code: 'check-in', type: 'check-in', config: { points: 9, expiresInDays: 10 } }
     const title = { en: 'Come in', 'zh-CN': '欢迎' }
     const saved = await admin.call('POST', `${admins}/rules`, { ...rule, version: 1, displayTitle: title })
-    t.match(saved, { code: '200', data: { version: 2, current: true, enabled: true, displayName: 'Come in' } })
+    t.hasStrict(saved, { code: '200', data: { version: 2, current: true, enabled: true, displayName: 'Come in' } })
     t.equal(
       outcome(await admin.call('POST', `${admins}/rules`, { ...rule, version: 1 })),
       '409 member-points.rule-conflict',
@@ -487,13 +496,13 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     await product.points.spend({ userId: id, points: 15, key: 'scan spend' })
     clock.shiftWallClock(10)
     const first = await admin.call('POST', `${admins}/expire-batches/run`)
-    t.match(
+    t.hasStrict(
       first,
       { code: '200', data: { asset, status: 'completed', scanned: 2, expired: 2, points: 15, refused: 0 } },
       'P-039',
     )
     const second = await admin.call('POST', `${admins}/expire-batches/run`, {})
-    t.match(second.data, { status: 'completed', scanned: 0, points: 0 })
+    t.hasStrict(second.data, { status: 'completed', scanned: 0, points: 0 })
     t.not(second.data.id, first.data.id, 'each scan has its record')
     t.same(await balance(id), [0, 0])
     await product.db.execute(
@@ -503,7 +512,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.equal(outcome(await admin.call('POST', `${admins}/expire-batches/run`, {})), '409 member-points.expiry-running')
     await product.points.expire()
     await product.db.execute('update points_expire_batch set lease_until = 0')
-    t.match((await admin.call('POST', `${admins}/expire-batches/run`, {})).data, {
+    t.hasStrict((await admin.call('POST', `${admins}/expire-batches/run`, {})).data, {
       id: second.data.id,
       status: 'completed',
     })

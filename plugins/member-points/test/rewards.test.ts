@@ -44,6 +44,8 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     })
   const reversals = (orderNo: string) =>
     rows(`select wanted, deducted, shortfall, status from points_reversal where order_no = '${orderNo}' order by id`)
+  const claims = (orderNo: string) =>
+    rows('select wanted, deducted, claimed, shortfall from points_reversal where order_no = ?', [orderNo])
   t.afterEach(async () => t.same(await brokenRules(product), []))
 
   await t.test('P-003 P-023 the first grant makes the account; the cash amount counts', async (t) => {
@@ -54,6 +56,12 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.match(await ledger.find(ref(1)), { asset: 'points:mall', owner: { type: 'user', id: '1' } })
     const journals = await rows(`select idem_key from money_journal where kind = 'points.order'`)
     t.same(journals, [{ idem_key: 'member-points:order:r1' }])
+  })
+
+  await t.test('P-023 an order that earns one point grants it', async (t) => {
+    await paid('one', 99, 100)
+    await events.idle()
+    t.same(await balance(99), [1, 0])
   })
 
   await t.test('P-024 the same event twice grants once', async (t) => {
@@ -86,7 +94,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
       left.push((await balance(1))[0] ?? -1)
     }
     t.same(left, [67, 34, 0])
-    t.match(await rows(`select status, reversed, granted from points_source where source_id = 'r1'`), [
+    t.hasStrict(await rows(`select status, reversed, granted from points_source where source_id = 'r1'`), [
       { status: 'reversed', reversed: 100, granted: 100 },
     ])
   })
@@ -133,8 +141,103 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     await ledger.hold({ ...ref(9), amount: 70, key: 'hold r9', kind: 'test.hold' })
     await refunded('r9-1', 'r9', 9, 10_000, 10_000)
     await events.idle()
-    t.same(await reversals('r9'), [{ wanted: 100, deducted: 30, shortfall: 70, status: 'booked' }])
+    t.match(await claims('r9'), [{ wanted: 100, deducted: 30, claimed: 70, shortfall: 0 }])
     t.same(await balance(9), [0, 70])
+  })
+
+  await t.test('points on hold stay claimed until the hold ends, whatever the rule says of recovery', async (t) => {
+    const reward = async (orderNo: string) => {
+      const columns = 'deducted, claimed, shortfall, owed, recovered'
+      return (await rows(`select ${columns} from points_order_reward where order_no = ?`, [orderNo]))[0]
+    }
+    const hold = async (userId: number, amount: number, key: string) =>
+      (await ledger.hold({ ...ref(userId), amount, key, kind: 'test.hold' })).holdId
+    for (const [recovery, userId] of [
+      ['none', 91],
+      ['future-grants', 92],
+    ] as const) {
+      t.equal((await save({ recovery })).code, '200')
+      clock.shiftWallClock(10)
+      const [one, other] = [`${recovery}-1`, `${recovery}-2`]
+      for (const orderNo of [one, other]) {
+        await paid(orderNo, userId, 10_000)
+        await events.idle()
+      }
+
+      // The points of both orders are on hold in two parts of 120 and 80.
+      const [first, second] = [await hold(userId, 120, `${one} hold`), await hold(userId, 80, `${other} hold`)]
+      await refunded(`${one}-r`, one, userId, 10_000, 10_000)
+      await refunded(`${other}-r`, other, userId, 5_000, 10_000)
+      await events.idle()
+      t.match(await reward(one), { deducted: 0, claimed: 100, shortfall: 0, owed: 0 })
+      t.match(await reward(other), { deducted: 0, claimed: 50, shortfall: 0, owed: 0 })
+      await points.rewardLottery(userId, 'while held', 5)
+      t.same(await balance(userId), [5, 200], 'a reward does not pay for points that are only on hold')
+
+      await ledger.release({ holdId: second, key: `${other} released` })
+      t.same(await balance(userId), [5 + 30, 120], 'of 80 points that come back the refund takes 50')
+      t.match(await reward(other), { deducted: 50, claimed: 0, shortfall: 0 })
+      await ledger.capture({ holdId: first, amount: 90, key: `${one} captured`, kind: 'test.capture' })
+      t.same(await balance(userId), [5 + 30 + 20, 0], 'of 30 points that come back the refund takes 10')
+      const owed = recovery === 'none' ? 0 : 90
+      t.match(await reward(one), { deducted: 10, claimed: 0, shortfall: 90, owed }, 'captured points are a shortfall')
+
+      await points.rewardLottery(userId, 'later', 30)
+      const settled = Math.min(owed, 30)
+      t.same(await balance(userId), [5 + 30 + 20 + 30 - settled, 0])
+      t.match(await reward(one), { shortfall: 90, owed: owed - settled, recovered: settled })
+    }
+    t.equal((await save({})).code, '200')
+    clock.shiftWallClock(10)
+  })
+
+  await t.test('a hold that expires gives back only the points that no refund wants', async (t) => {
+    await paid('r93', 93, 10_000)
+    await events.idle()
+    const posting = { ...ref(93), amount: 100, key: 'hold r93', kind: 'test.hold' }
+    await ledger.hold({ ...posting, expiresAt: clock.now() + 1_000 })
+    await refunded('r93-1', 'r93', 93, 4_000, 10_000)
+    await events.idle()
+    clock.shiftWallClock(1_001)
+    const spend = points.spend({ userId: 93, points: 61, key: 'spend r93' })
+    t.equal(await reasonOf(spend), '409 money.balance-insufficient')
+    t.match(await points.spend({ userId: 93, points: 60, key: 'spend less r93' }), { available: 0 })
+  })
+
+  await t.test(
+    'a refund that was booked with a shortfall takes points of its order that come back later',
+    async (t) => {
+      await paid('r94', 94, 10_000)
+      await events.idle()
+      const { journalId } = await points.spend({ userId: 94, points: 100, key: 'spend r94' })
+      await refunded('r94-1', 'r94', 94, 6_000, 10_000)
+      await events.idle()
+      t.match(await claims('r94'), [{ deducted: 0, claimed: 0, shortfall: 60 }])
+      await ledger.reverse({ journalId, amount: 50, key: 'back r94' })
+      t.same(await balance(94), [0, 0])
+      await ledger.reverse({ journalId, amount: 50, key: 'back again r94' })
+      t.same(await balance(94), [40, 0])
+      t.equal(
+        await reasonOf(ledger.reverse({ journalId, amount: 1, key: 'too much r94' })),
+        '409 money.exceeds-journal',
+      )
+    },
+  )
+
+  await t.test('points that come back pay only for what later rewards have not paid', async (t) => {
+    t.equal((await save({ recovery: 'future-grants' })).code, '200')
+    clock.shiftWallClock(10)
+    await paid('r98', 98, 10_000)
+    await events.idle()
+    const { journalId } = await points.spend({ userId: 98, points: 100, key: 'spend r98' })
+    await refunded('r98-1', 'r98', 98, 6_000, 10_000)
+    await events.idle()
+    await points.rewardLottery(98, 'r98', 25)
+    t.same(await balance(98), [0, 0], 'the reward pays for 25 of 60 points')
+    await ledger.reverse({ journalId, key: 'back r98' })
+    t.same(await balance(98), [65, 0], 'of 100 points that come back 35 pay for the others')
+    t.equal((await save({})).code, '200')
+    clock.shiftWallClock(10)
   })
 
   await t.test('R10 points that lapsed are not taken from others', async (t) => {
@@ -146,6 +249,21 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     await events.idle()
     t.same(await reversals('r10'), [{ wanted: 100, deducted: 0, shortfall: 100, status: 'booked' }])
     t.same(await balance(10), [500, 0])
+  })
+
+  await t.test('points that lapsed are no shortfall that points which come back pay for', async (t) => {
+    await paid('r95', 95, 10_000)
+    await events.idle()
+    const { journalId } = await points.spend({ userId: 95, points: 40, key: 'spend r95' })
+    clock.shiftWallClock(366 * day)
+    await points.rewardLottery(95, 'r95', 500)
+    await points.expire()
+    await refunded('r95-1', 'r95', 95, 10_000, 10_000)
+    await events.idle()
+    t.match(await claims('r95'), [{ wanted: 100, deducted: 40, claimed: 0, shortfall: 60 }])
+    t.same(await balance(95), [460, 0], 'others pay for the points that were spent')
+    await ledger.reverse({ journalId, key: 'back r95' })
+    t.same(await balance(95), [500, 0], 'the points that come back replace these')
   })
 
   await t.test('R11 P-030 the same refund again, with other facts, and beyond what was paid', async (t) => {
@@ -161,17 +279,25 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     t.ok(refused.length > 0, 'and an operator sees it')
   })
 
+  await t.test('P-031 a refund of more than was paid takes nothing back', async (t) => {
+    await paid('r131', 131, 10_000)
+    await refunded('r131-1', 'r131', 131, 10_001, 10_000)
+    await events.idle()
+    t.same(await balance(131), [100, 0])
+    t.equal((await reversals('r131')).length, 0)
+  })
+
   await t.test('R14 refunds before the payment wait for it', async (t) => {
     await refunded('r14-1', 'r14', 14, 2500, 10_000)
     await refunded('r14-2', 'r14', 14, 1, 10_000)
     await events.idle()
-    t.match(await reversals('r14'), [{ status: 'deferred' }, { status: 'deferred' }])
+    t.hasStrict(await reversals('r14'), [{ status: 'deferred' }, { status: 'deferred' }])
     t.same(await balance(14), [0, 0])
     await refunded('r14-1', 'r14', 14, 2500, 10_000)
     await paid('r14', 14, 10_000)
     await events.idle()
     t.same(await balance(14), [100 - Math.floor((100 * 2501) / 10_000), 0])
-    t.match(await reversals('r14'), [
+    t.hasStrict(await reversals('r14'), [
       { status: 'booked', deducted: 25 },
       { status: 'booked', deducted: 0 },
     ])
@@ -356,7 +482,12 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have c
     t.match(await points.rewardTask({ task: 'survey', userId: 3 }), { points: 7, replayed: true }, 'as it was granted')
     await save({ points: 8 }, false)
     clock.shiftWallClock(10)
-    t.same(await points.rewardTask({ task: 'survey', userId: 4 }), { points: 0, journalId: null, replayed: false })
+    t.same(await points.rewardTask({ task: 'survey', userId: 4 }), {
+      points: 0,
+      settled: 0,
+      journalId: null,
+      replayed: false,
+    })
     t.same(await balance(3), [14, 0])
   })
 

@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, adminForm, adminList } from '@plinth/http'
+import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } from '@plinth/http'
 import { bilingual as text } from '@plinth/kernel'
 
 // Ids are unique in the product, so that an owner who is no user has no name here.
@@ -32,6 +32,7 @@ const actions = {
   hold: text('Hold', '冻结'),
   capture: text('Capture of a hold', '冻结扣款'),
   release: text('Release of a hold', '解冻'),
+  reverse: text('Reversal', '冲回'),
 }
 const orderStates = {
   pending: text('Awaits payment', '待支付'),
@@ -148,7 +149,8 @@ const entries = adminList('getAdminMoneyEntries', (row) => ({
   columns: [
     row.time('createdAt'),
     row.reference('owner.id', owner, { title: ownerTitle }),
-    row.text('kind', { mono: true }),
+    row.text('displayName'),
+    row.text('kind', { mono: true, hidden: true }),
     row.amount('available', { currency: 'asset' }),
     row.amount('availableAfter', { currency: 'asset' }),
     row.amount('frozen', { currency: 'asset' }),
@@ -171,7 +173,7 @@ const entries = adminList('getAdminMoneyEntries', (row) => ({
 const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
   id: 'money.journal',
   title: text('Journal', '流水'),
-  name: 'kind',
+  name: 'displayName',
   param: 'id',
   sections: [
     {
@@ -179,7 +181,10 @@ const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
         it.text('id', { mono: true }),
         it.status(
           'action',
-          { credit: 'good', debit: 'warn', transfer: 'info', hold: 'warn', capture: 'info', release: 'quiet' },
+          {
+            ...({ credit: 'good', debit: 'warn', transfer: 'info', hold: 'warn', capture: 'info' } as const),
+            ...({ release: 'quiet', reverse: 'info' } as const),
+          },
           { labels: actions },
         ),
         it.text('kind', { mono: true }),
@@ -311,8 +316,8 @@ const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => 
     ),
     row.reference('accountId', account, { title: accountTitle }),
     row.reference('journalId', journal, { title: journalTitle }),
-    row.amount('expected'),
-    row.amount('found'),
+    row.count('expected'),
+    row.count('found'),
     row.time('createdAt'),
   ],
 }))
@@ -379,6 +384,30 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => ({
   ],
 }))
 
+const blocks = {
+  'order-not-paid': text('The order is not paid', '订单未支付'),
+  'refund-exceeds-paid': text('More than was paid', '超过已付金额'),
+  'refund-elsewhere': text('The module of the order makes its refunds', '由订单所属模块退款'),
+  'order-not-pending': text('The order does not wait for a payment', '订单不在待支付状态'),
+}
+const blockTones = {
+  ...({ 'order-not-paid': 'bad', 'refund-exceeds-paid': 'bad' } as const),
+  ...({ 'refund-elsewhere': 'bad', 'order-not-pending': 'bad' } as const),
+}
+type ChangeAnswer = Parameters<
+  NonNullable<Parameters<typeof adminPreview<'postAdminMoneyPaymentOrdersByOutTradeNoRefundPreview'>>[1]>['answer']
+>[0]
+const changeColumns = (it: ChangeAnswer) => [
+  it.amount('amount', { currency: 'asset' }),
+  it.amount('refundedBefore', { currency: 'asset' }),
+  it.amount('refundedAfter', { currency: 'asset' }),
+  it.status('statusBefore', orderTones, { labels: orderStates }),
+  it.status('statusAfter', orderTones, { labels: orderStates }),
+  it.flag('possible'),
+  it.status('blockedBy', blockTones, { labels: blocks }),
+  it.flag('transactionRequired'),
+]
+
 const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) => ({
   id: 'money.payment-order',
   title: text('Payment order', '支付订单'),
@@ -405,11 +434,44 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
         it.text('chainId'),
         it.text('tokenContract', { mono: true }),
         it.text('receiver', { mono: true }),
-        it.amount('amountRaw'),
+        it.text('amountRaw', { mono: true }),
         it.count('requiredConfirmations'),
         it.text('transactionHash', { mono: true }),
+        it.text('payer', { mono: true }),
+        it.text('payerProof'),
       ],
     },
+  ],
+  form: it.form('postAdminMoneyPaymentOrdersByOutTradeNoRefund', {
+    title: text('Book a refund', '登记退款'),
+    lead: text(
+      'Books a refund that was made at the provider or on the chain. No money is moved here. Without an amount the rest of the order is refunded.',
+      '登记已在支付渠道或链上完成的退款，此处不会转移资金。不填金额则退还剩余全部。',
+    ),
+    submit: text('Book', '登记'),
+    params: { outTradeNo: 'outTradeNo' },
+    fields: ['amount', 'transactionHash', 'reason'],
+    amounts: { amount: { field: 'asset' } },
+    preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoRefundPreview', {
+      params: { outTradeNo: 'outTradeNo' },
+      takes: ['amount'],
+      answer: changeColumns,
+    }),
+    tone: 'danger',
+  }),
+  actions: [
+    it.action('postAdminMoneyPaymentOrdersByOutTradeNoClose', {
+      label: text('Close', '关闭'),
+      params: { outTradeNo: 'outTradeNo' },
+      ask: ['reason'],
+      when: { status: 'pending' },
+      confirm: text('A later payment does not settle {outTradeNo}.', '之后的付款不会再结算 {outTradeNo}。'),
+      preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoClosePreview', {
+        params: { outTradeNo: 'outTradeNo' },
+        answer: changeColumns,
+      }),
+      tone: 'danger',
+    }),
   ],
   related: [
     {

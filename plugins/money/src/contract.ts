@@ -1,5 +1,5 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
-import { extensionPoint, type LocalizedText, service } from '@plinth/kernel'
+import { extensionPoint, type LocalizedText, service, shape } from '@plinth/kernel'
 import type { AccountStatus, HoldState, JournalAction } from './entities.ts'
 import type { LotBook, LotPage } from './lots.ts'
 
@@ -42,8 +42,29 @@ export interface LedgerAsset {
   readonly lots?: LotBook
 }
 
+const lotBookShape = shape.object<LotBook>(
+  { move: shape.function, sums: shape.function, lots: shape.function },
+  { claims: shape.function, moveMany: shape.function },
+)
+
 /** Assets by their name. A posting to an asset that nobody brings is refused. */
-export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', { from: '@plinth/money', live: true })
+export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', {
+  from: '@plinth/money',
+  live: true,
+  names: { ...shape.coded, maxLength: 64 },
+  shape: shape.object<LedgerAsset>(
+    { displayName: shape.localized, scale: shape.integer(0, 18) },
+    { monthZone: shape.function, symbol: shape.text, lots: lotBookShape },
+  ),
+})
+
+/** Names of the kinds of journals, for people. Contributed under the kind, such as `shop.order-paid`. */
+export const ledgerKinds = extensionPoint<LocalizedText>('money.kind', {
+  from: '@plinth/money',
+  live: true,
+  names: { ...shape.dotted, maxLength: 64 },
+  shape: shape.localized,
+})
 
 /** What every movement says about itself. */
 export interface MovementNotes {
@@ -126,6 +147,13 @@ export interface Release extends Omit<MovementNotes, 'kind'> {
   readonly holdId: number
   /** `money.release` when absent. */
   readonly kind?: string
+}
+
+export interface Reversal extends Omit<MovementNotes, 'kind' | 'parentJournalId' | 'lots'> {
+  /** Journal of the debit or capture whose units come back. */
+  readonly journalId: number
+  /** Minor units, 1 to the units of the journal that have not come back yet. All units that it took when absent. */
+  readonly amount?: number
 }
 
 /** One of many postings; the rest is common to the batch. */
@@ -239,17 +267,23 @@ export interface EntryFilter {
   readonly asset?: string
   readonly monthKey?: number
   readonly kind?: string
+  /** The rows that a caller may read: `callerRows(request, entryOwner)`. Absent: all. */
+  readonly rows?: object
 }
 
 export interface AccountFilter {
   readonly asset?: string
   readonly ownerType?: string
   readonly ownerId?: string
+  /** The rows that a caller may read: `callerRows(request, accountOwner)`. Absent: all. */
+  readonly rows?: object
 }
 
 export interface HoldFilter {
   readonly accountId?: number
   readonly state?: HoldState
+  /** The rows that a caller may read: `callerRows(request, entryOwner)`. Absent: all. */
+  readonly rows?: object
 }
 
 /** Where a balance comes from. */
@@ -264,9 +298,9 @@ export interface Explanation {
 /** What moved in one account in one month under one kind. */
 export interface MonthTotal {
   readonly kind: string
-  /** Minor units that came in: sum of the entries that raised available and frozen together. */
+  /** Minor units that came in: sum of the entries that raised available and frozen together; at most 2^53 - 1. */
   readonly received: number
-  /** Minor units that went out, as a positive number. */
+  /** Minor units that went out, as a positive number; at most 2^53 - 1. */
   readonly spent: number
   readonly entries: number
 }
@@ -285,6 +319,8 @@ export interface MonthTotal {
 export interface Ledger {
   /** What plugins bring, by name; complete when all are set up. */
   readonly assets: ReadonlyMap<string, LedgerAsset>
+  /** Names of kinds that plugins contribute; complete when all are set up. */
+  readonly kinds: ReadonlyMap<string, LocalizedText>
   credit(posting: Posting): Promise<Posted>
   /** @throws BusinessError `409` `money.balance-insufficient` with `data.available` */
   debit(posting: Posting): Promise<Posted>
@@ -301,6 +337,14 @@ export interface Ledger {
   /** Gives all units of a hold back. @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` */
   release(release: Release): Promise<Held>
   /**
+   * Gives units of a debit or capture back to the account that they left, and to the lots that they left, whose expiry stays. The
+   * other side is the system account that received them. The kind is `money.reverse`: such units are not earned again.
+   *
+   * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible` for a journal of another action,
+   *   `409` `money.exceeds-journal` with the units that may still come back in `data.amount`
+   */
+  reverse(reversal: Reversal): Promise<Posted>
+  /**
    * Many credits or debits of one asset in one transaction, in few statements. A posting whose account does not allow it is left
    * out; a key that was used for another movement refuses all.
    */
@@ -309,15 +353,24 @@ export interface Ledger {
   balance(ref: AccountRef): Promise<Balance>
   /** Undefined where nothing was ever posted. */
   find(ref: AccountRef): Promise<AccountView | undefined>
-  /** @throws BusinessError `404` `money.account-unknown` */
-  account(id: number): Promise<AccountView>
+  /**
+   * @param rows as `AccountFilter.rows`; an account outside them does not exist for the caller
+   * @throws BusinessError `404` `money.account-unknown`
+   */
+  account(id: number, rows?: object): Promise<AccountView>
+  /** The account, which is created where nothing was ever posted. */
+  ensureAccount(ref: AccountRef): Promise<AccountView>
   /** A closed account refuses every posting. @throws BusinessError `404` `money.account-unknown` */
   setStatus(accountId: number, status: AccountStatus): Promise<void>
   accounts(filter: AccountFilter, window: PageWindow): Promise<FoundPage<AccountView>>
   entries(filter: EntryFilter, window: PageWindow): Promise<FoundPage<EntryView>>
   holds(filter: HoldFilter, window: PageWindow): Promise<FoundPage<HoldView>>
-  /** @throws BusinessError `404` `money.journal-unknown` */
-  journal(id: number): Promise<JournalView>
+  /**
+   * @param rows accounts that a caller may read, as `AccountFilter.rows`. A journal is visible when all its accounts of owners are
+   *   among them: entries of two organisations in one journal cannot be separated.
+   * @throws BusinessError `404` `money.journal-unknown`
+   */
+  journal(id: number, rows?: object): Promise<JournalView>
   /**
    * Entries of an asset in the order of their ids, and what each brought to its owner or took away: for sums that are carried on.
    *
@@ -340,9 +393,14 @@ export interface Ledger {
    * Which lots and holds a balance consists of.
    *
    * @param page of the lots: 1 to 200 of them, behind the `next` of an earlier page
+   * @param rows as for `account`
    * @throws BusinessError `404` `money.account-unknown`
    */
-  explain(accountId: number, page: { readonly after?: string; readonly size: number }): Promise<Explanation>
+  explain(
+    accountId: number,
+    page: { readonly after?: string; readonly size: number },
+    rows?: object,
+  ): Promise<Explanation>
   /** `202611` for a moment, in the time zone that counts the months of the asset. */
   monthKeyOf(asset: string, at: number): number
 }

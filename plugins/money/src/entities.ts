@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
 export type AccountStatus = 'open' | 'closed'
-export type JournalAction = 'credit' | 'debit' | 'transfer' | 'hold' | 'capture' | 'release'
+export type JournalAction = 'credit' | 'debit' | 'transfer' | 'hold' | 'capture' | 'release' | 'reverse'
 export type HoldState = 'open' | 'captured' | 'released'
 
 /** Balance of one owner in one asset. Read here only: it is written by conditional updates under the lock of its row. */
@@ -107,6 +107,14 @@ export const HoldRow = defineEntity({
   },
 })
 export type HoldRow = InferEntity<typeof HoldRow>
+
+/** How an account leads to its user, for `callerRows`. */
+export const accountOwner = { type: 'owner_type', id: 'owner_id' } as const
+/** How an entry or a hold leads to the user of its account, for `callerRows`. */
+export const entryOwner = { column: 'account_id', through: 'money_account', key: 'id', owner: accountOwner } as const
+
+/** How a journal leads to users of its entries, for `callerRows`. */
+export const journalOwner = { column: 'id', through: 'money_entry', key: 'journal_id', owner: entryOwner } as const
 
 /** Sorts behind every moment, alike on every database, which null would not. */
 export const never = Number.MAX_SAFE_INTEGER

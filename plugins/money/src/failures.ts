@@ -12,6 +12,8 @@ export const refusal = businessFailures('money', en.money, {
   'balance-insufficient': '409',
   'balance-limit': '409',
   'journal-unknown': '404',
+  'journal-not-reversible': '409',
+  'exceeds-journal': '409',
   'hold-unknown': '404',
   'hold-closed': '409',
   'exceeds-hold': '409',

@@ -1,37 +1,73 @@
 import { type Database, findPage } from '@plinth/database'
 import type { Label, LabelSource } from '@plinth/http'
-import { AccountRow, JournalRow } from './entities.ts'
+import { callerRows } from '@plinth/iam'
+import { bilingual, type LocalizedText, localize } from '@plinth/kernel'
+import type { Ledger } from './contract.ts'
+import { AccountRow, accountOwner, JournalRow, journalOwner } from './entities.ts'
+import { systemOwner } from './ledger/checks.ts'
 import { own } from './permissions.ts'
 
 /** Names that one question answers. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
-const accountLabel = ({ id, ownerType, ownerId, asset }: AccountRow): Label => ({
-  id,
-  name: `${ownerType} ${ownerId} · ${asset}`,
-})
-const journalLabel = ({ id, kind }: JournalRow): Label => ({ id, name: kind })
+const ownerTypes: Readonly<Record<string, LocalizedText>> = {
+  user: bilingual('User', '用户'),
+  system: bilingual('System account', '系统账户'),
+}
+const systemAccounts: Readonly<Record<string, LocalizedText>> = {
+  issued: bilingual('issued', '发放'),
+  redeemed: bilingual('redeemed', '使用'),
+  expired: bilingual('expired', '过期'),
+  forfeited: bilingual('forfeited', '作废'),
+}
 
 /** Names of accounts and journals of the ledger, by kind. */
-export function ledgerLabels(db: Database): Readonly<Record<string, LabelSource>> {
+export function ledgerLabels(
+  db: Database,
+  { assets, kinds }: Pick<Ledger, 'assets' | 'kinds'>,
+): Readonly<Record<string, LabelSource>> {
+  const named = (text: LocalizedText | undefined, code: string, locale: string) =>
+    text === undefined ? code : localize(text, locale)
+  const accountLabel = ({ id, ownerType, ownerId, asset }: AccountRow, locale: string): Label => {
+    const type = named(ownerTypes[ownerType], ownerType, locale)
+    const owner = ownerType === systemOwner ? named(systemAccounts[ownerId], ownerId, locale) : ownerId
+    return { id, name: `${type} ${owner} · ${named(assets.get(asset)?.displayName, asset, locale)}` }
+  }
+  const journalLabel = ({ id, kind }: JournalRow, locale: string): Label => ({
+    ...{ id, name: named(kinds.get(kind), kind, locale) },
+  })
   return {
     'money.account': {
       permission: own.accountView,
-      byIds: async (ids) => (await db.fork().find(AccountRow, { id: { $in: numbers(ids) } })).map(accountLabel),
-      async search(text) {
+      scope: 'caller',
+      async byIds(ids, request) {
+        const where = { $and: [{ id: { $in: numbers(ids) } }, callerRows(request, accountOwner)] }
+        return (await db.fork().find(AccountRow, where)).map((row) => accountLabel(row, request.locale))
+      },
+      async search(text, request) {
         // Along an index: the owner is found by the whole of its id.
-        const where = text === '' ? {} : { ownerType: 'user', ownerId: text }
-        return (await findPage<AccountRow>(db.fork(), AccountRow, where, window)).items.map(accountLabel)
+        const owner = text === '' ? {} : { ownerType: 'user', ownerId: text }
+        const where = { $and: [owner, callerRows(request, accountOwner)] }
+        return (await findPage<AccountRow>(db.fork(), AccountRow, where, window)).items.map((row) =>
+          accountLabel(row, request.locale),
+        )
       },
     },
     'money.journal': {
       permission: own.ledgerView,
-      byIds: async (ids) => (await db.fork().find(JournalRow, { id: { $in: numbers(ids) } })).map(journalLabel),
-      async search(text) {
+      scope: 'caller',
+      async byIds(ids, request) {
+        const where = { $and: [{ id: { $in: numbers(ids) } }, callerRows(request, journalOwner)] }
+        return (await db.fork().find(JournalRow, where)).map((row) => journalLabel(row, request.locale))
+      },
+      async search(text, request) {
         const id = Number(text)
-        const where = Number.isSafeInteger(id) && text !== '' ? { id } : {}
-        return (await findPage<JournalRow>(db.fork(), JournalRow, where, window)).items.map(journalLabel)
+        const wanted = Number.isSafeInteger(id) && text !== '' ? { id } : {}
+        const where = { $and: [wanted, callerRows(request, journalOwner)] }
+        return (await findPage<JournalRow>(db.fork(), JournalRow, where, window)).items.map((row) =>
+          journalLabel(row, request.locale),
+        )
       },
     },
   }

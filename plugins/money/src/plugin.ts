@@ -1,12 +1,12 @@
 import { asyncTasks } from '@plinth/async-task'
 import { database } from '@plinth/database'
 import { adminPages, amountUnits, attention, http, labelSources, site } from '@plinth/http'
-import { definePlugin, optional } from '@plinth/kernel'
+import { bilingual, definePlugin, optional } from '@plinth/kernel'
 import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.ts'
 import { keys } from './config.ts'
-import { ledger, ledgerAssets } from './contract.ts'
+import { ledger, ledgerAssets, ledgerKinds } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { ledgerLabels } from './label-sources.ts'
 import { Accounts } from './ledger/accounts.ts'
 import { Assets } from './ledger/assets.ts'
@@ -26,15 +26,23 @@ import { ledgerRoutes } from './routes/ledger-routes.ts'
 import { reconciliationRoutes } from './routes/reconciliation-routes.ts'
 import { holdExpiry, reconcile } from './tasks.ts'
 
+/** Kinds of the ledger itself. */
+const kindNames = {
+  'money.release': bilingual('Hold released', '冻结解除'),
+  'money.hold-expired': bilingual('Hold expired', '冻结到期'),
+  'money.reverse': bilingual('Returned', '退回'),
+}
+
 /** The money ledger: who has how much of what, and why. It needs a database alone; with http operators see it. */
 export default definePlugin({
   id: 'money',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: { database, http: optional(http), site: optional(site), tasks: optional(asyncTasks) },
   provides: [ledger, reconciliations],
-  extensionPoints: [ledgerAssets],
-  contributes: [optional(adminPages), optional(amountUnits), optional(attention), optional(labelSources)],
+  extensionPoints: [ledgerAssets, ledgerKinds],
+  contributes: [ledgerKinds, optional(adminPages), optional(amountUnits), optional(attention), optional(labelSources)],
   config: keys,
   configGroups: { money: { en: 'Money and payments', 'zh-CN': '资金与支付' } },
   permissions,
@@ -43,14 +51,18 @@ export default definePlugin({
   messages,
   scheduledTasks: [holdExpiry, reconcile, purge],
   commands: [reconcileCommand],
-  setup({ services, clock, provide, contribute, contributions }) {
+  setup({ services, provide, contribute, contributions }) {
     const { database: db, http, site, tasks } = services
+    const { clock } = db
     const assets = new Assets(contributions(ledgerAssets), () => site?.timeZone ?? 'UTC')
     const accounts = new Accounts(db, clock)
-    const engine = new PostingEngine({ db, clock, assets, accounts, journals: new Journals(db) })
+    const journals = new Journals(db)
+    const kinds = contributions(ledgerKinds)
+    for (const [kind, name] of Object.entries(kindNames)) contribute(ledgerKinds, kind, name)
+    const engine = new PostingEngine({ db, clock, assets, accounts, journals })
     contribute(amountUnits, 'money', () => assets.all)
     const reader = new LedgerReader(db, assets, clock)
-    const books = new LedgerService({ db, assets, accounts, engine, reader })
+    const books = new LedgerService({ db, assets, kinds, accounts, engine, journals, reader })
     const reconciler = new Reconciler({ db, clock, assets, accounts })
     provide(ledger, books)
     provide(reconciliations, reconciler)
@@ -58,7 +70,7 @@ export default definePlugin({
     http?.addRoutes(ledgerRoutes, { ledger: books })
     const pages = tasks === undefined ? ledgerPages : [...ledgerPages, ...reconciliationPages]
     for (const page of pages) contribute(adminPages, page.id, page)
-    for (const [kind, source] of Object.entries(ledgerLabels(db))) contribute(labelSources, kind, source)
+    for (const [kind, source] of Object.entries(ledgerLabels(db, books))) contribute(labelSources, kind, source)
     if (tasks === undefined) return
     for (const one of needsAttention) contribute(attention, one.id, one)
     http?.addRoutes(reconciliationRoutes, { db, reconciler, tasks })

@@ -17,10 +17,11 @@ export const holdExpiry: ScheduledTask<Uses> = {
   displayName: { en: 'Give expired holds back', 'zh-CN': '退回到期冻结' },
   fixedDelay: 'platform.money.hold-expiry.fixed-delay',
   autoStartup: 'platform.money.hold-expiry.auto-startup',
-  async run({ services: { database: db }, own, clock, log, signal }) {
+  irreversible: true,
+  async run({ services: { database: db }, own, log, signal }) {
     const stuck = new Set<number>()
     while (!signal.aborted) {
-      const due = (await allDueHolds(db, clock.now())).filter((id) => !stuck.has(id))
+      const due = (await allDueHolds(db, db.clock.expiryNow())).filter((id) => !stuck.has(id))
       if (due.length === 0) return
       for (const id of due) {
         if (signal.aborted) return

@@ -1,8 +1,9 @@
 /** Processes that are killed while they post: what was answered stays, what was not is whole or not there. */
+
 import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
+import { watchProcess } from '@plinth/kernel/testing'
 import paymentsPlugin from '@plinth/money/payments'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
@@ -23,12 +24,9 @@ onEachDatabase(t, 'K-014 S-037 a process is killed while it posts and has orders
   /** @param killAfter answers of which it kills itself; none: it ends by itself */
   const run = async (round: string, killAfter?: number) => {
     const about = JSON.stringify({ config: at.config, round, postings, callers: 8, killAfter })
-    const child = fork(program, [about], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    child.on('message', (key) => {
-      if (key !== 'started') answered.add(String(key))
-    })
-    // Its end may be told before what it said.
-    const [[code, signal]] = await Promise.all([once(child, 'exit'), once(child, 'disconnect')])
+    const worker = watchProcess(t, fork(program, [about], { silent: true }))
+    const [code, signal] = await worker.ended()
+    for (const key of worker.messages) if (key !== 'started') answered.add(String(key))
     return signal ?? code
   }
   for (const [round, killAfter] of [

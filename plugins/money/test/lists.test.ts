@@ -25,7 +25,7 @@ onEachDatabase(t, 'K-014 entries say what their journals are about', async (t, a
     const found = await ledger.entries({ asset }, { ...window, after })
     for (const { key, owner, available, sequence, ...notes } of found.items) {
       keys.push(key)
-      t.match(notes, { reference, actor: 'user:9', reason: 'thanks' })
+      t.hasStrict(notes, { reference, actor: 'user:9', reason: 'thanks' })
       t.same([owner, available], [user(1 + (Number(key) % 3)), 1])
       t.ok(sequence, 'no entry of a system account')
     }

@@ -2,7 +2,7 @@ import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, startMigrated, type TestDatabase, watchStatements } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import money, { ledger } from '@plinth/money'
 import paymentsPlugin, {
   type PaymentOrder,
@@ -88,7 +88,7 @@ onEachDatabase(
   async (t, db) => {
     const { payments, balanceOf, published, clock } = await startPayments(t, db)
     const made = await payments.create(recharge('R-1'))
-    t.match(made, {
+    t.hasStrict(made, {
       ...{ outTradeNo: 'R-1', provider: 'web3', scene: 'recharge', userId: 7, asset, amount: 1_000, status: 'pending' },
       ...{ chainName: 'sepolia', receiver: '0xreceiver', tokenContract: '0xtoken', requiredConfirmations: 12 },
       ...{ amountRaw: '1000000000000000000000000000000', transactionHash: null, version: 1, paidAt: null },
@@ -98,7 +98,7 @@ onEachDatabase(
     t.equal(await reasonOf(payments.create(recharge('R-1', { receiver: '0xother' }))), '409 payment.terms-differ')
     t.equal(await reasonOf(payments.create(recharge('R-2', { scene: 'nobody' }))), '400 payment.scene-unknown')
 
-    t.match(await payments.attachTransaction('R-1', '0xclaimed'), {
+    t.hasStrict(await payments.attachTransaction('R-1', '0xclaimed'), {
       status: 'pending',
       transactionHash: '0xclaimed',
       version: 2,
@@ -106,14 +106,14 @@ onEachDatabase(
     t.match(await payments.attachTransaction('R-1', '0xclaimed'), { version: 2 }, 'again is no change')
     t.equal(await balanceOf(7), 0, 'S-019 a hash alone pays nothing')
     const late = await payments.settle(settlement('R-1', '0xhash', { expectedVersion: 1 }))
-    t.match(late, { outcome: 'skipped', reason: 'order-update-conflict', order: { status: 'pending' } })
+    t.hasStrict(late, { outcome: 'skipped', reason: 'order-update-conflict', order: { status: 'pending' } })
     clock.shiftWallClock(5_000)
-    t.match(await payments.settle(settlement('R-1', '0xhash', { expectedVersion: 2, facts: { blockNumber: 7 } })), {
+    t.hasStrict(await payments.settle(settlement('R-1', '0xhash', { expectedVersion: 2, facts: { blockNumber: 7 } })), {
       outcome: 'settled',
       order: { status: 'success', version: 3, paidAt: start + 5_000, transactionHash: '0xhash' },
     })
     t.equal(await balanceOf(7), 1_000)
-    t.match(await payments.get('R-1'), { status: 'success', version: 3 })
+    t.hasStrict(await payments.get('R-1'), { status: 'success', version: 3 })
     const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'exact' } as const
     t.match(await payments.transactions({ outTradeNo: 'R-1' }, window), {
       total: 1,
@@ -148,14 +148,14 @@ onEachDatabase(
     ])
 
     const refund = { outTradeNo: 'R-1', refundNo: 'B-1', amount: 400, reason: 'asked' }
-    t.match(await payments.refund(refund), { replayed: false, order: { status: 'success', refundedAmount: 400 } })
+    t.hasStrict(await payments.refund(refund), { replayed: false, order: { status: 'success', refundedAmount: 400 } })
     t.match(await payments.refund(refund), { replayed: true, order: { refundedAmount: 400 } })
     t.equal(await reasonOf(payments.refund({ ...refund, amount: 401 })), '409 payment.refund-differs')
     t.equal(
       await reasonOf(payments.refund({ ...refund, refundNo: 'B-2', amount: 601 })),
       '409 payment.refund-exceeds-paid',
     )
-    t.match(await payments.refund({ ...refund, refundNo: 'B-3', amount: 600 }), { order: { status: 'refunded' } })
+    t.hasStrict(await payments.refund({ ...refund, refundNo: 'B-3', amount: 600 }), { order: { status: 'refunded' } })
     t.equal(await reasonOf(payments.refund({ ...refund, refundNo: 'B-4', amount: 1 })), '409 payment.order-not-paid')
     t.equal(said(await payments.settle(settlement('R-1', '0xthird'))), 'order-not-settleable')
     t.equal(await balanceOf(7), 0)
@@ -165,8 +165,8 @@ onEachDatabase(
     ])
 
     await payments.create(recharge('R-3'))
-    t.match(await payments.close('R-3'), { status: 'closed' })
-    t.match(await payments.close('R-3'), { status: 'closed', version: 2 })
+    t.hasStrict(await payments.close('R-3'), { status: 'closed' })
+    t.hasStrict(await payments.close('R-3'), { status: 'closed', version: 2 })
     t.equal(said(await payments.settle(settlement('R-3', '0x3'))), 'order-not-settleable')
     t.equal(await balanceOf(7), 0)
   },
@@ -189,7 +189,7 @@ onEachDatabase(t, 'S-037 S-038 each event of a chain is consumed once, and a ski
   t.equal(said(await payments.settle(elsewhere)), 'settled', 'another chain')
   await own.execute("update money_payment_order set scene = 'gone' where out_trade_no = 'D'")
   t.equal(said(await payments.settle(settlement('D', '0xd'))), 'handler-missing')
-  t.match(await payments.get('D'), { status: 'pending', version: 1 })
+  t.hasStrict(await payments.get('D'), { status: 'pending', version: 1 })
   const rows = await own.query('select id from money_payment_transaction')
   t.equal(rows.length, 3)
   t.equal(await balanceOf(7), 3_000)
@@ -202,8 +202,8 @@ onEachDatabase(
   async (t, db) => {
     const { payments, balanceOf, db: own, published } = await startPayments(t, db)
     await payments.create(recharge('F', { scene: 'test.fails', userId: 1 }))
-    await t.rejects(payments.settle(settlement('F')), { message: 'the handler fails after its posting' })
-    t.match(await payments.get('F'), { status: 'pending', version: 1, transactionHash: null })
+    await rejectsWith(t, payments.settle(settlement('F')), { message: 'the handler fails after its posting' })
+    t.hasStrict(await payments.get('F'), { status: 'pending', version: 1, transactionHash: null })
     t.equal(await balanceOf(1), 0)
 
     await payments.create(recharge('R'))
@@ -212,8 +212,8 @@ onEachDatabase(
       t.equal(said(await settle()), 'settled')
       throw new Error('the caller fails afterwards')
     })
-    await t.rejects(caller, { message: 'the caller fails afterwards' })
-    t.match(await payments.get('R'), { status: 'pending', version: 1 })
+    await rejectsWith(t, caller, { message: 'the caller fails afterwards' })
+    t.hasStrict(await payments.get('R'), { status: 'pending', version: 1 })
     t.equal(await balanceOf(7), 0)
     for (const table of ['money_payment_transaction', 'money_journal', 'money_entry']) {
       t.same(await own.query(`select id from ${table}`), [], table)
@@ -233,7 +233,7 @@ onEachDatabase(
       '409 money.balance-insufficient',
       'what was spent is not paid back',
     )
-    t.match(await payments.get('S'), { status: 'success', refundedAmount: 0 })
+    t.hasStrict(await payments.get('S'), { status: 'success', refundedAmount: 0 })
   },
 )
 
@@ -400,7 +400,7 @@ onEachDatabase(t, 'orders and transactions of many numbers are read in one state
   const written = watchStatements(own, 'money_payment_transaction')
   const found = await payments.findMany(['M-3', 'nobody', 'M-1', 'M-3'])
   t.same([...found.keys()].sort(), ['M-1', 'M-3'])
-  t.match(found.get('M-3'), { outTradeNo: 'M-3', status: 'success' })
+  t.hasStrict(found.get('M-3'), { outTradeNo: 'M-3', status: 'success' })
   t.equal((await payments.findMany([])).size, 0)
   const paid = await payments.transactionsOf({ outTradeNos: ['M-5', 'M-4', 'nobody'] })
   t.same(

@@ -1,5 +1,7 @@
 /** Scenarios of the ledger, one after the other and at the same time, on each database. */
+
 import { onEachDatabase } from '@plinth/database/testing'
+import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
 import { asset, of, reasonOf, startLedger, user } from './fixtures/product.ts'
@@ -51,6 +53,9 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     const first = await lottery(7, 88)
     t.same(await lottery(7, 88), { ...first, replayed: true })
     t.equal(await reasonOf(lottery(7, 99)), '409 money.idempotency-mismatch')
+    const key = 'member-points:marketing-lottery:7:op-1'
+    const otherKind = ledger.credit({ ...of(7), amount: 88, key, kind: 'test.other-posting' })
+    t.equal(await reasonOf(otherKind), '409 money.idempotency-mismatch', 'the same key of another kind')
     await lottery(8, 88)
     t.equal(((await balance(7))[0] as number) + ((await balance(8))[0] as number), 176)
   })
@@ -99,7 +104,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
       await post()
       throw new Error('the order failed')
     })
-    await t.rejects(failing, { message: 'the order failed' })
+    await rejectsWith(t, failing, { message: 'the order failed' })
     t.equal(await rowsOf('m11'), 0)
     t.equal(await ledger.find(of('m11')), undefined)
     t.match(await post(), { available: 9, replayed: false })
@@ -178,7 +183,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
       ['at', { at: -1 }],
     ] as const) {
       const refused = await ledger.credit({ ...good, ...change }).catch((error) => error)
-      t.match(refused, { code: '400', reason: 'money.posting-invalid', data: { field } })
+      t.hasStrict(refused, { code: '400', reason: 'money.posting-invalid', data: { field } })
     }
     const { journalId } = await ledger.credit({ ...good, key: 'bad:long', reason: '🎁'.repeat(255) })
     t.equal((await ledger.journal(journalId)).reason, '🎁'.repeat(255), 'characters count, however they are written')
@@ -189,6 +194,69 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     const account = await ledger.find(of('rich'))
     await ledger.setStatus(account?.id ?? 0, 'closed')
     t.equal(await reasonOf(ledger.debit({ ...of('rich'), amount: 1, key: 'rich:3', kind })), '409 money.account-closed')
+  })
+
+  await t.test('units of a debit or a capture come back once, to the account that they left', async (t) => {
+    await ledger.credit({ ...of('back'), amount: 100, key: 'back:grant', kind })
+    const { journalId } = await ledger.debit({ ...of('back'), amount: 60, key: 'back:spend', kind, counter: 'sold' })
+    const reverse = (amount: number | undefined, key: string) =>
+      ledger.reverse({ journalId, key, ...(amount === undefined ? {} : { amount }) })
+    t.match(await reverse(25, 'back:1'), { available: 65, frozen: 0, replayed: false })
+    t.match(await reverse(25, 'back:1'), { available: 65, replayed: true })
+    t.equal(await reasonOf(reverse(24, 'back:1')), '409 money.idempotency-mismatch')
+    t.hasStrict(await reverse(36, 'back:2').catch((error) => error), {
+      ...{ code: '409', reason: 'money.exceeds-journal', data: { amount: 35 } },
+    })
+    t.equal(await reasonOf(reverse(undefined, 'back:2')), '409 money.exceeds-journal', 'all of it is 60')
+    t.match(await reverse(35, 'back:2'), { available: 100 })
+    const { journalId: returned } = await reverse(35, 'back:2')
+    t.match(await ledger.journal(returned), { action: 'reverse', kind: 'money.reverse', parentJournalId: journalId })
+
+    const { holdId } = await ledger.hold({ ...of('back'), amount: 50, key: 'back:hold', kind })
+    const captured = await ledger.capture({ holdId, amount: 30, key: 'back:capture', kind })
+    t.match(await ledger.reverse({ journalId: captured.journalId, key: 'back:3' }), { available: 100 })
+    const sold = await ledger.find({ owner: { type: 'system', id: 'sold' }, asset })
+    const entries = await ledger.entries(
+      { accountId: sold?.id ?? 0 },
+      { orderBy: [{ property: 'id', direction: 'asc' }], size: 10, offset: 0, count: 'none' },
+    )
+    t.same(
+      entries.items.map(({ available }) => available),
+      [60, -25, -35],
+      'the other side is the system account that received them',
+    )
+
+    t.equal(await reasonOf(ledger.reverse({ journalId: returned, key: 'back:4' })), '409 money.journal-not-reversible')
+    t.equal(await reasonOf(ledger.reverse({ journalId: 1, key: 'back:5' })), '404 money.journal-unknown')
+    const all = await Promise.all(
+      [1, 2, 3].map((index) =>
+        reasonOf(
+          ledger.reverse({
+            ...{ journalId: captured.journalId, amount: 10, key: `back:race:${index}` },
+          }),
+        ),
+      ),
+    )
+    t.same(all, Array(3).fill('409 money.exceeds-journal'))
+    const again = await ledger.debit({ ...of('back'), amount: 25, key: 'back:more', kind })
+    const race = await Promise.all(
+      [1, 2, 3, 4].map((index) =>
+        reasonOf(
+          ledger.reverse({
+            ...{ journalId: again.journalId, amount: 10, key: `back:many:${index}` },
+          }),
+        ),
+      ),
+    )
+    t.equal(race.filter((answer) => answer === 'done').length, 2, 'callers at the same time get no more than was taken')
+  })
+
+  await t.test('an account can be created and closed before anything is posted to it', async (t) => {
+    const { id } = await ledger.ensureAccount(of('early'))
+    t.equal((await ledger.ensureAccount(of('early'))).id, id)
+    await ledger.setStatus(id, 'closed')
+    const credit = ledger.credit({ ...of('early'), amount: 1, key: 'early:1', kind })
+    t.equal(await reasonOf(credit), '409 money.account-closed')
   })
 
   await t.test('months are those of the asset, and totals go by kind', async (t) => {

@@ -97,6 +97,27 @@ onEachDatabase(t, 'K-014 reconciliation', async (t, at) => {
   })
 })
 
+onEachDatabase(t, 'K-014 reconciliation reads all journals, also beyond the first page', async (t, at) => {
+  const { ledger, db, running } = await startLedger(t, at)
+  const reconciler = running.service(reconciliations) as Reconciler
+  const { accountId } = await ledger.credit({ ...of(1), amount: 1, key: 'page:0', kind })
+  await ledger.batch({
+    ...{ asset, kind, direction: 'credit', accountIds: [accountId] },
+    postings: async () => Array.from({ length: 999 }, (_, at) => ({ accountId, amount: 1, key: `page:${at + 1}` })),
+  })
+  const { journalId } = await ledger.credit({ ...of(1), amount: 1, key: 'page:last', kind })
+  await db.execute('delete from money_entry where journal_id = ?', [journalId])
+  const id = await reconciler.request(null, 'test')
+  const { journals } = await reconciler.run(id, { signal })
+  t.equal(journals, 1_001)
+  const window = { orderBy: [{ property: 'id', direction: 'asc' }], size: 100, offset: 0, count: 'none' } as const
+  const { items } = await reconciler.findings(id, window)
+  t.same(
+    items.flatMap((found) => (found.journalId === null ? [] : [[found.rule, found.journalId]])),
+    [['journal-empty', journalId]],
+  )
+})
+
 async function assertWalksIndexes(t: Test, db: Database, work: () => Promise<unknown>): Promise<void> {
   for (const table of ['money_entry', 'money_journal', 'money_hold']) {
     for (const { sql, scans } of await watchStatements(db, table).plansOf(work)) {

@@ -35,6 +35,10 @@ export const driverKeys = {
     },
     default: [],
     items: { pattern: '^[a-z][a-z0-9-]{0,63}$' },
+    rule: {
+      en: 'be the code of a driver: a lower-case letter, then lower-case letters, digits and "-", 64 at most',
+      'zh-CN': '是驱动代码：以小写字母开头，由小写字母、数字和“-”组成，最多 64 个字符',
+    },
     maxItems: 32,
     uniqueItems: true,
     reload: 'live',
@@ -65,6 +69,8 @@ export interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | '
   readonly ready: () => readonly string[]
   /** Whether a failure is the driver's own, and not the recipient's or the message's. */
   readonly isFaulty: (failure: Failure) => boolean
+  /** Which other failures let the next driver try, without a rest for this one. Absent: none. */
+  readonly movesOn?: (failure: Failure) => boolean
 }
 
 /** Chooses between the drivers of a facility: SMS, mail. */
@@ -75,7 +81,9 @@ export class DriverChoice {
   constructor(parts: DriverChoiceParts) {
     this.#parts = parts
     const isFaulty = (failure: DeliveryOutcome) => failure.outcome !== 'accepted' && parts.isFaulty(failure)
-    this.#choice = new ProviderChoice({ ...parts, isFaulty, movesOn: isFaulty })
+    const movesOn = (failure: DeliveryOutcome) =>
+      isFaulty(failure) || (failure.outcome !== 'accepted' && parts.movesOn?.(failure) === true)
+    this.#choice = new ProviderChoice({ ...parts, isFaulty, movesOn })
   }
 
   /** Whether the order holds a driver that can send. */

@@ -40,6 +40,7 @@ export default definePlugin({
       restMs: () => config.get('platform.notification.channels.sms.driver-rest'),
       ready: () => sms.drivers,
       isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' || ownFaults.includes(errorCode),
+      movesOn: ({ errorCode }) => companyCodes.includes(errorCode),
     })
     /** The number of the recipient; of a user, that of the enabled account. */
     const numberOf = async ({ recipients }: NotificationMessage): Promise<string | undefined> => {
@@ -74,13 +75,20 @@ export default definePlugin({
   },
 })
 
-/** What a company refuses whoever the recipient is. */
-const ownFaults = [
-  ...['credentials-refused', 'permission-missing', 'signature-refused', 'template-refused', 'balance-empty'],
-  ...['sender-refused', 'driver-missing'],
-].map((name) => `sms.${name}`)
+const codes = (...names: readonly string[]) => names.map((name) => `sms.${name}`)
 
-/** What goes out: the attributes name what belongs to the SMS company, the message's template stands for it otherwise. */
+/** What a company rejects whatever the message is. */
+const ownFaults = codes(
+  'credentials-refused',
+  'permission-missing',
+  'balance-empty',
+  'sender-refused',
+  'driver-missing',
+)
+/** What a company rejects because of its own code of the template, or of the signature: another company has others. */
+const companyCodes = codes('template-unmapped', 'template-refused', 'signature-refused')
+
+/** What goes out; the attributes go before the message's template. */
 function textOf({
   subject,
   content,
@@ -93,7 +101,8 @@ function textOf({
     return typeof value === 'string' && value !== '' ? value : undefined
   }
   const named = {
-    templateCode: attribute('template-code') ?? template,
+    template,
+    templateCode: attribute('template-code'),
     signName: attribute('sign-name'),
     driver: attribute('provider'),
   }

@@ -1,6 +1,6 @@
 import { definePlugin, defineProduct, type NotificationMessage, notificationChannel, type Plugin } from '@plinth/kernel'
 import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'
 import { pino } from 'pino'
@@ -129,7 +129,6 @@ t.test('N-005 memory keeps 1000 messages by default and drops the oldest', async
   sent.clear()
   t.same(sent.messages, [])
 
-  // effect of platform.notification.channels.memory.capacity
   const small = await load(memory, 'memory', { 'platform.notification.channels.memory.capacity': '2' })
   t.teardown(small.stop)
   for (const id of ['a', 'b', 'c']) await small.channel.send(message({ id }), context(id))
@@ -151,7 +150,7 @@ t.test('N-064 the switch of a channel belongs to its plugin', async (t) => {
     t.equal(off.channel.enabled?.(), false, `${name} can be switched off`)
     await off.stop()
   }
-  await t.rejects(load(memory, 'memory', { 'platform.notification.channels.memory.capacity': '0' }), {
+  await rejectsWith(t, load(memory, 'memory', { 'platform.notification.channels.memory.capacity': '0' }), {
     code: 'PLINTH_START_REFUSED',
   })
 })

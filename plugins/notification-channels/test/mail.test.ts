@@ -61,6 +61,7 @@ t.test('N-008 the channel keeps its contract', async (t) => {
       { kind: 'email', address: 'bob@example.com' },
     ],
     recipientsAs: 'each',
+    lineEnds: 'crlf',
     nextHop: {
       fail: ({ become }) => become('failing'),
       hang: ({ become }) => become('hanging'),
@@ -120,7 +121,7 @@ t.test('N-008 the channel delegates to the mail facility, for addresses and for 
       { kind: 'user', userId: ada.id },
     ],
   })
-  t.match(result, { success: true, outcome: 'accepted', provider: 'smtp' })
+  t.hasStrict(result, { success: true, outcome: 'accepted', provider: 'smtp' })
   t.same(
     server.received.map(({ to }) => to).toSorted(),
     [['ada@example.com'], ['eve@example.com']],
@@ -134,7 +135,7 @@ t.test('N-008 the channel delegates to the mail facility, for addresses and for 
     [{ kind: 'user' as const, userId: nobody.id }, 'mail.address-missing'],
     [{ kind: 'email' as const, address: 'a@b.c\nBcc: x@y.z' }, 'mail.address-invalid'],
   ] as const) {
-    t.match(await facade.send({ ...message, recipients: [recipient] }), [
+    t.hasStrict(await facade.send({ ...message, recipients: [recipient] }), [
       { success: false, outcome: 'rejected', errorCode },
     ])
   }
@@ -156,7 +157,7 @@ t.test('N-008 N-021 a template in MJML arrives as HTML, with its text beside it'
     htmlFormat: 'mjml',
   }
   const saved = await web.inject({ method: 'POST', url: '/api/v1/admin/templates', headers, payload: template })
-  t.match(saved.json(), { code: '200' })
+  t.hasStrict(saved.json(), { code: '200' })
   const recipients = [{ kind: 'email' as const, address: 'ada@example.com' }]
   const variables = { name: 'Ada <b>', no: 42 }
   t.match(await facade.send({ template: 'order.paid', variables, recipients, locale: 'en' }), [{ success: true }])
@@ -176,7 +177,7 @@ t.test('a reply of the server is told without secret variables', async (t) => {
   const code = { variables: { code: '471108' }, secretVariables: ['code'] }
   const results = await facade.send({ content: 'Your code 471108', recipients, ...code })
   t.match(results, [
-    { outcome: 'rejected', errorCode: 'mail.refused', providerCode: '550', providerMessage: /5\.7\.1/ },
+    { outcome: /^rejected$/, errorCode: 'mail.refused', providerCode: '550', providerMessage: /5\.7\.1/ },
   ])
   t.notMatch(JSON.stringify(results), '471108')
   t.notMatch(JSON.stringify(results), secret)
@@ -184,17 +185,13 @@ t.test('a reply of the server is told without secret variables', async (t) => {
 
 t.test('without a driver the channel is off', async (t) => {
   const { facade } = await start(t, { 'platform.mail.driver': '' })
-  t.match(facade.channels(), [{ code: 'mail', enabled: false }])
+  t.hasStrict(facade.channels(), [{ code: 'mail', enabled: false }])
   const recipients = [{ kind: 'email' as const, address: 'ada@example.com' }]
   t.match(await facade.send({ content: 'x', recipients }), [
     { skipped: true, errorCode: 'notification.channel-disabled' },
   ])
   const off = await start(t, { 'platform.notification.channels.mail.enabled': false })
-  t.match(
-    off.facade.channels(),
-    [{ code: 'mail', enabled: false }],
-    'effect of platform.notification.channels.mail.enabled',
-  )
+  t.hasStrict(off.facade.channels(), [{ code: 'mail', enabled: false }])
 })
 
 t.test('marketing mails to users have a link that ends them, by one POST and not by a look', async (t) => {
@@ -226,9 +223,16 @@ t.test('marketing mails to users have a link that ends them, by one POST and not
     t.match(await web.inject({ method: 'POST', url: bad }), { statusCode: 404 }, bad.slice(-60))
   }
   t.equal((await wanted()).size, 1)
-  const form = { 'content-type': 'application/x-www-form-urlencoded' }
-  const answer = await web.inject({ method: 'POST', url, headers: form, payload: 'List-Unsubscribe=One-Click' })
-  t.equal(answer.statusCode, 200)
+  // RFC 8058, 3.1: either form.
+  const part = 'Content-Disposition: form-data; name="List-Unsubscribe"'
+  const forms = {
+    'multipart/form-data; boundary=end': `--end\r\n${part}\r\n\r\nOne-Click\r\n--end--\r\n`,
+    'application/x-www-form-urlencoded': 'List-Unsubscribe=One-Click',
+  }
+  for (const [form, payload] of Object.entries(forms)) {
+    const answer = await web.inject({ method: 'POST', url, headers: { 'content-type': form }, payload })
+    t.equal(answer.statusCode, 200, form)
+  }
   t.equal((await wanted()).size, 0)
   t.match(await send('marketing'), [{ skipped: true }], 'and none are sent any more')
   t.match(await send('mall'), [{ success: true }])
@@ -256,10 +260,7 @@ t.test(
   async (t) => {
     const key = 'platform.notification.channels.mail'
     const recipients = [{ kind: 'email' as const, address: 'ada@example.com' }]
-    // effect of platform.notification.channels.mail.strategy
-    // effect of platform.notification.channels.mail.drivers-order: nobody brings the first
     const order = { [`${key}.strategy`]: 'failover', [`${key}.drivers-order`]: ['acme', 'smtp', 'file'] }
-    // effect of platform.notification.channels.mail.driver-rest
     const there = await start(t, { ...order, [`${key}.driver-rest`]: '0s', 'platform.mail.driver': '' })
     t.match(await there.facade.send({ content: 'x', recipients }), [{ success: true, provider: 'smtp' }])
     there.server.behave({ onMail: { code: 550, text: 'No such user' } })

@@ -2,7 +2,7 @@ import databasePlugin from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
-import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
+import { definePlugin, defineProduct, type JsonValue, notificationChannel } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
 import { type ManualClock, manualClock, startForTest } from '@plinth/kernel/testing'
 import notificationPlugin, { notification } from '@plinth/notification'
@@ -73,12 +73,18 @@ t.test('N-009 N-013 the channel keeps its contract', async (t) => {
       recover: ({ company }) => {
         company.reply = taken
       },
+      echo: ({ company }) => {
+        company.reply = ({ headers }) => ({
+          status: 400,
+          body: JSON.stringify({ code: 21_211, message: `${'x'.repeat(290)} ${headers['authorization']}` }),
+        })
+      },
     },
   })
   for (const { name, run } of cases) t.test(name, run)
 })
 
-async function start(t: Test, config: Record<string, string | boolean | readonly string[]>, clock?: ManualClock) {
+async function start(t: Test, config: Readonly<Record<string, JsonValue>>, clock?: ManualClock) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const plugins = [databasePlugin, httpPlugin, i18n, door, outgoingHttp, smsPlugin, notificationPlugin, smsChannel]
@@ -96,12 +102,12 @@ t.test('N-009 N-010 a send through the channel is in the send log, a call of the
   company.reply = taken
   const { product, facade, logs } = await start(t, twilio(company.url))
   const message = { to: '+8613800138000', content: 'direct', reference: 'r' }
-  t.match(await product.service(sms).send(message, AbortSignal.timeout(60_000)), { outcome: 'accepted' })
+  t.hasStrict(await product.service(sms).send(message, AbortSignal.timeout(60_000)), { outcome: 'accepted' })
   t.equal((await logs()).items.length, 0)
   const recipients = [{ kind: 'mobile' as const, number: '13800138000' }]
   const [result] = await facade.send({ content: 'logged', recipients }, { channels: ['sms'] })
   t.match(result, { success: true, provider: 'twilio', messageId: /^SM/ })
-  t.match((await logs()).items, [
+  t.hasStrict((await logs()).items, [
     { channel: 'sms', status: 'success', provider: 'twilio', recipients: ['mobile:***8000'] },
   ])
   company.reply = { status: 400, body: '{"code":21610,"message":"unsubscribed"}' }
@@ -120,7 +126,7 @@ t.test('B42 the channel is on only while the facility can send', async (t) => {
   const { facade } = await start(t, {})
   const draft = { content: 'x', recipients: [{ kind: 'mobile' as const, number: '13800138000' }] }
   const skipped = [{ success: false, skipped: true, errorCode: 'notification.channel-disabled' }]
-  t.match(await off.facade.send(draft), skipped, 'effect of platform.notification.channels.sms.enabled')
+  t.match(await off.facade.send(draft), skipped)
   t.match(await facade.send(draft), [{ success: false, skipped: true, errorCode: 'notification.channel-disabled' }])
 })
 
@@ -138,9 +144,6 @@ t.test(
     const busy = { status: 503, body: '' }
     const unsubscribed = { status: 400, body: '{"code":21610,"message":"unsubscribed"}' }
 
-    // effect of platform.notification.channels.sms.strategy
-    // effect of platform.notification.channels.sms.drivers-order: tencent is not filled in
-    // effect of platform.notification.channels.sms.driver-rest: zero, so that the first is asked first again
     const { facade } = await start(t, { ...order, [`${key}.strategy`]: 'failover', [`${key}.driver-rest`]: '0s' })
     company.reply = taken
     t.match(await facade.send(draft), [{ success: true, provider: 'twilio' }])
@@ -154,7 +157,7 @@ t.test(
     ])
     company.reply = busy
     const named = { ...draft, attributes: { 'sms.provider': 'twilio' } }
-    t.match(await facade.send(named), [{ success: false, outcome: 'deferred' }], 'a named driver leaves no choice')
+    t.hasStrict(await facade.send(named), [{ success: false, outcome: 'deferred' }], 'a named driver leaves no choice')
 
     const clock = manualClock()
     const resting = await start(t, { ...order, [`${key}.strategy`]: 'failover' }, clock)
@@ -172,3 +175,34 @@ t.test(
     t.same(providers, ['twilio', 'log', 'twilio', 'log'])
   },
 )
+
+t.test('N-009 N-020 fail-over sends the code of the template at the company that sends', async (t) => {
+  const company = await startCompany(t)
+  company.reply = ({ path }) => (path.startsWith('/2010') ? taken({ method: 'POST' }) : { status: 503, body: '' })
+  const key = 'platform.notification.channels.sms'
+  const { facade } = await start(t, {
+    ...twilio(company.url),
+    'platform.sms.driver': '',
+    'platform.sms.aliyun.endpoint': company.url,
+    'platform.sms.aliyun.access-key-id': 'AK',
+    'platform.sms.aliyun.access-key-secret': secret,
+    'platform.sms.templates': { 'order.shipped': { aliyun: 'SMS_7' } },
+    [`${key}.strategy`]: 'failover',
+    [`${key}.drivers-order`]: ['aliyun', 'twilio'],
+  })
+  const draft = {
+    ...{ content: 'Your order A1', variables: { no: 'A1' } },
+    recipients: [{ kind: 'mobile' as const, number: '13800138000' }],
+  }
+  const bodies = () => company.asked.map(({ path, body }) => `${path} ${body}`).splice(0)
+  const provider = async (more: object) => (await facade.send({ ...draft, ...more }))[0]?.provider
+  for (const more of [{}, { template: 'other' }, { attributes: { 'sms.template-code': '449739' } }]) {
+    t.equal(await provider(more), 'twilio', `${JSON.stringify(more)}: no code at the first company`)
+  }
+  t.equal(bodies().length, 3, 'the first company is not asked')
+  t.equal(await provider({ template: 'order.shipped' }), 'twilio')
+  const [first = '', second = ''] = bodies().slice(3)
+  t.match(first, /TemplateCode=SMS_7/, 'it did not rest for the messages that it cannot send')
+  t.match(second, /Body=Your\+order\+A1/)
+  t.notMatch(second, /SMS_7|ContentSid|order\.shipped/)
+})

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { startForTest, until } from '@plinth/kernel/testing'
 import notificationPlugin, { type MessageDraft, notification } from '@plinth/notification'
 import socialChannel from '@plinth/notification-channels/social'
 import outgoingHttp from '@plinth/outgoing-http'
@@ -17,7 +18,14 @@ import { accountSecret, startWechat } from './fixtures/wechat.ts'
 
 const openId = 'oPlanted-open-id-4711'
 
-async function start(t: Test, at: TestDatabase, config: Record<string, JsonValue>) {
+const isOn = { 'platform.notification.channels.social.enabled': true }
+
+async function start(
+  t: Test,
+  at: TestDatabase,
+  config: Record<string, JsonValue>,
+  channel: typeof isOn | object = isOn,
+) {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
   const plugins = [
@@ -29,7 +37,7 @@ async function start(t: Test, at: TestDatabase, config: Record<string, JsonValue
     'platform.http.port': 0,
     'platform.http.response-check': true,
     'platform.notification.default-channel': 'social',
-    'platform.notification.channels.social.enabled': true,
+    ...channel,
     'platform.system-config.master-key': Buffer.alloc(32, 7).toString('base64'),
     ...config,
   }
@@ -96,7 +104,13 @@ t.test('messages of the channel social', async (t) => {
       url: 'https://shop.example.com/1',
       data: { thing1: { value: 'Tea' }, number2: { value: '3' } },
     })
-    t.match(clientId, /^[0-9a-f]{32}$/, 'made of the id of the message')
+    t.match(clientId, /^[0-9a-f]{32}$/)
+    const usual = wechat.answer
+    wechat.answer = '{"errcode":0,"errmsg":"ok"}'
+    const { messageId } = await send(template)
+    const digest = createHash('sha256').update(messageId).digest('hex')
+    t.equal(posted()?.body.client_msg_id, digest.slice(0, 32), 'the id of the message, in the 32 characters of WeChat')
+    wechat.answer = usual
     await send(
       withAttributes({ 'social.client-message-id': 'mine', 'social.to-user': 'oNamed', 'social.template-id': 'T2' }),
     )
@@ -152,7 +166,7 @@ t.test('messages of the channel social', async (t) => {
       const accepted = items.find(({ outcome }: { outcome: string }) => outcome === 'accepted')
       t.match(accepted, { accountCode: 'shop', messageType: 'official-kefu-text', toUser: '***4711' })
       const refused = await get('/api/v1/admin/social/messages?outcome=rejected&accountCode=other')
-      t.match(refused.items, [{ accountCode: 'other', outcome: 'rejected' }])
+      t.hasStrict(refused.items, [{ accountCode: 'other', outcome: 'rejected' }])
       await get('/api/v1/notification-send-logs')
       const tables = ['social_outbound', 'notification_send_log']
       const rows = await Promise.all(tables.map((table) => db.query(`select * from ${table}`)))
@@ -180,19 +194,26 @@ t.test('messages of the channel social', async (t) => {
     wechat.answer = 'hang'
     const given = new AbortController()
     const hanging = product.service(notification).send(template, { channels: ['social'], signal: given.signal })
-    while (wechat.posts.length < sent + 9) await new Promise(setImmediate)
+    await until(() => wechat.posts.length === sent + 9, 'WeChat has the request')
     given.abort()
-    t.match(await hanging, [{ success: false, outcome: 'unknown' }])
+    t.hasStrict(await hanging, [{ success: false, outcome: 'unknown' }])
     t.notMatch(lines.join('\n'), 'planted-token')
   })
 })
 
-t.test('N-043 the channel is off by default', async (t) => {
+t.test('N-043 the channel is off until it is switched on', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
-  const { send } = await start(t, at, { 'platform.notification.channels.social.enabled': false })
+  const wechat = await startWechat(t)
+  const { send, product } = await start(t, at, wechat.config, {})
+  const off = { success: false, skipped: true, errorCode: 'notification.channel-disabled' }
+  const { success, skipped, errorCode } = await send(template)
+  t.same({ success, skipped, errorCode }, off)
+  t.same(wechat.posts, [])
   // effect of platform.notification.channels.social.enabled
-  t.match(await send(template), { success: false, skipped: true, errorCode: 'notification.channel-disabled' })
+  const key = 'platform.notification.channels.social.enabled'
+  await product.config.apply([{ by: 'key', name: key, written: true, place: 'row 1' }])
+  t.equal((await send(template)).success, true)
 })
 
 t.test('two instances share one token; a wrong secret is said', async (t) => {
@@ -220,6 +241,6 @@ t.test('two instances share one token; a wrong secret is said', async (t) => {
   const refused = await three.send(withAttributes({ 'social.account-code': 'second' }))
   t.match(refused, { success: false, errorCode: 'social.account-refused', providerCode: '40125' })
   wechat.tokenAnswer = '<html>'
-  t.match(await three.send(withAttributes({ 'social.account-code': 'second' })), { outcome: 'deferred' })
+  t.hasStrict(await three.send(withAttributes({ 'social.account-code': 'second' })), { outcome: 'deferred' })
   t.notMatch(three.lines.join('\n'), 'wrong-secret-77')
 })

@@ -7,7 +7,7 @@ import { createDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, startForTest, until } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notificationPlugin from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
@@ -103,7 +103,7 @@ t.test('mail: the server takes the sign-in, or says why not', async (t) => {
   const { verify, one, test } = await start(t, { plugins, config: { ...server.config, ...credentials } })
   t.match(await verify('mail'), { verified: true, checked: ['configuration', 'connection', 'credentials'] })
   t.strictSame(server.received, [])
-  t.match(await one('mail'), {
+  t.hasStrict(await one('mail'), {
     state: 'ready',
     missingKeys: [],
     testField: 'email',
@@ -111,7 +111,7 @@ t.test('mail: the server takes the sign-in, or says why not', async (t) => {
   })
   t.ok((await one('mail')).keys.some(({ key }: { key: string }) => key === 'platform.mail.smtp.host'))
   const sent = await test('mail', { email: 'ada@example.com' })
-  t.match(sent, { outcome: 'accepted', provider: 'smtp', logId: Number })
+  t.match(sent, { outcome: /^accepted$/, provider: 'smtp', logId: Number })
   t.match(server.received, [{ to: ['ada@example.com'] }])
 
   refuses = true
@@ -124,7 +124,7 @@ t.test('mail: the server takes the sign-in, or says why not', async (t) => {
 
   const bare = await start(t, { plugins, config: { 'platform.mail.driver': 'smtp' } })
   const missing = ['platform.mail.from', 'platform.mail.smtp.host']
-  t.match(await bare.one('mail'), { state: 'incomplete', missingKeys: missing })
+  t.hasStrict(await bare.one('mail'), { state: 'incomplete', missingKeys: missing })
   t.match(await bare.verify('mail'), {
     verified: false,
     failedCheck: 'configuration',
@@ -163,7 +163,7 @@ t.test('sms: Twilio is asked for the account, others have their configuration lo
   t.match(await other.verify('sms'), { verified: true, checked: ['configuration'] })
   const half = await start(t, { plugins, config: { 'platform.sms.driver': 'tencent' } })
   const missing = ['secret-id', 'secret-key', 'app-id'].map((name) => `platform.sms.tencent.${name}`)
-  t.match(await half.one('sms'), { state: 'incomplete', missingKeys: missing })
+  t.hasStrict(await half.one('sms'), { state: 'incomplete', missingKeys: missing })
 })
 
 t.test('social: WeChat issues a token to every account', async (t) => {
@@ -182,7 +182,7 @@ t.test('social: WeChat issues a token to every account', async (t) => {
   wechat.tokenAnswer = undefined
   t.match(await verify('social'), { verified: true, checked: ['configuration', 'connection', 'credentials'] })
   t.strictSame(wechat.posts, [])
-  t.match(await one('social'), { testField: 'openId', state: 'ready' })
+  t.hasStrict(await one('social'), { testField: 'openId', state: 'ready' })
 })
 
 const webhooks = 'platform.notification.channels.webhook'
@@ -220,7 +220,7 @@ t.test('webhook: configuration, address, connection, and the account where it ca
   robot.hangs = true
   robot.asked.splice(0)
   const hanging = verify('webhook.telegram')
-  while (robot.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  await until(() => robot.asked.length > 0, 'the robot has the request')
   await clock.advance(8_000)
   t.match(await hanging, { verified: false, failedCheck: 'connection', reason: /did not answer in time/ })
   robot.hangs = false
@@ -231,9 +231,9 @@ t.test('webhook: configuration, address, connection, and the account where it ca
   Object.assign(robot, { status: 200, body: '{}', asked: robot.asked })
   t.match(await one('webhook.telegram'), { testField: 'receiver', provider: 'telegram' })
   robot.body = '{"ok":true,"result":{"message_id":7}}'
-  t.match(await test('webhook.telegram', { receiver: '-100' }), { outcome: 'accepted', provider: 'telegram' })
-  t.match(await test('webhook.generic', {}), { outcome: 'accepted', provider: 'generic' })
-  t.match(await one('webhook.generic'), { state: 'ready', lastSuccessAt: String })
+  t.hasStrict(await test('webhook.telegram', { receiver: '-100' }), { outcome: 'accepted', provider: 'telegram' })
+  t.hasStrict(await test('webhook.generic', {}), { outcome: 'accepted', provider: 'generic' })
+  t.match(await one('webhook.generic'), { state: /^ready$/, lastSuccessAt: String })
   await robot.close()
   const gone = { verified: false, failedCheck: 'connection', checked: ['configuration', 'address'] }
   t.match(await verify('webhook.generic'), { ...gone, reason: /could not be reached/, detail: /ECONNREFUSED/ })
@@ -250,15 +250,16 @@ t.test('webhook: a provider that failed rests where there is a choice', async (t
   }
   const plugins = [webhookChannel, generic]
   const chosen = await start(t, { plugins, config: { ...config, [`${webhooks}.strategy`]: 'failover' } })
-  t.match(await chosen.test('webhook', {}), { outcome: 'deferred', skipped: false, logId: Number })
+  t.match(await chosen.test('webhook', {}), { outcome: /^deferred$/, skipped: false, logId: Number })
   const until = new Date(chosen.clock.now() + 60_000).toISOString()
-  for (const code of ['webhook', 'webhook.generic']) t.match(await chosen.one(code), { state: 'resting', until }, code)
+  for (const code of ['webhook', 'webhook.generic'])
+    t.hasStrict(await chosen.one(code), { state: 'resting', until }, code)
   await chosen.clock.advance(60_000)
-  t.match(await chosen.one('webhook.generic'), { state: 'failing', until: null, failingSince: String })
+  t.match(await chosen.one('webhook.generic'), { state: /^failing$/, until: null, failingSince: String })
 
   const single = await start(t, { plugins, config })
-  t.match(await single.test('webhook', {}), { outcome: 'deferred' })
-  t.match(await single.one('webhook.generic'), { state: 'failing', until: null }, 'it is asked again at once')
+  t.hasStrict(await single.test('webhook', {}), { outcome: 'deferred' })
+  t.hasStrict(await single.one('webhook.generic'), { state: 'failing', until: null }, 'it is asked again at once')
 })
 
 t.test('webhook: what is not filled in is named', async (t) => {
@@ -272,14 +273,14 @@ t.test('webhook: what is not filled in is named', async (t) => {
   })
   const key = `${webhooks}.providers.generic.endpoint`
   for (const code of ['webhook', 'webhook.generic']) {
-    t.match(await one(code), { state: 'incomplete', missingKeys: [key] }, code)
+    t.hasStrict(await one(code), { state: 'incomplete', missingKeys: [key] }, code)
     t.match(await verify(code), {
       verified: false,
       failedCheck: 'configuration',
       reason: `These keys have no value: ${key}.`,
     })
   }
-  t.match(await one('webhook.telegram'), { state: 'disabled' })
+  t.hasStrict(await one('webhook.telegram'), { state: 'disabled' })
   t.match(await verify('webhook.telegram'), { failedCheck: 'configuration', reason: /is switched off/ })
 })
 
@@ -287,6 +288,6 @@ t.test('log and memory: nobody to ask, so the configuration alone is looked at',
   const { verify, test } = await start(t, { plugins: [memoryChannel], config: {} })
   for (const code of ['log', 'memory']) {
     t.match(await verify(code), { verified: true, checked: ['configuration'] })
-    t.match(await test(code, {}), { outcome: 'accepted', logId: Number })
+    t.match(await test(code, {}), { outcome: /^accepted$/, logId: Number })
   }
 })

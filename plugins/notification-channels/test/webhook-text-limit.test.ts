@@ -19,6 +19,9 @@ t.test('a text is cut between graphemes, and no shorter than it must be', async 
       t.ok(fits(cut), `${measure(cut, unit)} of ${max} ${unit}`)
       if (fits(text) && text.length <= 2 * max) return t.equal(cut, text)
       const whole = split(text)
+      const [first = ''] = whole
+      const firstFits = 2 * max >= first.length && fits(`${first}…`)
+      if (!firstFits) return t.ok(first.startsWith(cut.slice(0, -1)) && cut.isWellFormed(), 'a part of one grapheme')
       const kept = cut === '' ? 0 : split(cut.slice(0, -1)).length
       t.equal(cut, kept === 0 ? '' : `${whole.slice(0, kept).join('')}…`, 'the beginning, in whole graphemes')
       const longer = `${whole.slice(0, kept + 1).join('')}…`
@@ -27,19 +30,32 @@ t.test('a text is cut between graphemes, and no shorter than it must be', async 
   )
 })
 
+t.test('one grapheme that is too long is cut between code points', (t) => {
+  const tall = `e${'\u0301'.repeat(500)}🎉`
+  t.equal(
+    cutToFit(tall, 200, (text) => measure(text, 'characters') <= 100),
+    `${tall.slice(0, 99)}…`,
+  )
+  t.equal(
+    cutToFit('🎉', 4, (text) => measure(text, 'bytes') <= 3),
+    '',
+  )
+  t.end()
+})
+
 t.test('the payload fits whatever it does with the texts; the content gives way before the subject', (t) => {
   const build = (subject: string, content: string) => ({ text: `${subject}\n${content.replaceAll('*', '\\*')}` })
   const limit = { max: 40, unit: 'bytes', member: 'text' } as const
   fc.assert(
     fc.property(texts, texts, (subject, content) => {
-      const { body, truncated } = fitted(build, { subject, content }, limit)
+      const { body, truncated } = fitted(build, { subject, content }, { limit })
       t.ok(Buffer.byteLength(body.text) <= 40)
       t.equal(truncated, body.text !== build(subject, content).text)
       const fitsAlone = Buffer.byteLength(`${subject}\n`) <= 40
       if (fitsAlone) t.ok(body.text.startsWith(`${subject}\n`))
     }),
   )
-  const whole = fitted(build, { subject: '', content: '汉'.repeat(20) }, { max: 50, unit: 'bytes' })
+  const whole = fitted(build, { subject: '', content: '汉'.repeat(20) }, { limit: { max: 50, unit: 'bytes' } })
   t.ok(Buffer.byteLength(JSON.stringify(whole.body)) <= 50, 'without a member the payload is measured')
   t.end()
 })

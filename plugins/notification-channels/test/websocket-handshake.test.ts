@@ -1,8 +1,11 @@
 /** Who may open a realtime connection, and how many. */
+
 import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
 import { createDatabase } from '@plinth/database/testing'
+import { throwsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
+import { Admission } from '../src/websocket/connections/admission.ts'
 import { type ConnectOptions, key, password, Refused, startWebsocket } from './fixtures/websocket-product.ts'
 
 type Product = Awaited<ReturnType<typeof startWebsocket>>
@@ -88,7 +91,6 @@ t.test('[N-007] who shows a token or a session of this site is let in', async (t
 t.test('[N-029] guests are let in where they are allowed', async (t) => {
   const product = await start(t)
   t.equal(await refusedBy(product, {}), 'notification-websocket.credential-missing')
-  // effect of platform.notification.channels.websocket.guests.enabled
   await product.change('guests.enabled', true)
   const { connect, presence, facade, metrics, user } = product
   const [guest, other, ada] = [await connect(), await connect({ origin: product.url }), await user('ada')]
@@ -115,9 +117,8 @@ t.test('connections are bounded by user, by address and in all', async (t) => {
   const [ada, bob] = [await user('ada'), await user('bob')]
   const tooMany = async (options: ConnectOptions, limit: string) => {
     const refused = await product.connect(options).catch((error: unknown) => error as Refused)
-    t.match(refused, { body: { code: '429', data: { reason: 'notification-websocket.too-many', limit } } })
+    t.hasStrict(refused, { body: { code: '429', data: { reason: 'notification-websocket.too-many', limit } } })
   }
-  // effect of platform.notification.channels.websocket.max-sockets-per-user
   await change('max-sockets-per-user', 2)
   const first = await connect({ token: ada.token })
   await connect({ token: ada.token })
@@ -127,13 +128,11 @@ t.test('connections are bounded by user, by address and in all', async (t) => {
   await connect({ token: bob.token })
   await connect({ token: ada.token })
   t.equal(presence.ofUser(ada.id), 2, 'a place that was given back')
-  // effect of platform.notification.channels.websocket.max-sockets-per-address
   await change('max-sockets-per-address', 3)
   await tooMany({ token: bob.token }, 'address')
   await change('max-sockets-per-address', 4)
   t.match(await refusedBy(product, { token: 'nonsense' }), 'iam.token-invalid')
   const last = await connect({ token: bob.token })
-  // effect of platform.notification.channels.websocket.max-sockets
   await change('max-sockets', 4)
   last.ws.terminate()
   await last.closed
@@ -146,7 +145,6 @@ t.test('switched off, it lets nobody in and pushes nothing', async (t) => {
   const product = await start(t)
   const ada = await product.user('ada')
   const client = await product.connect({ token: ada.token })
-  // effect of platform.notification.channels.websocket.enabled
   await product.change('enabled', false)
   t.same(await client.closed, [1001, 'switched-off'])
   t.equal(await refusedBy(product, { token: ada.token }), 'notification-websocket.switched-off')
@@ -209,4 +207,17 @@ t.test('a handshake that breaks RFC 6455 is refused, and its place given back', 
     t.match(text, /^HTTP\/1\.1 4\d\d /)
   }
   t.ok(await product.connect({ token: ada.token }))
+})
+
+t.test('guests and users without permissions leave a tenth of the connections to operators', async (t) => {
+  const admission = new Admission({ maxSockets: 100, maxSocketsPerAddress: 1000 })
+  const full = { code: '429', reason: 'notification-websocket.too-many', data: { limit: 'public' } }
+  const leaves = Array.from({ length: 90 }, () => {
+    admission.enter('192.0.2.1')
+    return admission.enterPublic()
+  })
+  throwsWith(t, () => admission.enterPublic(), full)
+  t.doesNotThrow(() => admission.enter('192.0.2.2'), 'an operator takes a place of the connection alone')
+  leaves[0]?.()
+  t.doesNotThrow(() => admission.enterPublic())
 })

@@ -70,7 +70,7 @@ onEachDatabase(t, '[N-007] through the database, without Redis', async (t, at) =
     { subject: 'Hi', content: 'from one', recipients },
     { channels: ['websocket'] },
   )
-  t.match(result, { outcome: 'accepted' })
+  t.hasStrict(result, { outcome: 'accepted' })
   let isThere = false
   const arrived = there.next().then((message) => {
     isThere = true
@@ -86,7 +86,7 @@ onEachDatabase(t, '[N-007] through the database, without Redis', async (t, at) =
 
   const code = { variables: { code: '482913' }, secretVariables: ['code'] }
   const secret = { ...code, subject: 'Your code', content: 'It is 482913', recipients }
-  t.match(await one.facade.send(secret, { channels: ['websocket'] }), [
+  t.hasStrict(await one.facade.send(secret, { channels: ['websocket'] }), [
     { outcome: 'rejected', errorCode: 'secret-needs-redis' },
   ])
   const [row] = await one.db.query<{ total: unknown }>(

@@ -1,8 +1,9 @@
 /** Open websockets and the process that holds them. */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+
+import { fork } from 'node:child_process'
 import { connect } from 'node:net'
 import { createDatabase } from '@plinth/database/testing'
+import { rejectsWith, type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { connectTo, key } from './fixtures/websocket-product.ts'
 
@@ -19,35 +20,27 @@ async function startProcess(t: Test, config: Readonly<Record<string, unknown>>) 
     [`${key}.guests.enabled`]: true,
     ...config,
   }
-  const child = fork(fixture, [JSON.stringify(all)], {
-    execArgv: [...process.execArgv, '--expose-gc'],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
-  const ended = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await ended
-    await at.drop()
-  })
-  const [url] = (await once(child, 'message')) as [string]
-  return { child, url }
+  t.teardown(() => at.drop())
+  const execArgv = [...process.execArgv, '--expose-gc']
+  const server = watchProcess(t, fork(fixture, [JSON.stringify(all)], { execArgv, silent: true }))
+  const url = await server.until(() => server.messages[0], 'it listens')
+  return { server, url: String(url) }
 }
 
 t.test('[N-007] SIGTERM tells every open socket to go, and the process ends within its deadline', async (t) => {
   // The clients that listen have so long on a busy machine.
   const deadlineMs = 20_000
-  const { child, url } = await startProcess(t, { 'platform.kernel.drain-deadline': `${deadlineMs}ms` })
+  const { server, url } = await startProcess(t, { 'platform.kernel.drain-deadline': `${deadlineMs}ms` })
   const clients = await Promise.all(Array.from({ length: 50 }, () => connectTo(url)))
   const stuck = await connectTo(url)
   t.teardown(() => stuck.ws.terminate())
   stuck.ws.pause()
   const begunAt = performance.now()
-  child.kill('SIGTERM')
+  server.child.kill('SIGTERM')
   for (const { closed } of clients) t.same(await closed, [1001, 'going-away'])
   t.ok(performance.now() - begunAt < deadlineMs, 'those who listen are not waited for')
-  const [code, signal] = child.exitCode === null ? await once(child, 'exit') : [child.exitCode, child.signalCode]
-  t.same([code, signal], [0, null], 'it ends by itself, although one client never said goodbye')
-  await t.rejects(connectTo(url), { code: 'ECONNREFUSED' })
+  t.same(await server.ended(), [0, null], 'it ends by itself, although one client never said goodbye')
+  await rejectsWith(t, connectTo(url), { code: 'ECONNREFUSED' })
 })
 
 /** A masked frame that says goodbye (RFC 6455, 5.5.1): code 1000 under a mask of zeros. */
@@ -69,18 +62,23 @@ async function visit(port: number): Promise<void> {
   if (!received.includes('"connected"')) throw new Error(received.slice(0, 200))
 }
 
-async function memoryOf(child: ChildProcess): Promise<{ readonly heap: number; readonly sockets: number }> {
+interface Memory {
+  readonly heap: number
+  readonly sockets: number
+}
+
+async function memoryOf({ child, messages, until }: WatchedProcess): Promise<Memory> {
+  const { length } = messages
   child.send('memory')
-  const [answer] = await once(child, 'message')
-  return answer
+  return (await until(() => messages[length], 'it tells its memory')) as Memory
 }
 
 t.test('200 times 100 sockets come and go, and the heap is as large as before', { timeout: 600_000 }, async (t) => {
-  const { child, url } = await startProcess(t, {})
+  const { server, url } = await startProcess(t, {})
   const port = Number(new URL(url).port)
   const cycles = async (count: number) => {
     for (let cycle = 0; cycle < count; cycle++) await Promise.all(Array.from({ length: 100 }, () => visit(port)))
-    return memoryOf(child)
+    return memoryOf(server)
   }
   const early = await cycles(50)
   const late = await cycles(150)

@@ -54,7 +54,7 @@ t.test('news reaches who is online', async (t) => {
     const eve = await user('eve')
     const draft = { subject: 'Hi', content: 'there', recipients: [{ kind: 'user', userId: eve.id } as const] }
     const results = await facade.send(draft, { channels: ['websocket', 'database'] })
-    t.match(results, [
+    t.hasStrict(results, [
       { channel: 'websocket', outcome: 'accepted' },
       { channel: 'database', outcome: 'accepted' },
     ])

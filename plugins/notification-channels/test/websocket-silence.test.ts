@@ -1,6 +1,8 @@
 /** The database falls silent under an inbox and its websockets, with every connection open, as after a lost host. */
+
 import { setTimeout as pause } from 'node:timers/promises'
 import { onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
+import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { key, startWebsocket } from './fixtures/websocket-product.ts'
 
@@ -46,7 +48,7 @@ onEachDatabase(
     for (const client of clients) t.match(await client.next(), { data: { content: 'before' } })
 
     proxy.fallSilent()
-    await t.rejects(inTime(add('lost')), { code: /^PLINTH_DATABASE_/, unavailable: true })
+    await rejectsWith(t, inTime(add('lost')), { code: /^PLINTH_DATABASE_/, unavailable: true })
     const recipients = [{ kind: 'user', userId: ada.id } as const]
     const results = await inTime(
       facade.send({ subject: 'Hi', content: 'dark', recipients }, { channels: ['database', 'websocket'] }),
@@ -56,7 +58,7 @@ onEachDatabase(
       t.notOk(success, channel)
       t.ok(['deferred', 'unknown'].includes(outcome), `${channel}: ${outcome} is no refusal for good`)
     }
-    t.match(await inTime(ada.call('GET', 'notifications/inbox')), { code: '503' })
+    t.hasStrict(await inTime(ada.call('GET', 'notifications/inbox')), { code: '503' })
     await Promise.all(clients.map(({ settled }) => settled()))
     t.match(presence, { sockets: 5 }, 'open sockets are no part of it')
     t.same(told(), Array(5).fill(['before']))

@@ -1,4 +1,5 @@
 import {
+  abuseSuspected,
   afterSalesPendingReview,
   articlePublished,
   asyncTaskFailed,
@@ -92,6 +93,7 @@ export const alertKinds: readonly AlertKind[] = [
   kind(openKeyAbnormal, ({ appId }) => appId),
   kind(openProviderFault, ({ provider }) => provider),
   kind(openRateLimited, ({ appId }) => appId),
+  kind(abuseSuspected, ({ area, subject }) => `${area}:${subject}`),
   kind(queueJobFailed, ({ queue }) => queue),
   kind(outboxDeliveryFailed, ({ type }) => type, isNoNotification),
   kind(compensationFailed, ({ command }) => command),

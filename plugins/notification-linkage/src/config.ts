@@ -1,6 +1,15 @@
 import { key } from '@plinth/kernel'
 
 export const config = {
+  'platform.conversation.enabled': key.boolean({
+    title: { en: 'Conversation notices', 'zh-CN': '会话通知' },
+    description: {
+      en: 'Tells members of new messages in their conversations. The conversations themselves belong to the conversation service.',
+      'zh-CN': '向会话成员通知新消息；会话本身由会话服务负责。',
+    },
+    default: true,
+    reload: 'live',
+  }),
   'platform.forum.notifications.enabled': key.boolean({
     title: { en: 'Forum notices', 'zh-CN': '论坛互动通知' },
     description: {

@@ -27,15 +27,20 @@ export interface Notice {
 /** A kind of event and what it means to whom; nothing where nobody is to be told. */
 export interface NoticeKind {
   readonly ref: EventRef
-  /** Switched by `platform.forum.notifications.enabled`. */
-  readonly isForum: boolean
+  /** Key that switches it, if any. */
+  readonly switchedBy?: 'platform.forum.notifications.enabled' | 'platform.conversation.enabled' | undefined
   noticeOf(payload: unknown): Notice | undefined
 }
+
+const switchOf = new Map<string, NonNullable<NoticeKind['switchedBy']>>([
+  ['forum', 'platform.forum.notifications.enabled'],
+  ['conversation', 'platform.conversation.enabled'],
+])
 
 /** Ties the payload's type to its event; the registry hands an event to its own kind alone. */
 const kind = <T>(ref: EventRef<T>, noticeOf: (payload: T) => Notice | undefined): NoticeKind => ({
   ref,
-  isForum: ref.id.startsWith('forum.'),
+  switchedBy: switchOf.get(ref.id.split('.', 1)[0] ?? ''),
   noticeOf: (payload) => noticeOf(payload as T),
 })
 

@@ -25,7 +25,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { events, notification, rules: optional(notificationRules) },
   config,
-  configGroups: { forum: { en: 'Forum', 'zh-CN': '论坛' } },
+  configGroups: { forum: { en: 'Forum', 'zh-CN': '论坛' }, conversation: { en: 'Conversations', 'zh-CN': '会话' } },
   messages: { en, 'zh-CN': zhCN },
   setup({ services, config, log }) {
     const { events, notification, rules } = services
@@ -43,9 +43,9 @@ export default definePlugin({
       await notification.enqueue(draft, { channels, ...once })
     }
 
-    for (const { ref, isForum, noticeOf } of noticeKinds) {
+    for (const { ref, switchedBy, noticeOf } of noticeKinds) {
       const handle = async (delivery: Delivery) => {
-        if (isForum && !config.get('platform.forum.notifications.enabled')) return
+        if (switchedBy !== undefined && !config.get(switchedBy)) return
         const notice = noticeOf(delivery.payload)
         if (notice === undefined || notice.userId === notice.actorId) {
           log.debug({ type: delivery.type, event: delivery.id }, 'nobody is to be told of an event')

@@ -8,7 +8,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin, { i18n } from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { definePlugin, defineProduct, type NotificationMessage, notificationChannel, type Plugin } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { effectOf, startForTest } from '@plinth/kernel/testing'
 import notificationPlugin from '@plinth/notification'
 import rulesPlugin from '@plinth/notification/rules'
 import linkage from '@plinth/notification-linkage'
@@ -88,7 +88,7 @@ async function start(
       t.equal(answer.code, '200', answer.message)
     },
     user: async (username: string) => (await running.service(accounts).create({ username }, origin)).id,
-    set: (written: boolean) => running.config.apply([{ name: forumKey, by: 'key', written, place: 'test' }]),
+    set: (written: boolean, name = forumKey) => running.config.apply([{ name, by: 'key', written, place: 'test' }]),
   }
 }
 
@@ -187,6 +187,20 @@ onSqlite(t, 'N-167 N-169 N-178 the switch of the forum stops notices and no aler
   t.same(receivers(await told(facts.forumTopicLiked, topic)), [ann])
 })
 
+onSqlite(t, 'N-014 the switch of conversations stops their notices alone', async (t, at) => {
+  const { told, set } = await start(t, at)
+  await effectOf(t, 'platform.conversation.enabled', {
+    changed: false,
+    async observe(values) {
+      await set(values['platform.conversation.enabled'] !== false, 'platform.conversation.enabled')
+      return (await told(facts.conversationMessageCreated, message)).length
+    },
+  })
+  t.equal((await told(facts.userFollowed, between)).length, 1, 'other notices are sent')
+  await set(true, 'platform.conversation.enabled')
+  t.equal((await told(facts.conversationMessageCreated, message)).length, 1)
+})
+
 const [reason, name] = ['no answer', 'Acme']
 /** One fact of each subject that document 2 serves alerts for. */
 const alerts: readonly (readonly [ref: facts.EventRef, fact: object])[] = [
@@ -195,6 +209,7 @@ const alerts: readonly (readonly [ref: facts.EventRef, fact: object])[] = [
   [facts.openKeyAbnormal, { appId: 1, appName: name, reason }],
   [facts.openProviderFault, { provider: 'sms', reason }],
   [facts.openRateLimited, { appId: 1, appName: name, route: '/api/v1/open/orders' }],
+  [facts.abuseSuspected, { area: 'sms-codes', subject: '+252', count: 400, limit: 500 }],
   [facts.queueJobFailed, { queue: 'mail', job: 'send', reason }],
   [facts.outboxDeliveryFailed, { eventId: 1, type: 'shop.paid', attempts: 10, reason }],
   [facts.compensationFailed, { command: 'refund', reason }],
@@ -246,7 +261,7 @@ onSqlite(
   async (t, at) => {
     const { told, rule, user, sent, running } = await start(t, at)
     const operator = await user('operator')
-    t.equal(alerts.length, 24 + 4)
+    t.equal(alerts.length, 24 + 5)
     const { translate } = running.service(i18n)
     for (const [ref, fact] of alerts) {
       t.same(await told(ref, fact), [], `${ref.id}: without a rule nobody is told`)

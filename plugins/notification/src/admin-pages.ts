@@ -296,8 +296,18 @@ const message = adminDetail('getNotificationsById', (it) => ({
   ],
   related: [
     { page: 'notification.send-log', title: text('Deliveries', '投递记录'), filter: { notificationId: 'id' } },
-    { page: 'notification.receipts', title: text('Read by', '已读回执'), filter: { messageId: 'messageId' } },
-    { page: 'notification.attachments', title: text('Attachments', '附件'), filter: { messageId: 'messageId' } },
+    {
+      page: 'notification.receipts',
+      title: text('Read by', '已读回执'),
+      filter: { messageId: 'messageId' },
+      optional: true,
+    },
+    {
+      page: 'notification.attachments',
+      title: text('Attachments', '附件'),
+      filter: { messageId: 'messageId' },
+      optional: true,
+    },
   ],
 }))
 
@@ -589,6 +599,7 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
     row.text('displayName'),
     row.text('code', { mono: true }),
     row.text('category'),
+    row.flag('published'),
     row.text('subject'),
     row.reference('channels', channel),
     row.count('thresholdCount'),
@@ -625,6 +636,7 @@ const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
         it.count('recipients.configured'),
         it.count('recipients.missing'),
         it.chips('recipients.enabledMissingCodes'),
+        it.chips('silencedRuleCodes'),
       ],
     },
     {
@@ -643,6 +655,7 @@ const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
         it.count('coverage.covered'),
         it.count('coverage.missing'),
         it.chips('codesToConfigure'),
+        it.chips('codesWithoutSource'),
         it.rows('categories', (row) => [
           row.text('category'),
           row.count('templates'),

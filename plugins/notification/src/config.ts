@@ -24,7 +24,7 @@ export const config = {
       'zh-CN': '渠道在此时限内未应答即视为失败；其他渠道不受影响。',
     },
     default: '10s',
-    minimum: '1ms',
+    minimum: '1s',
     reload: 'live',
   }),
   'platform.notification.send-log.retention': retentionKey({

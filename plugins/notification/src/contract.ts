@@ -8,7 +8,7 @@ import {
 } from '@plinth/kernel'
 
 /** What a caller writes; the facade assigns the id and fills in what is absent. Subject, content or template is needed. */
-export type MessageDraft = Partial<Omit<NotificationMessage, 'id'>>
+export type MessageDraft = Partial<Omit<NotificationMessage, 'id' | 'valueRanges'>>
 
 export interface SendOptions {
   /** Same key, same message: an idempotent channel sends it once. Absent: the id that the facade assigns. */

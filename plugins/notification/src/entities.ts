@@ -31,6 +31,8 @@ export const SendLog = defineEntity({
     { properties: ['createdAt', 'id'] },
     { properties: ['notificationId', 'id'] },
     { properties: ['status', 'claimedUntil'] },
+    { properties: ['userId', 'id'] },
+    { properties: ['orgId', 'id'] },
   ],
   properties: {
     id: column.primaryKey(),
@@ -69,6 +71,9 @@ export const SendLog = defineEntity({
     deliveryKey: column.text(200).nullable(),
     /** The `NotificationRow` that it is a delivery of. */
     notificationId: column.id().nullable(),
+    /** For whom it is: see recipient-owner.ts. Both null: only scope `all` sees it. */
+    userId: column.id().nullable(),
+    orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
     createdAt: column.timestamp(),
   },
@@ -97,7 +102,12 @@ export const NotificationRow = defineEntity({
   name: 'NotificationRow',
   tableName: 'notification_message',
   uniques: [{ properties: ['idempotencyHash'] }],
-  indexes: [{ properties: ['state', 'id'] }, { properties: ['createdAt', 'id'] }],
+  indexes: [
+    { properties: ['state', 'id'] },
+    { properties: ['createdAt', 'id'] },
+    { properties: ['userId', 'id'] },
+    { properties: ['orgId', 'id'] },
+  ],
   properties: {
     id: column.primaryKey(),
     messageId: column.text(36),
@@ -115,6 +125,9 @@ export const NotificationRow = defineEntity({
     /** Null when the product itself sent it. */
     senderId: column.id().nullable(),
     senderName: column.text(64).nullable(),
+    /** For whom it is: see recipient-owner.ts. Both null: only scope `all` sees it. */
+    userId: column.id().nullable(),
+    orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
     parts: column.integer(),
     partsDone: column.integer(),

@@ -11,6 +11,7 @@ export const refusal = businessFailures('notification', en.notification, {
   'message-empty': '400',
   'message-not-found': '404',
   'no-queue': '400',
+  'recipient-missing': '400',
   'not-before-too-far': '400',
   'not-durable': '400',
   'send-log-not-found': '404',

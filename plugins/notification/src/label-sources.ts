@@ -1,9 +1,11 @@
 import { type Database, findPage } from '@plinth/database'
-import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/http'
+import { type HttpRequest, type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/http'
+import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import { NotificationRow, SendLog } from './entities.ts'
 import type { ChannelNotification } from './facade/channel-notification.ts'
 import { own } from './permissions.ts'
+import { recipientOwner } from './recipient-owner.ts'
 
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: mostLabels, offset: 0, count: 'none' } as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
@@ -30,16 +32,26 @@ export function messageLabels(db: Database): Readonly<Record<string, LabelSource
   return {
     'notification.message': {
       permission: own.messageView,
-      byIds: async (ids) => (await db.fork().find(NotificationRow, { id: { $in: numbers(ids) } })).map(messageLabel),
-      search: async (text) =>
-        (await findPage<NotificationRow>(db.fork(), NotificationRow, byId(text), window)).items.map(messageLabel),
+      scope: 'caller',
+      byIds: async (ids, request) =>
+        (await db.fork().find(NotificationRow, among(numbers(ids), request))).map(messageLabel),
+      search: async (text, request) =>
+        (await findPage<NotificationRow>(db.fork(), NotificationRow, byId(text, request), window)).items.map(
+          messageLabel,
+        ),
     },
     'notification.send-log': {
       permission: own.sendLogView,
-      byIds: async (ids) => (await db.fork().find(SendLog, { id: { $in: numbers(ids) } })).map(sendLabel),
-      search: async (text) => (await findPage<SendLog>(db.fork(), SendLog, byId(text), window)).items.map(sendLabel),
+      scope: 'caller',
+      byIds: async (ids, request) => (await db.fork().find(SendLog, among(numbers(ids), request))).map(sendLabel),
+      search: async (text, request) =>
+        (await findPage<SendLog>(db.fork(), SendLog, byId(text, request), window)).items.map(sendLabel),
     },
   }
 }
 
-const byId = (text: string) => (/^\d{1,15}$/.test(text) ? { id: Number(text) } : {})
+const among = (ids: readonly number[], request: HttpRequest) => ({
+  $and: [{ id: { $in: [...ids] } }, callerRows(request, recipientOwner)],
+})
+const byId = (text: string, request: HttpRequest) =>
+  /^\d{1,15}$/.test(text) ? among([Number(text)], request) : callerRows(request, recipientOwner)

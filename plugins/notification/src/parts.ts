@@ -1,13 +1,15 @@
 import type { Database } from '@plinth/database'
 import type { Translator } from '@plinth/i18n'
-import type {
-  Clock,
-  ConfigView,
-  Logger,
-  Makers,
-  NotificationChannel,
-  NotificationMessage,
-  ServicesOf,
+import {
+  asClass,
+  asFunction,
+  type Clock,
+  type ConfigView,
+  type Logger,
+  type NotificationChannel,
+  type NotificationMessage,
+  type Resolvers,
+  type ServicesOf,
 } from '@plinth/kernel'
 import { ChannelEntries } from './channels/channel-entries.ts'
 import { ChannelOverview } from './channels/channel-overview.ts'
@@ -23,6 +25,7 @@ import { AdministratorsSend } from './facade/administrators-send.ts'
 import { ChannelNotification } from './facade/channel-notification.ts'
 import { type NotificationSettings, Outgoing, type SendMeter } from './facade/outgoing.ts'
 import { localized } from './localized-text.ts'
+import { type OwnerOf, ownerFinder } from './recipient-owner.ts'
 import { Rendering } from './rendering.ts'
 import type { requires } from './requires.ts'
 import { SendRecorder } from './send-log/recorder.ts'
@@ -50,6 +53,8 @@ export interface Parts extends Given {
   readonly sendDeadlineMs: () => number
   /** Keeps a row of the send log to be sent again after a delay, in the transaction around it. */
   readonly retryLater: (logId: number, delayMs: number) => Promise<unknown>
+  /** For whom a message is. */
+  readonly ownerOf: OwnerOf
   /** Absent where the product has no database. */
   readonly recorder: SendRecorder | undefined
   readonly rendering: Rendering
@@ -73,51 +78,60 @@ export interface Parts extends Given {
 /** Milliseconds after the deadline of its channel at which a send has come to an end for sure. */
 const recordSlackMs = 30_000
 
-/** How each part is made that is not given. */
-export const makers: Makers<Parts, Given> = {
-  sendDeadlineMs:
+/** A resolver for each part that is not given. */
+export const resolvers: Resolvers<Parts, Given> = {
+  sendDeadlineMs: asFunction(
     ({ settings }) =>
-    () =>
-      settings.sendDeadlineMs,
-  retryLater:
+      () =>
+        settings.sendDeadlineMs,
+  ),
+  retryLater: asFunction(
     ({ events }) =>
-    async (logId, delayMs) =>
-      events?.publish(retryDue, { logId }, { delayMs }),
-  recorder({ db, clock, log, redact, countLost, channels, config, events, sendDeadlineMs, retryLater }) {
-    const retrySettings = () => ({
-      enabled: events !== undefined && config.get('platform.notification.retry.enabled'),
-      maxAttempts: config.get('platform.notification.retry.max-attempts'),
-      firstDelayMs: config.get('platform.notification.retry.first-delay'),
-      factor: config.get('platform.notification.retry.factor'),
-      longestDelayMs: config.get('platform.notification.retry.longest-delay'),
-    })
-    return (
-      db &&
-      new SendRecorder({
-        ...{ db, clock, log, redact, countLost, retryLater },
-        longestSendMs: () => sendDeadlineMs() + recordSlackMs,
-        judge: (code, result, row) => verdictOn(result, row, channels.get(code), retrySettings(), Math.random),
+      async (logId, delayMs) =>
+        events?.publish(retryDue, { logId }, { delayMs }),
+  ),
+  ownerOf: asFunction(({ identity }) => ownerFinder(identity)),
+  recorder: asFunction(
+    ({ db, clock, log, redact, countLost, channels, config, events, sendDeadlineMs, retryLater, ownerOf }) => {
+      const retrySettings = () => ({
+        enabled: events !== undefined && config.get('platform.notification.retry.enabled'),
+        maxAttempts: config.get('platform.notification.retry.max-attempts'),
+        firstDelayMs: config.get('platform.notification.retry.first-delay'),
+        factor: config.get('platform.notification.retry.factor'),
+        longestDelayMs: config.get('platform.notification.retry.longest-delay'),
       })
-    )
-  },
-  rendering: Rendering,
-  hintText:
+      return (
+        db &&
+        new SendRecorder({
+          ...{ db, clock, log, redact, countLost, retryLater, ownerOf },
+          longestSendMs: () => sendDeadlineMs() + recordSlackMs,
+          judge: (code, result, row) => verdictOn(result, row, channels.get(code), retrySettings(), Math.random),
+        })
+      )
+    },
+  ),
+  rendering: asClass(Rendering),
+  hintText: asFunction(
     ({ translator }) =>
-    (hint) =>
-      translator?.resolve(translator.negotiate(undefined), hint) ?? hint,
-  subjectOf:
+      (hint) =>
+        translator?.resolve(translator.negotiate(undefined), hint) ?? hint,
+  ),
+  subjectOf: asFunction(
     ({ translator }) =>
-    (message) =>
-      (translator === undefined ? message : localized(message, translator)).subject,
-  outgoing: Outgoing,
-  queue: ({ db, events, outgoing, subjectOf, redact, clock }) =>
-    db && new MessageQueue({ db, events, outgoing, subjectOf, redact, clock }),
-  notification: ChannelNotification,
-  quiet: QuietUsers,
-  administrators: AdministratorsSend,
-  entries: ChannelEntries,
-  texts: ChannelTexts,
-  verifier: ChannelVerifier,
-  overview: ChannelOverview,
-  tests: ChannelTests,
+      (message) =>
+        (translator === undefined ? message : localized(message, translator)).subject,
+  ),
+  outgoing: asClass(Outgoing),
+  queue: asFunction(
+    ({ db, events, outgoing, subjectOf, redact, clock, ownerOf }) =>
+      db && new MessageQueue({ db, events, outgoing, subjectOf, redact, clock, ownerOf }),
+  ),
+  notification: asClass(ChannelNotification),
+  quiet: asClass(QuietUsers),
+  administrators: asClass(AdministratorsSend),
+  entries: asClass(ChannelEntries),
+  texts: asClass(ChannelTexts),
+  verifier: asClass(ChannelVerifier),
+  overview: asClass(ChannelOverview),
+  tests: asClass(ChannelTests),
 }

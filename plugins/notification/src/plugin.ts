@@ -14,7 +14,7 @@ import { entities } from './entities.ts'
 import { previewRoutes } from './facade/preview-route.ts'
 import { sendRoutes } from './facade/send-routes.ts'
 import { notificationSender } from './facade/verification-code-sender.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { channelLabels, messageLabels } from './label-sources.ts'
 import { createSendLog } from './migrations/0001-create-send-log.ts'
 import { indexSendLog } from './migrations/0002-index-send-log.ts'
@@ -24,7 +24,8 @@ import { recordBeforeSending } from './migrations/0005-record-before-sending.ts'
 import { createMessage } from './migrations/0006-create-message.ts'
 import { indexClaims } from './migrations/0007-index-claims.ts'
 import { rememberClaimed } from './migrations/0008-remember-claimed.ts'
-import { makers, type Parts } from './parts.ts'
+import { nameRecipients } from './migrations/0009-name-recipients.ts'
+import { type Parts, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { requires } from './requires.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
@@ -37,6 +38,7 @@ import { SendLogReader } from './send-log/send-log-reader.ts'
 export default definePlugin({
   id: 'notification',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires,
   provides: [notification],
@@ -60,6 +62,7 @@ export default definePlugin({
     createMessage,
     indexClaims,
     rememberClaimed,
+    nameRecipients,
   ],
   entities,
   scheduledTasks: [purge, settle],
@@ -67,7 +70,7 @@ export default definePlugin({
   setup({
     services,
     config,
-    clock,
+    clock: processClock,
     log,
     redact,
     wire,
@@ -79,6 +82,8 @@ export default definePlugin({
     onStop,
   }) {
     const { http, metrics, database: db, events, i18n: translator, site } = services
+    // Without a database nothing is stored.
+    const clock = db?.clock ?? processClock
     const settings = {
       enabled: config.get('platform.notification.enabled'),
       defaultChannel: config.get('platform.notification.default-channel'),
@@ -95,7 +100,7 @@ export default definePlugin({
       channels: contributions(notificationChannel),
       contributor: (code: string) => contributor(notificationChannel, code),
     }
-    const parts = wire<Parts>()(given, makers)
+    const parts = wire<Parts>()(given, resolvers)
     const { outgoing, recorder, verifier } = parts
     if (settings.enabled) outgoing.checkDefaultChannel(settings.defaultChannel)
 

@@ -3,6 +3,7 @@ import type { RenderedTemplate } from '@plinth/template'
 import { refusal } from './failures.ts'
 import { localized } from './localized-text.ts'
 import type { Parts } from './parts.ts'
+import { wellFormed } from './well-formed.ts'
 
 /** Keys of document 2, "Configuration". */
 export const renderingKeys = {
@@ -77,7 +78,7 @@ export class Rendering {
   #shown(message: NotificationMessage, rendered: RenderedTemplate | undefined, { texts }: Traits): NotificationMessage {
     const { translator } = this.#parts
     const filled = rendered === undefined ? message : withTexts(message, rendered)
-    return translator === undefined || texts === 'as-written' ? filled : localized(filled, translator)
+    return wellFormed(translator === undefined || texts === 'as-written' ? filled : localized(filled, translator))
   }
 
   #render(message: NotificationMessage, channel: string): Promise<RenderedTemplate | undefined> | undefined {
@@ -102,6 +103,6 @@ export class Rendering {
 
 /** An HTML form that the sender gave belongs to the text that the sender gave. */
 function withTexts({ html: _, ...message }: NotificationMessage, rendered: RenderedTemplate): NotificationMessage {
-  const { subject, content, html } = rendered
-  return { ...message, subject, content, ...(html === undefined ? {} : { html }) }
+  const { subject, content, valueRanges, html } = rendered
+  return { ...message, subject, content, valueRanges, ...(html === undefined ? {} : { html }) }
 }

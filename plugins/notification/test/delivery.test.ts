@@ -3,7 +3,7 @@ import { onEachDatabase, onSqlite, type TestDatabase, watchStatements } from '@p
 import eventsPlugin, { events } from '@plinth/events'
 import { metrics } from '@plinth/http'
 import { definePlugin, type NotificationMessage } from '@plinth/kernel'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { MessageBuilder } from '@plinth/notification'
 import { notificationPreferences } from '@plinth/notification/inbox'
 import t, { type Test } from 'tap'
@@ -100,7 +100,7 @@ onEachDatabase(
     t.equal(new Set(pigeon.sent.map(({ context }) => context.idempotencyKey)).size, 1_203)
     t.same(recipientsOf(hook.sent), [1_000], 'a channel that needs no recipient gets it once')
     const { items } = await messages()
-    t.match(items, [
+    t.hasStrict(items, [
       {
         ...{
           messageId,
@@ -123,7 +123,7 @@ onEachDatabase(
     const failed = (await list('channel=pigeon&retryableOnly=true')).items[0]
     pigeon.sent.length = 0
     pigeon.behave = accept
-    t.match(await product.call('POST', `/${failed.id}/retry`), { code: '200', data: { result: { success: true } } })
+    t.hasStrict(await product.call('POST', `/${failed.id}/retry`), { code: '200', data: { result: { success: true } } })
     t.match(pigeon.sent[0]?.message, { content: 'Hi', recipients: [{ kind: 'user', userId: 7 }], id: messageId })
     t.match(
       (await messages()).items,
@@ -135,7 +135,7 @@ onEachDatabase(
     await facade.enqueue({ content: 'Nobody' }, { channels: ['mail'] })
     await idle()
     t.match((await list('size=1')).items, [{ channel: 'mail', errorCode: 'notification.recipient-missing' }])
-    t.match(await messages('size=1'), { total: 2, items: [{ state: 'finished', outcomes: { rejected: 1 } }] })
+    t.hasStrict(await messages('size=1'), { total: 2, items: [{ state: 'finished', outcomes: { rejected: 1 } }] })
     t.match(await messages('state=queued'), { total: 0 })
     const { plansOf } = watchStatements(db, 'notification_message')
     for (const query of ['size=1&count=none', 'size=1&count=none&state=finished', 'size=1&count=none&sort=id']) {
@@ -152,7 +152,7 @@ onEachDatabase(t, 'N-001 a message is enqueued with the transaction around it, a
     await facade.enqueue(draft, options)
     throw new Error('undo')
   })
-  await t.rejects(undone, { message: 'undo' })
+  await rejectsWith(t, undone, { message: 'undo' })
   await idle()
   t.equal(mail.sent.length, 0)
   t.match(await messages(), { total: 0 })
@@ -174,13 +174,23 @@ onSqlite(t, 'N-019 K-016 what cannot be kept, and options out of their range, ar
     { ...draft, attributes: { at: new Date(0) } },
     { ...draft, content: 'x'.repeat(1_100_000) },
   ]) {
-    await t.rejects(facade.enqueue(bad), { code: '400', reason: 'notification.not-durable' })
+    await rejectsWith(t, facade.enqueue(bad), { code: '400', reason: 'notification.not-durable' })
   }
-  await t.rejects(facade.enqueue(draft, { channels: ['telepathy'] }), {
+  for (const [recipient, message] of [
+    [5, /^recipients\[0\]\.kind must be one of user, /],
+    [{ kind: 'pigeon' }, /^recipients\[0\]\.kind must be one of user, /],
+    [{ kind: 'user' }, 'recipients[0].userId must be a whole number'],
+    [{ kind: 'user', userId: '7' }, 'recipients[0].userId must be a whole number'],
+    [{ kind: 'email', address: '' }, 'recipients[0].address must be a text'],
+    [{ kind: 'social-openid' }, 'recipients[0].openId must be a text'],
+  ] as const) {
+    await rejectsWith(t, facade.enqueue({ ...draft, recipients: [recipient as never] }), { name: 'TypeError', message })
+  }
+  await rejectsWith(t, facade.enqueue(draft, { channels: ['telepathy'] }), {
     code: '400',
     reason: 'notification.channel-unknown',
   })
-  await t.rejects(facade.enqueue({ subject: ' ' }), { code: '400', reason: 'notification.message-empty' })
+  await rejectsWith(t, facade.enqueue({ subject: ' ' }), { code: '400', reason: 'notification.message-empty' })
   for (const options of [
     { idempotencyKey: '' },
     { idempotencyKey: 'x'.repeat(201) },
@@ -189,7 +199,7 @@ onSqlite(t, 'N-019 K-016 what cannot be kept, and options out of their range, ar
   ]) {
     await t.rejects(facade.enqueue(draft, options), RangeError)
   }
-  await t.rejects(facade.enqueue(draft, { notBefore: clock.now() + 367 * 24 * hourMs }), {
+  await rejectsWith(t, facade.enqueue(draft, { notBefore: clock.now() + 367 * 24 * hourMs }), {
     ...{ code: '400', reason: 'notification.not-before-too-far', data: { field: 'notBefore' } },
   })
   t.match(await messages(), { total: 0 })
@@ -207,7 +217,7 @@ onEachDatabase(t, 'N-001 quiet hours and a time put a message off; a critical on
     [[...users(1), ...users(1, 3)]],
   )
   t.same(recipientsOf(safe.sent), [3], 'what does not disturb is sent')
-  t.match((await messages()).items, [{ state: 'sending', outcomes: { accepted: 2, skipped: 0 } }])
+  t.hasStrict((await messages()).items, [{ state: 'sending', outcomes: { accepted: 2, skipped: 0 } }])
   await facade.enqueue(draft, { channels: ['mail'], priority: 'critical' })
   await idle()
   t.same(recipientsOf(mail.sent), [2, 3])
@@ -216,7 +226,10 @@ onEachDatabase(t, 'N-001 quiet hours and a time put a message off; a critical on
   await pass(1)
   t.same(recipientsOf(mail.sent), [2, 3, 1], 'put off, not dropped')
   t.same(mail.sent.at(-1)?.message.recipients, users(1, 2))
-  t.match((await messages('sort=id')).items, [{ state: 'finished', outcomes: { accepted: 3 } }, { state: 'finished' }])
+  t.hasStrict((await messages('sort=id')).items, [
+    { state: 'finished', outcomes: { accepted: 3 } },
+    { state: 'finished' },
+  ])
 })
 
 onEachDatabase(t, 'N-001 a message is not sent before its time', async (t, at) => {
@@ -225,7 +238,7 @@ onEachDatabase(t, 'N-001 a message is not sent before its time', async (t, at) =
   await facade.enqueue(draft, { channels: ['mail'], notBefore: clock.now() + hourMs })
   await idle()
   t.equal(mail.sent.length, 0)
-  t.match((await messages('size=1')).items, [
+  t.hasStrict((await messages('size=1')).items, [
     { state: 'queued', notBefore: new Date(clock.now() + hourMs).toISOString() },
   ])
   await pass(hourMs + 1)
@@ -244,7 +257,7 @@ onSqlite(
     })
     const toAll = { channels: ['mail', 'safe'], recipientUserIds: [1, 2, 3] }
     const atOnce = await send(toAll)
-    t.match(atOnce, { code: '200', data: [{ channel: 'mail', success: true }, { channel: 'safe' }] })
+    t.hasStrict(atOnce, { code: '200', data: [{ channel: 'mail', success: true }, { channel: 'safe' }] })
     t.notOk('queued' in atOnce.data[0], 'at once when nobody sleeps')
     t.same([mail.sent.splice(0).length, safe.sent.splice(0).length], [1, 1])
 
@@ -252,7 +265,7 @@ onSqlite(
     t.match(await send({ channels: ['mail'], recipientUserIds: [1], notBefore }), queuedOn('mail'))
     await idle()
     t.equal(mail.sent.length, 0)
-    t.match((await messages('size=1')).items, [{ state: 'queued', notBefore, senderUserId: null }])
+    t.hasStrict((await messages('size=1')).items, [{ state: 'queued', notBefore, senderUserId: 1 }])
     await pass(hourMs + 1)
     t.equal(mail.sent.splice(0).length, 1)
 
@@ -288,7 +301,7 @@ onSqlite(
       [{ notBefore, attributes: { 'social.to-user': 'oXy' } }, 'notification.not-durable'],
       [{ notBefore, channels: ['telepathy'] }, 'notification.channel-unknown'],
     ] as const) {
-      t.match(await send({ channels: ['mail'], recipientUserIds: [1], ...body }), { code: '400', data: { reason } })
+      t.hasStrict(await send({ channels: ['mail'], recipientUserIds: [1], ...body }), { code: '400', data: { reason } })
     }
   },
 )
@@ -300,8 +313,8 @@ onSqlite(t, 'N-032 N-109 recipients who do not want a channel are left out', asy
   t.same(mail.sent.at(-1)?.message.recipients, users(1))
   t.match(await list('size=1'), { items: [{ recipientCount: 1 }] })
   const [left] = await facade.send({ content: 'Hi', recipients: users(2, 2) }, { channels: ['mail'] })
-  t.match(left, { success: false, skipped: true, outcome: 'deferred', errorCode: 'notification.unwanted' })
-  await t.rejects(facade.sendTo('mail', { content: 'Hi', recipients: users(1, 2) }), {
+  t.hasStrict(left, { success: false, skipped: true, outcome: 'deferred', errorCode: 'notification.unwanted' })
+  await rejectsWith(t, facade.sendTo('mail', { content: 'Hi', recipients: users(1, 2) }), {
     code: '503',
     reason: 'notification.unwanted',
   })
@@ -310,7 +323,7 @@ onSqlite(t, 'N-032 N-109 recipients who do not want a channel are left out', asy
   await facade.enqueue({ content: 'Hi', recipients: users(5) }, { channels: ['pigeon', 'mail'] })
   await idle()
   t.equal(pigeon.sent.length, 3)
-  t.match((await messages()).items, [{ state: 'finished', outcomes: { accepted: 4, skipped: 2 } }])
+  t.hasStrict((await messages()).items, [{ state: 'finished', outcomes: { accepted: 4, skipped: 2 } }])
   t.match(await list('status=sending'), { total: 0 })
 })
 
@@ -339,7 +352,7 @@ onEachDatabase(
       retryAfterMs: 15_000,
     })
     const draft = { content: 'Hi', recipients: users(1) }
-    t.match(await facade.send(draft, { channels: ['mail'] }), [{ outcome: 'deferred', retryAfterMs: 15_000 }])
+    t.hasStrict(await facade.send(draft, { channels: ['mail'] }), [{ outcome: 'deferred', retryAfterMs: 15_000 }])
     await list()
     await pass(14_000)
     t.equal(mail.sent.length, 1, 'not before the provider wants it')
@@ -353,9 +366,9 @@ onEachDatabase(
     t.equal(mail.sent.length, 3, 'given up')
     t.match(await summary(), { total: 3, dead: 1, retried: 2, failed: 0 })
     const [dead] = (await list('status=dead')).items
-    t.match(dead, { attempt: 3, outcome: 'deferred', retryable: false })
+    t.hasStrict(dead, { attempt: 3, outcome: 'deferred', retryable: false })
     mail.behave = accept
-    t.match(await call('POST', `/${dead.id}/retry`), { code: '200', data: { result: { success: true } } })
+    t.hasStrict(await call('POST', `/${dead.id}/retry`), { code: '200', data: { result: { success: true } } })
 
     const lost: Send = async () => ({ outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' })
     mail.behave = safe.behave = lost
@@ -395,14 +408,14 @@ onEachDatabase(t, 'B26 a process that stood still between claim and send has los
 
   still.unwanted.add(1)
   awakes.resolve()
-  t.match(await first, { code: '503', data: { reason: 'notification.unwanted' } })
+  t.hasStrict(await first, { code: '503', data: { reason: 'notification.unwanted' } })
   t.equal(await statusOf(), 'retried', 'what somebody else has claimed is not given back')
   still.unwanted.delete(1)
 
   const sleeps = Promise.withResolvers<void>()
   other.door.opens = sleeps.promise
   goesOn.resolve()
-  t.match(await second, { code: '200', data: { result: { success: true } } })
+  t.hasStrict(await second, { code: '200', data: { result: { success: true } } })
   t.equal(other.mail.sent.length, 1)
 
   // The same with a claim that comes to a send.
@@ -416,9 +429,9 @@ onEachDatabase(t, 'B26 a process that stood still between claim and send has los
   await until(async () => (await still.call('GET', `/${next}`)).data.status === 'retried', 'claimed')
   sleeps.resolve()
   other.door.opens = Promise.resolve()
-  t.match(await other.call('POST', `/${next}/retry`), { code: '200', data: { result: { success: true } } })
+  t.hasStrict(await other.call('POST', `/${next}/retry`), { code: '200', data: { result: { success: true } } })
   awakesAgain.resolve()
-  t.match(await late, { code: '409', data: { reason: 'notification.send-log-not-failed', ids: [next] } })
+  t.hasStrict(await late, { code: '409', data: { reason: 'notification.send-log-not-failed', ids: [next] } })
   t.equal(still.mail.sent.length, 2, 'sent once by each that had the turn')
   t.equal(other.mail.sent.length, 2)
   t.match(await other.summary(), { total: 4, success: 2, retried: 2, failed: 0 })
@@ -446,7 +459,11 @@ onEachDatabase(t, 'B26 a claim that ran out leaves the row as it was', async (t,
   const purge = other.running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')
   await purge?.run(new AbortController().signal)
   t.match(await other.summary(), { failed: 0, retryable: 0, unknown: 1, dead: 1, retried: 1 })
-  t.match(await other.call('POST', '/retry-batch', { ids }), { code: '409' }, 'what may have been sent is in no batch')
+  t.hasStrict(
+    await other.call('POST', '/retry-batch', { ids }),
+    { code: '409' },
+    'what may have been sent is in no batch',
+  )
   ends.resolve()
   await Promise.all(retries)
 })
@@ -520,7 +537,7 @@ onEachDatabase(t, 'N-032 a part whose process died is taken up where it was', as
   mail.behave = hang('mail')
   safe.behave = hang('safe')
   const { messageId } = await facade.enqueue({ content: 'Hi', recipients: users(2) }, { channels: ['mail', 'safe'] })
-  while (begun.length < 2) await new Promise(setImmediate)
+  await until(() => begun.length >= 2, 'the calls have begun', 0)
   t.match(await list('status=sending'), { total: 2 }, 'recorded before it leaves')
 
   // Another process finds the events of one that died; here both live.
@@ -531,7 +548,7 @@ onEachDatabase(t, 'N-032 a part whose process died is taken up where it was', as
   t.match(other.safe.sent, [{ message: { id: messageId }, context: { attempt: 1 } }])
   t.equal(other.safe.sent[0]?.context.idempotencyKey, safe.sent[0]?.context.idempotencyKey)
   t.match(await other.list('status=unknown'), { total: 1, items: [{ channel: 'mail' }] })
-  t.match((await other.messages()).items, [{ state: 'finished', outcomes: { accepted: 1, unknown: 1 } }])
+  t.hasStrict((await other.messages()).items, [{ state: 'finished', outcomes: { accepted: 1, unknown: 1 } }])
 
   gate.resolve()
   await idle()

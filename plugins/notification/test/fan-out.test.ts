@@ -1,10 +1,8 @@
 /** A process is killed in the middle of a fan-out. */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { type Database, database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
@@ -12,7 +10,7 @@ import http from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { startForTest, watchProcess } from '@plinth/kernel/testing'
 import notificationPlugin, { notification } from '@plinth/notification'
 import inboxPlugin from '@plinth/notification/inbox'
 import databaseChannel from '@plinth/notification-channels/database'
@@ -20,15 +18,6 @@ import t from 'tap'
 import { channel } from './fixtures/channel.ts'
 
 const worker = new URL('fixtures/fan-out-worker.ts', import.meta.url)
-
-/** Resolves after the message of the text. */
-function told(child: ChildProcess, text: string): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  child.on('message', (message) => {
-    if (message === text) resolve()
-  })
-  return promise
-}
 
 const number = async (db: Database, sql: string) => Number((await db.query<{ n: unknown }>(sql))[0]?.n)
 
@@ -57,29 +46,25 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
   const web = await startForTest(defineProduct({ name: 'fan-out', plugins, config }), { roles: ['web'] })
   t.teardown(() => web.stop('test ended'))
   const db = web.service(database)
-  const start = (isVictim: boolean) => {
-    const child = fork(worker, [JSON.stringify({ config, log, isVictim })])
-    t.teardown(() => child.kill('SIGKILL'))
-    return child
-  }
+  const start = (isVictim: boolean) =>
+    watchProcess(t, fork(worker, [JSON.stringify({ config, log, isVictim })], { silent: true }))
 
   const victim = start(true)
-  const underWay = told(victim, 'under way')
-  await told(victim, 'started')
+  await victim.until(() => victim.messages.includes('started'), 'it has started')
   const recipients = Array.from({ length: people }, (_, index) => ({ kind: 'user' as const, userId: index + 1 }))
   const channels = ['database', 'hook', 'pigeon']
   const { messageId } = await web.service(notification).enqueue({ content: 'Hi', recipients }, { channels })
-  await underWay
-  victim.kill('SIGKILL')
-  const [, signal] = await once(victim, 'exit')
-  t.equal(signal, 'SIGKILL')
+  await victim.until(() => victim.messages.includes('under way'), 'the fan-out is under way')
+  t.same(await victim.end('SIGKILL'), [null, 'SIGKILL'])
   t.ok((await number(db, `select count(*) as n from outbox_event where status = 'pending'`)) > 0, 'in the middle')
   t.ok((await number(db, `select count(*) as n from notification_send_log where status = 'sending'`)) > 0)
 
-  start(false)
-  const endsBy = Date.now() + 300_000
-  const isFinished = `select count(*) as n from notification_message where state = 'finished'`
-  while ((await number(db, isFinished)) === 0 && Date.now() < endsBy) await pause(100)
+  const heir = start(false)
+  const partsDone = () => number(db, 'select parts_done as n from notification_message')
+  // One wait for each part: a slow machine takes long for all of them.
+  for (let part = 1; part <= inbox + together + each; part++) {
+    await heir.until(async () => (await partsDone()) >= part, `part ${part} is done`)
+  }
 
   const [row] = await db.query<Record<string, unknown>>(
     'select message_id, parts, parts_done, accepted, rejected, deferred, unknown, skipped from notification_message',

@@ -1,7 +1,9 @@
 /** Messages to many, repeated ones, two instances, and what the tables cost when much lies in them. */
+
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { notificationChannel } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
+import { rejectsWith } from '@plinth/kernel/testing'
 import { type InboxMessage, inbox } from '@plinth/notification/inbox'
 import t from 'tap'
 import { startInbox } from './fixtures/inbox-product.ts'
@@ -65,11 +67,11 @@ onEachDatabase(t, 'the channel in the facade', async (t, at) => {
     ]
     for (const [draft, message] of cases) {
       const [result] = await facade.send({ subject: 'bad', recipients, ...draft }, { channels: ['database'] })
-      t.match(result, { success: false, outcome: 'rejected', errorCode: 'notification-inbox.message-invalid' })
+      t.hasStrict(result, { success: false, outcome: 'rejected', errorCode: 'notification-inbox.message-invalid' })
       t.match(result?.errorMessage, message)
     }
     for (const userIds of [[0], [1.5], [-1], [Number.NaN]]) {
-      await t.rejects(running.service(inbox).add({ messageId: 'm', subject: '', content: '', userIds }), {
+      await rejectsWith(t, running.service(inbox).add({ messageId: 'm', subject: '', content: '', userIds }), {
         code: '400',
       })
     }
@@ -128,7 +130,7 @@ onEachDatabase(t, 'a message to many', async (t, at) => {
     t.match(events(), [{ userIds: [9_001, 9_002], content: { subject: 'Subject' } }], 'the first content stands')
     const ended = AbortSignal.abort(new Error('enough'))
     const message: InboxMessage = { messageId: 'never', subject: '', content: '', userIds }
-    await t.rejects(running.service(inbox).add(message, { signal: ended }), { message: 'enough' })
+    await rejectsWith(t, running.service(inbox).add(message, { signal: ended }), { message: 'enough' })
   })
   await t.test('in the transaction of the caller: all or nothing, and no event before the commit', async (t) => {
     const before = await rows('notification_inbox_item')
@@ -136,7 +138,7 @@ onEachDatabase(t, 'a message to many', async (t, at) => {
       await add({ messageId: 'rolled-back', userIds })
       throw new Error('the caller fails')
     })
-    await t.rejects(failed, { message: 'the caller fails' })
+    await rejectsWith(t, failed, { message: 'the caller fails' })
     await settled()
     t.same(events(), [])
     t.equal(await rows('notification_inbox_item'), before)
@@ -207,7 +209,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
     } while (cursor !== '')
     t.equal(new Set(walked).size, 40)
     for (const query of ['page=0', 'size=201', 'module=', 'unreadOnly=perhaps', 'cursor=x', 'count=all']) {
-      t.match(await ada.call('GET', `${path}?${query}`), { code: '400' }, query)
+      t.hasStrict(await ada.call('GET', `${path}?${query}`), { code: '400' }, query)
     }
     for (const [method, url, body] of [
       ['PUT', `${path}/0/read`, undefined],
@@ -217,7 +219,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
       ['PUT', `${path}/unread-batch`, { ids: ['1'] }],
       ['PUT', `${path}/read-batch`, { ids: Array.from({ length: 201 }, (_, index) => index + 1) }],
     ] as const) {
-      t.match(await ada.call(method, url, body), { code: '400' }, `${url} ${JSON.stringify(body)?.slice(0, 40)}`)
+      t.hasStrict(await ada.call(method, url, body), { code: '400' }, `${url} ${JSON.stringify(body)?.slice(0, 40)}`)
     }
   })
   await t.test('no statement reads a table from end to end or sorts it', async (t) => {

@@ -203,7 +203,7 @@ onEachDatabase(t, 'attachments', async (t, at) => {
     ])
   })
   await t.test('[N-137] not without the permission', async (t) => {
-    t.match(await ada.call('GET', 'notification-message-attachments'), { code: '403' })
+    t.hasStrict(await ada.call('GET', 'notification-message-attachments'), { code: '403' })
   })
 })
 
@@ -244,7 +244,7 @@ onEachDatabase(t, 'read receipts', async (t, at) => {
     t.match(await receipts(`messageId=m1&size=1&cursor=${page.next}`), { items: [{ userId: bob.id }] })
     t.equal((await receipts('')).total, 3)
     t.equal((await receipts('messageId=none')).total, 0)
-    t.match(await ada.call('GET', 'notification-read-receipts'), { code: '403' })
+    t.hasStrict(await ada.call('GET', 'notification-read-receipts'), { code: '403' })
   })
 })
 
@@ -271,7 +271,7 @@ onSqlite(t, 'operators with a data scope see receipts and attachments of their u
   t.match((await clerk.call('GET', 'notification-read-receipts?messageId=bob')).data, { total: 0 })
   t.equal((await clerk.call('GET', 'notification-message-attachments?messageId=both')).data.total, 1)
   t.equal((await clerk.call('GET', 'notification-message-attachments?messageId=bob')).data.total, 0)
-  t.match(await clerk.call('GET', 'notification-message-attachments'), {
+  t.hasStrict(await clerk.call('GET', 'notification-message-attachments'), {
     code: '400',
     data: { reason: 'notification-inbox.message-needed', field: 'messageId' },
   })

@@ -16,7 +16,7 @@ onEachDatabase(t, 'an admin send reaches the inboxes of its recipients', async (
       subject: 'Maintenance',
       content: 'Tonight from 22:00',
     })
-    t.match(sent, { code: '200', data: [{ channel: 'database', success: true }] })
+    t.hasStrict(sent, { code: '200', data: [{ channel: 'database', success: true }] })
     for (const one of [ada, bob]) {
       t.match(await one.inbox(), {
         total: 1,
@@ -39,7 +39,7 @@ onEachDatabase(t, 'an admin send reaches the inboxes of its recipients', async (
   await t.test('a message without any text is rejected, and no inbox has it', async (t) => {
     const before = await rows('notification_inbox_item')
     const empty = { channels: ['database'], recipientUserIds: [ada.id], template: 'nobody.has-it' }
-    t.match(await admin.call('POST', 'notifications/send', empty), {
+    t.hasStrict(await admin.call('POST', 'notifications/send', empty), {
       code: '503',
       data: { result: { outcome: 'rejected', errorCode: 'text-missing' } },
     })
@@ -106,12 +106,30 @@ onEachDatabase(t, 'read state', async (t, at) => {
       ['PUT', '/unread'],
       ['DELETE', ''],
     ] as const) {
-      t.match(await ada.call(method, `${path}/${foreign[0]}${end}`), {
+      t.hasStrict(await ada.call(method, `${path}/${foreign[0]}${end}`), {
         code: '404',
         data: { reason: 'notification-inbox.item-unknown' },
       })
     }
     t.same(await unread(bob), { count: 3, capped: false })
+  })
+
+  await t.test('[N-118] read-all with "before" leaves items unread that arrived later', async (t) => {
+    const shown = (await ada.inbox()).items as { id: number; unread: boolean }[]
+    const seen = shown[1]?.id ?? 0
+    t.same((await ada.call('PUT', `${path}/read-all`, { before: seen })).data, { affected: 2 })
+    await settled()
+    t.match(read.at(-1), { userId: ada.id, all: false, items: [{ id: Number }, { id: seen }] })
+    const left = (await ada.inbox('unreadOnly=true')).items as { id: number }[]
+    t.same(
+      left.map(({ id }) => id),
+      [shown[0]?.id],
+    )
+    t.same((await ada.call('PUT', `${path}/read-all`, { before: seen })).data, { affected: 0 })
+    t.hasStrict(await ada.call('PUT', `${path}/read-all`, { befor: seen }), {
+      ...{ code: '400', data: { errors: [{ field: 'befor' }] } },
+    })
+    await ada.call('PUT', `${path}/unread-batch`, { ids: shown.map(({ id }) => id) })
   })
 
   await t.test('[N-118 N-120] read-all reads the own inbox alone', async (t) => {
@@ -129,7 +147,7 @@ onEachDatabase(t, 'read state', async (t, at) => {
 
   await t.test('[N-135 N-136] deletes own items alone, with ids in the body or in the query', async (t) => {
     t.same((await ada.call('DELETE', `${path}/${first}`)).data, { affected: 1 })
-    t.match(await ada.call('DELETE', `${path}/${first}`), { code: '404' })
+    t.hasStrict(await ada.call('DELETE', `${path}/${first}`), { code: '404' })
     t.same((await ada.call('DELETE', path, { ids: [second, first, foreign[0]] })).data, { affected: 1 })
     t.same((await ada.call('DELETE', `${path}?ids=9007199254740992`)).data, { affected: 0 }, 'no id is so large')
     t.same((await ada.call('DELETE', `${path}?ids=${third},${foreign[1]}`)).data, { affected: 1 })
@@ -142,7 +160,11 @@ onEachDatabase(t, 'read state', async (t, at) => {
       [undefined, '?ids='],
       [undefined, '?ids=1,x'],
     ] as const) {
-      t.match(await bob.call('DELETE', `${path}${query}`, payload), { code: '400' }, JSON.stringify([payload, query]))
+      t.hasStrict(
+        await bob.call('DELETE', `${path}${query}`, payload),
+        { code: '400' },
+        JSON.stringify([payload, query]),
+      )
     }
     t.equal((await bob.inbox()).total, 3, 'nothing named, nothing deleted')
   })

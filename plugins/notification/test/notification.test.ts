@@ -9,7 +9,7 @@ import {
   type Plugin,
   type SendContext,
 } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import notification, { notification as facadeRef } from '@plinth/notification'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'
@@ -158,13 +158,16 @@ t.test('N-031 N-172 sendTo throws whatever keeps the message from being sent', a
   const { facade, stop } = await start([down, off, numbered])
   t.teardown(stop)
   t.match(await facade.sendTo('numbered', { content: 'Hi' }), { success: true, messageId: 'acme-1' })
-  await t.rejects(facade.sendTo('down', { content: 'Hi' }), {
+  await rejectsWith(t, facade.sendTo('down', { content: 'Hi' }), {
     name: 'BusinessError',
     code: '503',
     reason: 'notification.delivery-failed',
     data: { result: { channel: 'down', errorCode: 'acme.503' } },
   })
-  await t.rejects(facade.sendTo('off', { content: 'Hi' }), { code: '503', reason: 'notification.channel-disabled' })
+  await rejectsWith(t, facade.sendTo('off', { content: 'Hi' }), {
+    code: '503',
+    reason: 'notification.channel-disabled',
+  })
 })
 
 t.test('an unknown channel or an empty message is refused before anything is sent', async (t) => {
@@ -174,19 +177,22 @@ t.test('an unknown channel or an empty message is refused before anything is sen
     () => t.fail('sent') as never,
     (error) => error,
   )
-  t.match(unknown, {
+  t.hasStrict(unknown, {
     code: '400',
     reason: 'notification.channel-unknown',
     messageKey: 'messages.notification.channel-unknown-nearest',
     params: { channel: 'memroy', nearest: 'memory' },
   })
   t.match(unknown.message, /"memroy".*"memory"/)
-  await t.rejects(facade.sendTo('telepathy', { content: 'Hi' }), {
+  await rejectsWith(t, facade.sendTo('telepathy', { content: 'Hi' }), {
     code: '400',
     messageKey: 'messages.notification.channel-unknown',
   })
   for (const draft of [{}, { subject: ' ', content: '' }, { variables: { a: 1 } }]) {
-    await t.rejects(facade.send(draft, { channels: ['memory'] }), { code: '400', reason: 'notification.message-empty' })
+    await rejectsWith(t, facade.send(draft, { channels: ['memory'] }), {
+      code: '400',
+      reason: 'notification.message-empty',
+    })
   }
   t.same(sent.messages, [])
   t.equal((await facade.send({ template: 'order.paid' }, { channels: ['memory'] }))[0]?.success, true)
@@ -213,12 +219,12 @@ t.test('N-063 N-064 switched off means skipped, and counts at once', async (t) =
     { channel: 'memory', success: false, skipped: true, errorCode: 'notification.disabled' },
     { channel: 'log', success: false, skipped: true, errorCode: 'notification.disabled' },
   ])
-  await t.rejects(facade.sendTo('log', { content: 'Hi' }), { code: '503', reason: 'notification.disabled' })
+  await rejectsWith(t, facade.sendTo('log', { content: 'Hi' }), { code: '503', reason: 'notification.disabled' })
   t.same(sent.messages, [])
   await apply({ 'default-channel': 'memory' })
   t.equal((await facade.send({ content: 'Hi' }))[0]?.channel, 'memory')
   t.match((await apply({ 'default-channel': 'memroy' })).refused, [{ reason: /"memroy".*Did you mean "memory"/ }])
-  await t.rejects(start([], { 'platform.notification.default-channel': 'logg' }), {
+  await rejectsWith(t, start([], { 'platform.notification.default-channel': 'logg' }), {
     cause: { code: 'PLINTH_NOTIFICATION_UNKNOWN_CHANNEL' },
     message: /Did you mean "log"/,
   })
@@ -329,5 +335,5 @@ t.test('K-018 a stopping product waits for what is being sent, then tells channe
 t.test('a message is not enqueued where nothing can keep it', async (t) => {
   const { facade, stop } = await start()
   t.teardown(stop)
-  await t.rejects(facade.enqueue({ content: 'x' }), { code: 'PLINTH_NOTIFICATION_NO_QUEUE' })
+  await rejectsWith(t, facade.enqueue({ content: 'x' }), { code: 'PLINTH_NOTIFICATION_NO_QUEUE' })
 })

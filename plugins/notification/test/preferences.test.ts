@@ -48,6 +48,8 @@ onEachDatabase(t, 'preferences are saved per user', async (t, at) => {
     const before = await get(ada)
     for (const [body, field] of [
       [{ smsEnabled: 'no' }, /smsEnabled/],
+      [{ mailEnabled: false }, /"field":"mailEnabled","rule":"additionalProperties"/],
+      [{ quietHours: { ...hours, zone: 'UTC' } }, /"field":"quietHours.zone"/],
       [{ quietHours: { ...hours, start: '24:00' } }, /quietHours.start/],
       [{ quietHours: { ...hours, end: '7:00' } }, /quietHours.end/],
       [{ quietHours: { timeZone: 'UTC', start: '22:00' } }, /quietHours.end/],
@@ -117,7 +119,7 @@ onEachDatabase(t, 'the resolver judges channel and category together, for many u
 })
 
 onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (t, at) => {
-  const { user, add, metrics, lines, facade } = await startInbox(t, at)
+  const { user, add, metrics, lines, facade, admin, db } = await startInbox(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
   const total = async (one: typeof ada) => (await one.inbox()).total
   const skips = () => lines.filter(({ msg }) => msg === 'not put into inboxes')
@@ -147,7 +149,7 @@ onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (
           attributes: { event: 'conversation.message.created', conversationId: 1, muted },
         })
       t.same(await chat('c1', true), { added: 0, skipped: 1 })
-      t.match(skips().at(-1), { reason: 'muted', category: 'chat', count: 1 })
+      t.hasStrict(skips().at(-1), { reason: 'muted', category: 'chat', count: 1 })
       await ada.call('PUT', path, { chatEnabled: false })
       t.same(await chat('c2', false), { added: 0, skipped: 1 })
       await ada.call('PUT', path, { chatEnabled: true, databaseEnabled: false })
@@ -185,6 +187,19 @@ onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (
       values.reduce((sum, [, , value]) => sum + Number(value), 0),
       counted,
     )
+  })
+  await t.test('[N-114] a write that fails is a failure, a line of the log and an entry of the send log', async (t) => {
+    const before = await total(ada)
+    const message = { channels: ['database'], recipientUserIds: [ada.id], subject: 'Lost', content: 'and found' }
+    await db.execute('alter table notification_inbox_item rename to notification_inbox_away')
+    const failed = await admin.call('POST', 'notifications/send', message)
+    await db.execute('alter table notification_inbox_away rename to notification_inbox_item')
+    const result = { success: false, outcome: 'unknown', errorCode: 'inbox-unavailable' }
+    t.hasStrict(failed, { code: '503', data: { result } })
+    t.ok(lines.some(({ level, msg, err }) => level === 40 && msg === 'inboxes cannot be written' && err !== undefined))
+    const { items } = (await admin.call('GET', 'notification-send-logs?channel=database&size=1')).data
+    t.hasStrict(items, [{ subject: 'Lost', status: 'unknown', errorCode: 'inbox-unavailable' }])
+    t.equal(await total(ada), before)
   })
 })
 

@@ -74,6 +74,21 @@ async function start(t: Test, set: Record<string, string> = {}) {
   }
 }
 
+t.test('a send to a channel that needs recipients names the field that has none', async (t) => {
+  const { call } = await start(t)
+  for (const body of [{}, { recipientUserIds: [] }]) {
+    t.hasStrict(await call('POST', 'send', { channels: ['database'], content: 'x', ...body }), {
+      ...{ status: 200, code: '400', message: 'The channel "database" needs a recipient. Choose at least one.' },
+      data: { reason: 'notification.recipient-missing', field: 'recipientUserIds', channel: 'database' },
+    })
+  }
+  const { data } = await call('POST', 'send', { channels: ['database', 'memory'], content: 'x' })
+  t.hasStrict(data, [{ success: false, errorCode: 'notification.recipient-missing' }, { success: true }])
+  t.hasStrict(await call('POST', 'send', { channels: ['memory'], content: 'x', recipients: [7] }), {
+    ...{ code: '400', data: { errors: [{ field: 'recipients', rule: 'additionalProperties' }] } },
+  })
+})
+
 t.test('C-002 N-030 N-032 N-129 POST send answers one result per channel, failures included', async (t) => {
   const { send, sent } = await start(t)
   const answer = await send({
@@ -85,7 +100,7 @@ t.test('C-002 N-030 N-032 N-129 POST send answers one result per channel, failur
     content: 'World',
     locale: 'zh-CN',
   })
-  t.match(answer, { status: 200, code: '200' })
+  t.hasStrict(answer, { status: 200, code: '200' })
   t.match(answer.data, [
     { channel: 'memory', success: true, errorCode: null, errorMessage: null },
     { channel: 'down', success: false, errorCode: 'acme.503', errorMessage: 'Down', provider: 'acme', hint: 'Wait' },
@@ -111,7 +126,7 @@ t.test('C-002 N-030 N-032 N-129 POST send answers one result per channel, failur
 t.test('N-130 B52 an empty channel list means the inbox, the channel `database`', async (t) => {
   const { send } = await start(t)
   for (const body of [{ content: 'Hi', channels: [] }, { content: 'Hi' }]) {
-    t.match(await send({ ...body, recipientUserIds: [7] }), {
+    t.hasStrict(await send({ ...body, recipientUserIds: [7] }), {
       code: '200',
       data: [{ channel: 'database', success: true }],
     })
@@ -126,10 +141,10 @@ t.test('N-019 N-180 attributes of an administrator are those of a list, without 
     'webhook.provider': 'slack',
     'social.to-user': 'oXy',
   }
-  t.match(await send({ channels: ['memory'], content: 'Hi', attributes }), { code: '200' })
+  t.hasStrict(await send({ channels: ['memory'], content: 'Hi', attributes }), { code: '200' })
   t.match(sent.messages[0]?.attributes, { ...attributes, traceId: /./ })
   for (const name of ['webhook.secret', 'webhook.endpoint', 'webhook.payload', 'webhook.bark.device-key', 'anything']) {
-    t.match(await send({ channels: ['memory'], content: 'Hi', attributes: { [name]: 'x' } }), {
+    t.hasStrict(await send({ channels: ['memory'], content: 'Hi', attributes: { [name]: 'x' } }), {
       code: '400',
       data: { reason: 'notification.attribute-refused', attribute: name },
     })
@@ -138,7 +153,6 @@ t.test('N-019 N-180 attributes of an administrator are those of a list, without 
 })
 
 t.test('C-020 K-002 N-028 N-063 N-064 N-172 business failures are HTTP 200 with a code and a reason', async (t) => {
-  // effect of platform.notification.channels.log.enabled
   const { send, call, sent } = await start(t, { 'platform.notification.channels.log.enabled': 'false' })
   const failures: [object, string, string][] = [
     [{ channels: ['memroy'], content: 'Hi' }, '400', 'notification.channel-unknown'],
@@ -147,7 +161,7 @@ t.test('C-020 K-002 N-028 N-063 N-064 N-172 business failures are HTTP 200 with 
     [{ channels: ['memory'], content: 'Hi', recipientUserIds: ['7'] }, '400', 'http.invalid-input'],
     [{ channels: ['memory'], content: 'Hi', recipientUserIds: [7.5] }, '400', 'http.invalid-input'],
     [{ channels: ['down'], content: 'Hi', recipientUserIds: [7] }, '503', 'notification.delivery-failed'],
-    [{ channels: ['down'], content: 'Hi' }, '503', 'notification.delivery-failed'],
+    [{ channels: ['down'], content: 'Hi' }, '400', 'notification.recipient-missing'],
     [{ channels: ['log'], content: 'Hi' }, '503', 'notification.channel-disabled'],
     // Nothing here keeps messages.
     [{ channels: ['memory'], content: 'Hi', notBefore: '2030-01-01T00:00:00Z' }, '400', 'notification.no-queue'],
@@ -161,7 +175,7 @@ t.test('C-020 K-002 N-028 N-063 N-064 N-172 business failures are HTTP 200 with 
   // effect of platform.notification.enabled
   const off = await start(t, { 'platform.notification.enabled': 'false' })
   for (const channels of [[], ['log', 'memory']]) {
-    t.match(await off.send({ channels, content: 'Hi' }), {
+    t.hasStrict(await off.send({ channels, content: 'Hi' }), {
       status: 200,
       code: '503',
       data: { reason: 'notification.disabled' },
@@ -178,7 +192,7 @@ t.test('C-022 C-023 C-024 R-061 the send route is limited', async (t) => {
       t.fail(`call ${call}`, { code, headers })
   }
   const denied = await send(message)
-  t.match(denied, { status: 200, code: '429', headers: { 'x-ratelimit-limit': '30', 'retry-after': /^\d+$/ } })
+  t.match(denied, { status: 200, code: /^429$/, headers: { 'x-ratelimit-limit': '30', 'retry-after': /^\d+$/ } })
   t.equal(sent.messages.length, 30)
 })
 
@@ -186,7 +200,7 @@ t.test('C-018 C-019 N-013 send-metadata names the channels in the language of th
   // effect of platform.notification.channels.memory.enabled
   const { call } = await start(t, { 'platform.notification.channels.memory.enabled': 'false' })
   const english = await call('GET', 'send-metadata', undefined, { 'accept-language': 'en' })
-  t.match(english, { status: 200, code: '200' })
+  t.hasStrict(english, { status: 200, code: '200' })
   t.same(english.data.channels, [
     {
       code: 'database',
@@ -273,9 +287,9 @@ t.test('N-132 A5 whoever sends reaches users of the own data scope alone', async
     post(token, '/api/v1/notifications/send', { channels: ['memory'], recipientUserIds, content: 'x' })
 
   const token = await tokenOf(sender.id)
-  t.match(await send(token, [mate.id, other.id]), { code: '403', data: { reason: 'iam.out-of-scope' } })
-  t.match(await send(token, [mate.id, 1]), { code: '403' }, 'nobody')
+  t.hasStrict(await send(token, [mate.id, other.id]), { code: '403', data: { reason: 'iam.out-of-scope' } })
+  t.hasStrict(await send(token, [mate.id, 1]), { code: '403' }, 'nobody')
   t.same(running.service(sentNotifications).messages, [], 'refused as a whole')
-  t.match(await send(token, [mate.id]), { code: '200' })
-  t.match(await send(admin, [mate.id, other.id]), { code: '200' })
+  t.hasStrict(await send(token, [mate.id]), { code: '200' })
+  t.hasStrict(await send(admin, [mate.id, other.id]), { code: '200' })
 })

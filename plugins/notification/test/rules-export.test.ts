@@ -1,6 +1,8 @@
 /** Rules as a private CSV file. */
+
 import { asyncTasks } from '@plinth/async-task'
 import { onSqlite } from '@plinth/database/testing'
+import { until } from '@plinth/kernel/testing'
 import type { Test } from 'tap'
 import t from 'tap'
 import { startRules } from './fixtures/rules-product.ts'
@@ -13,16 +15,10 @@ async function exported(t: Test, { call, path, running }: Started, filter?: obje
   t.equal(code, '200')
   t.match(data, { type: 'notification-rule.export' })
   const tasks = running.service(asyncTasks)
-  const end = performance.now() + 120_000
-  for (;;) {
-    const { status } = await tasks.get(data.id)
-    if (status !== 'queued' && status !== 'running') {
-      t.equal(status, 'succeeded')
-      return data.id as number
-    }
-    if (performance.now() > end) throw new Error(`the task is still ${status}`)
-    await new Promise<void>((resolve) => setImmediate(resolve))
-  }
+  const hasEnded = async () => !['queued', 'running'].includes((await tasks.get(data.id)).status)
+  await until(hasEnded, 'the task ends', 0)
+  t.hasStrict(await tasks.get(data.id), { status: 'succeeded' })
+  return data.id as number
 }
 
 onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for who asked, and nobody else', async (t, at) => {
@@ -61,19 +57,19 @@ onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for who asked,
     t.same(await codesOf({ enabled: false }), ['"forum.topic.liked"'])
     t.same(await codesOf({ keyword: 'FORUM', enabled: true }), ['"forum.reply.created"'])
     t.same(await codesOf({ keyword: 'nothing' }), [])
-    t.match(await call('POST', `${started.path}/export`, { keyword: 'x'.repeat(101) }), { code: '400' })
+    t.hasStrict(await call('POST', `${started.path}/export`, { keyword: 'x'.repeat(101) }), { code: '400' })
   })
 
   await t.test('N-155 anonymous callers and users without the permission get nothing', async (t) => {
     for (const who of ['nobody', 'stranger']) {
       const { body } = await file(all, who)
-      t.match(JSON.parse(body), { code: who === 'nobody' ? '401' : '403' })
+      t.hasStrict(JSON.parse(body), { code: who === 'nobody' ? '401' : '403' })
       t.notMatch(body, 'forum.reply.created')
     }
     t.equal((await file(all, 'viewer')).body, body, 'who may view rules may read the export')
     const own = await exported(t, started, undefined, 'viewer', 'zh-CN')
     t.match((await file(own, 'viewer')).body, /^\ufeff"编码","启用"/)
-    t.match(await call('GET', `/api/v1/async-tasks/${own}/download-url`, undefined, 'viewer'), { code: '200' })
+    t.hasStrict(await call('GET', `/api/v1/async-tasks/${own}/download-url`, undefined, 'viewer'), { code: '200' })
   })
 
   await t.test('N-156 no cell is a formula', async (t) => {

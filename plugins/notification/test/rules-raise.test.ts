@@ -1,10 +1,13 @@
 /** What becomes of events that are raised: counted in the database, decided once, sent by the facade. */
+
 import { hash } from 'node:crypto'
 import { insertRows } from '@plinth/database'
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { http } from '@plinth/http'
+import { rejectsWith } from '@plinth/kernel/testing'
 import type { RuleDecision } from '@plinth/notification/rules'
 import t from 'tap'
+import { StoredAlert } from '../src/rules/entities.ts'
 import { startRules } from './fixtures/rules-product.ts'
 
 const minute = 60_000
@@ -14,7 +17,7 @@ onEachDatabase(t, 'N-075 N-077 N-078 N-079 events are counted, and one alert is 
   const { rules, raise, user, inbox, pass, settled, db } = await startRules(t, at)
   const ann = await user('ann')
   const rule = { code, thresholdCount: 3, thresholdWindow: 600, dedupeWindow: 1200, recipientUserIds: [ann] }
-  t.match(await rules('POST', '', rule), { code: '200' })
+  t.hasStrict(await rules('POST', '', rule), { code: '200' })
   const outcomes = async (times: number, dedupeKey = 'app:1') => {
     const found: string[] = []
     for (let time = 0; time < times; time++) found.push((await raise({ code, dedupeKey })).outcome)
@@ -29,6 +32,15 @@ onEachDatabase(t, 'N-075 N-077 N-078 N-079 events are counted, and one alert is 
   t.equal(inbox.sent.length, 2)
   await pass(20 * minute)
   t.same(await outcomes(3), ['below-threshold', 'below-threshold', 'sent'])
+
+  await t.test('N-075 without a window, events count from the last message on', async (t) => {
+    const open = 'open-platform.key-abnormal'
+    t.hasStrict(await rules('POST', '', { code: open, thresholdCount: 3, recipientUserIds: [ann] }), { code: '200' })
+    const found: string[] = []
+    for (let time = 0; time < 7; time++) found.push((await raise({ code: open })).outcome)
+    const below = ['below-threshold', 'below-threshold']
+    t.same(found, [...below, 'sent', ...below, 'sent', 'below-threshold'])
+  })
 
   await t.test('C-014 no statement about an alert reads the whole table', async (t) => {
     const { plansOf } = watchStatements(db, 'notification_rule_state')
@@ -189,7 +201,7 @@ onSqlite(t, 'a count of the caller is judged as it is, and what fits no event is
     ...[{ dedupeKey: '' }, { dedupeKey: 'k'.repeat(201) }, { dedupeKey: 'a\nb' }],
     ...[{ count: 0 }, { count: 1.5 }, { count: 1_000_001 }, { windowMs: 0 }, { windowMs: Number.NaN }],
   ]) {
-    await t.rejects(raise({ code, ...wrong }), { code: '400', reason: 'notification-rules.event-invalid' })
+    await rejectsWith(t, raise({ code, ...wrong }), { code: '400', reason: 'notification-rules.event-invalid' })
   }
 })
 
@@ -201,7 +213,7 @@ onEachDatabase(t, 'what was raised in a transaction happens with it or not at al
     t.equal((await raise({ code })).outcome, 'sent')
     throw new Error('changed my mind')
   })
-  await t.rejects(failing, { message: 'changed my mind' })
+  await rejectsWith(t, failing, { message: 'changed my mind' })
   await settled()
   t.equal(inbox.sent.length, 0)
   t.equal((await raise({ code })).outcome, 'sent', 'the alert was not remembered either')
@@ -229,7 +241,7 @@ onEachDatabase(
       t.equal(await rows(), 0)
     }
     await raise({ code, dedupeKey: '漢'.repeat(200) })
-    await t.rejects(raise({ code, dedupeKey: '漢'.repeat(201) }), {
+    await rejectsWith(t, raise({ code, dedupeKey: '漢'.repeat(201) }), {
       code: '400',
       reason: 'notification-rules.event-invalid',
     })
@@ -242,12 +254,13 @@ onEachDatabase(
       const [most, other] = [10_000, 'scheduler.task.failed']
       const rule = { thresholdCount: 2, thresholdWindow: 60, recipientUserIds: [ann] }
       for (const code of [flooded, other]) await rules('POST', '', { ...rule, code })
-      const columns = ['id', 'state_key', 'code', 'dedupe_key', 'counted', 'window_started_at_ms', 'expires_at_ms']
       const stateKey = (key: string) => hash('sha256', `${flooded}\n${key}`)
-      const written = Array.from({ length: most - 1 }, (_, index): (string | number)[] => {
-        return [db.newId(), stateKey(`ip:${index}`), flooded, `ip:${index}`, 0, 0, Date.now() + 86_400_000]
+      const state = { code: flooded, counted: 0, windowStartedAtMs: 0, expiresAtMs: Date.now() + 86_400_000 }
+      const written = Array.from({ length: most - 1 }, (_, index) => {
+        const dedupeKey = `ip:${index}`
+        return { ...state, id: db.newId(), stateKey: stateKey(dedupeKey), dedupeKey }
       })
-      await insertRows(db, { table: 'notification_rule_state', columns }, written)
+      await insertRows(db, StoredAlert, written)
       const before = await rows()
       const outcomes: string[] = []
       const { plansOf } = watchStatements(db, 'notification_rule_state')

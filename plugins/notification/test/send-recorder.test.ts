@@ -1,18 +1,18 @@
 /** The writing of the send log while the database is slow, away or refuses rows, without one. */
-import type { Database, Parameter } from '@plinth/database'
+import { type Database, type Parameter, selectionOf } from '@plinth/database'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { verdictOn } from '../src/delivery/automatic-retry.ts'
+import { SendLog } from '../src/entities.ts'
 import { largestBacklog, rowWeight, SendRecorder } from '../src/send-log/recorder.ts'
-import { target } from '../src/send-log/row.ts'
 
 interface Insert {
   readonly rows: number
   readonly ids: readonly Parameter[]
 }
 
-const columns = target.columns.length
+const columns = selectionOf(SendLog).columns.length
 
 /** A recorder on a database that does with inserts what the test says. */
 function recorderOn(insert: (write: Insert) => Promise<unknown>) {
@@ -44,6 +44,7 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
     },
     longestSendMs: () => 40_000,
     judge: (_, result, row) => verdictOn(result, row, undefined, { enabled: false } as never, Math.random),
+    ownerOf: async () => ({ userId: null, orgId: null }),
     retryLater: async () => {},
   })
   let sent = 0

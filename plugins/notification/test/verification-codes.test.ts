@@ -8,7 +8,7 @@ import i18n from '@plinth/i18n'
 import { verificationCodeSender } from '@plinth/iam'
 import verification from '@plinth/iam/verification'
 import { definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notification from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
@@ -76,8 +76,8 @@ t.test('R-088 text messages go through the channel sms, e-mail through mail', as
   const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const { call } = await start(t, [sms.plugin, mail.plugin])
   const headers = { 'accept-language': 'en', 'x-trace-id': 'trace-0001' }
-  t.match(await call('sms-codes', { mobile }, headers), { code: '200' })
-  t.match(await call('email-codes', { email }, headers), { code: '200' })
+  t.hasStrict(await call('sms-codes', { mobile }, headers), { code: '200' })
+  t.hasStrict(await call('email-codes', { email }, headers), { code: '200' })
   t.same([sms.sent.length, mail.sent.length], [1, 1])
 
   const text = sms.last()
@@ -90,14 +90,14 @@ t.test('R-088 text messages go through the channel sms, e-mail through mail', as
   t.same(text?.attributes, { traceId: 'trace-0001' }, 'nothing that is not configured')
   t.match(text, { subject: '', locale: 'en' })
   t.notOk('template' in (text ?? {}))
-  t.match(await call('sms-codes/check', { mobile, code }), { code: '200', data: { verified: true } })
+  t.hasStrict(await call('sms-codes/check', { mobile, code }), { code: '200', data: { verified: true } })
 
   const letter = mail.last()
   t.match(letter, { subject: 'Verification code', recipients: [{ kind: 'email', address: email }] })
   t.match(letter?.content, String(letter?.variables['code']))
-  t.match(await call('email-codes/check', { email, code: letter?.variables['code'] }), { code: '200' })
+  t.hasStrict(await call('email-codes/check', { email, code: letter?.variables['code'] }), { code: '200' })
 
-  t.match(await call('sms-codes', { mobile: '+8613800000002' }, { 'accept-language': 'zh' }), { code: '200' })
+  t.hasStrict(await call('sms-codes', { mobile: '+8613800000002' }, { 'accept-language': 'zh' }), { code: '200' })
   const chinese = sms.last()
   t.equal(chinese?.content, `您的验证码是 ${chinese?.variables['code']}，5分钟内有效，请勿告诉他人。`)
   const keys = [...sms.sent, ...mail.sent].map(({ context }) => context.idempotencyKey)
@@ -107,12 +107,12 @@ t.test('R-088 text messages go through the channel sms, e-mail through mail', as
 t.test('R-094 a code by e-mail leaves through the channel mail and reaches a mail server', async (t) => {
   const server = await startMailServer(t)
   const { call } = await start(t, [mailPlugin, mailChannel], server.config)
-  t.match(await call('email-codes', { email }, { 'accept-language': 'en' }), { code: '200' })
+  t.hasStrict(await call('email-codes', { email }, { 'accept-language': 'en' }), { code: '200' })
   const [letter] = server.received
   t.same(letter?.to, ['Someone@example.com'], 'a host has no case')
   const code = /\b\d{6}\b/.exec(letter === undefined ? '' : (partsOf(letter)['text/plain'] ?? ''))?.[0]
   t.match(code, /^\d{6}$/)
-  t.match(await call('email-codes/check', { email, code }), { code: '200', data: { verified: true } })
+  t.hasStrict(await call('email-codes/check', { email, code }), { code: '200', data: { verified: true } })
   t.equal(server.received.length, 1)
 })
 
@@ -154,13 +154,13 @@ t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats 
     const to = { mobile: `+86138000001${String(++sends).padStart(2, '0')}` }
     const sending = call('sms-codes', to)
     if (why === 'hangs') {
-      while (sms.sent.length < sends) await new Promise(setImmediate)
+      await until(() => sms.sent.length >= sends, 'the messages are sent', 0)
       await clock.advance(10_000)
     }
     answers.push(await sending)
-    t.match(answers.at(-1), { status: 200, code: '503', data: { reason: 'verification.delivery-failed' } }, why)
+    t.hasStrict(answers.at(-1), { status: 200, code: '503', data: { reason: 'verification.delivery-failed' } }, why)
     answers.push(await call('sms-codes/check', { ...to, code: sms.last()?.variables['code'] }))
-    t.match(answers.at(-1), { code: '400', data: { reason: 'verification.code-invalid' } }, `${why}: void`)
+    t.hasStrict(answers.at(-1), { code: '400', data: { reason: 'verification.code-invalid' } }, `${why}: void`)
   }
   await fails('rejects', async ({ content }) => ({
     outcome: 'rejected',
@@ -184,11 +184,11 @@ t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats 
 
   sms.isEnabled = false
   answers.push(await call('sms-codes', { mobile }))
-  t.match(answers.at(-1), { code: '503', data: { reason: 'verification.sender-missing' } }, 'switched off')
+  t.hasStrict(answers.at(-1), { code: '503', data: { reason: 'verification.sender-missing' } }, 'switched off')
   t.equal(sms.sent.length, 3)
 
   answers.push(await call('email-codes', { email }))
-  t.match(answers.at(-1), { code: '200' }, 'the other channel is not concerned')
+  t.hasStrict(answers.at(-1), { code: '200' }, 'the other channel is not concerned')
   answers.push(await call('email-codes/check', { email, code: '0000000000' }))
   const everything = log.join('') + JSON.stringify(answers) + files()
   const codes = [...sms.sent, ...mail.sent].map(({ message }) => String(message.variables['code']))
@@ -200,9 +200,9 @@ t.test('R-093 R-095 N-009 B23 a code that is sent is a row of the send log, with
   const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const config = { ...longCodes, [`${root}.email.subject`]: 'Your code' }
   const { call, sendLogs, files } = await start(t, [sms.plugin, mail.plugin], config)
-  t.match(await call('sms-codes', { mobile }, { 'x-trace-id': 'trace-0001' }), { code: '200' })
+  t.hasStrict(await call('sms-codes', { mobile }, { 'x-trace-id': 'trace-0001' }), { code: '200' })
   const one = await sendLogs('channel=sms')
-  t.match(one, {
+  t.hasStrict(one, {
     total: 1,
     items: [
       {
@@ -216,12 +216,12 @@ t.test('R-093 R-095 N-009 B23 a code that is sent is a row of the send log, with
     ],
   })
   sms.behave = async ({ content }) => ({ outcome: 'deferred', errorCode: 'acme.1', errorMessage: `busy: ${content}` })
-  t.match(await call('sms-codes', { mobile: '+8613800000002' }), { code: '503' })
+  t.hasStrict(await call('sms-codes', { mobile: '+8613800000002' }), { code: '503' })
   await call('email-codes', { email })
   const two = await sendLogs('channel=sms')
   t.match(two, {
     total: 2,
-    items: [{ status: 'failed', errorMessage: /^busy: Your verification code is \*{6}\./ }, {}],
+    items: [{ status: /^failed$/, errorMessage: /^busy: Your verification code is \*{6}\./ }, {}],
   })
   t.equal(two.items[0].retryable, false, 'a stale code is not sent again')
   const all = await sendLogs('')
@@ -237,12 +237,15 @@ t.test('only loaded channels are offered', async (t) => {
     log.filter((line) => line.includes('nothing delivers verification codes')).map((line) => JSON.parse(line).channel)
   const one = await start(t, [sms.plugin])
   t.same(warnings(one.log), ['email'])
-  t.match(await one.call('sms-codes', { mobile }), { code: '200' })
-  t.match(await one.call('email-codes', { email }), { code: '503', data: { reason: 'verification.sender-missing' } })
+  t.hasStrict(await one.call('sms-codes', { mobile }), { code: '200' })
+  t.hasStrict(await one.call('email-codes', { email }), {
+    code: '503',
+    data: { reason: 'verification.sender-missing' },
+  })
 
   const none = await start(t, [])
   t.same(warnings(none.log), ['sms', 'email'])
-  await t.rejects(start(t, [], { [`${root}.email.sender`]: 'notification' }), {
+  await rejectsWith(t, start(t, [], { [`${root}.email.sender`]: 'notification' }), {
     message: /email\.sender names "notification", which is none of them/,
   })
 })
@@ -257,7 +260,7 @@ t.test('beside the sender of another plugin the configuration has to choose', as
     setup: ({ contribute }) =>
       contribute(verificationCodeSender, 'other', { channels: ['sms', 'email'], send: async () => {} }),
   })
-  await t.rejects(start(t, [mail.plugin, other]), {
+  await rejectsWith(t, start(t, [mail.plugin, other]), {
     message: /email\.sender is empty, but several plugins bring one\. Senders for it: file, log, notification, other/,
   })
   const { call } = await start(t, [mail.plugin, other], { [`${root}.email.sender`]: 'notification' })

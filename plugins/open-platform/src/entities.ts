@@ -27,6 +27,11 @@ export const OpenApp = defineEntity({
 })
 export type OpenApp = InferEntity<typeof OpenApp>
 
+/** How an application leads to its user, for `callerRows`. */
+export const appOwner = 'owner_user_id'
+/** How the usage of an application leads to its user, for `callerRows`. The usage of a deleted application has none. */
+export const usageOwner = { column: 'app_id', through: 'open_app', key: 'id', owner: appOwner } as const
+
 /** One accepted call: what happened, what it cost and which quota stood at that moment (C-051). Never changed. */
 export const OpenCall = defineEntity({
   name: 'OpenCall',

@@ -1,8 +1,9 @@
 import { type Database, findPage } from '@plinth/database'
 import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/http'
+import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { OpenScopes } from './contract.ts'
-import { OpenApp } from './entities.ts'
+import { appOwner, OpenApp } from './entities.ts'
 import { own } from './permissions.ts'
 
 const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: mostLabels, offset: 0, count: 'none' } as const
@@ -16,13 +17,16 @@ export function openPlatformLabels(db: Database, scopes: OpenScopes): Readonly<R
   return {
     'open-platform.app': {
       permission: own.appView,
-      async byIds(ids) {
+      scope: 'caller',
+      async byIds(ids, request) {
         const numbers = ids.map(Number).filter(Number.isSafeInteger)
-        return (await db.fork().find(OpenApp, { id: { $in: numbers } })).map(labelOf)
+        return (await db.fork().find(OpenApp, { $and: [{ id: { $in: numbers } }, callerRows(request, appOwner)] })).map(
+          labelOf,
+        )
       },
-      async search(text) {
+      async search(text, request) {
         const search = { text, properties: ['name', 'appKey'] }
-        return (await findPage(db.fork(), OpenApp, {}, first, { search })).items.map(labelOf)
+        return (await findPage(db.fork(), OpenApp, callerRows(request, appOwner), first, { search })).items.map(labelOf)
       },
     },
     'open-platform.scope': listedLabels(named, own.appView),

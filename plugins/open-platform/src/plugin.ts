@@ -1,3 +1,4 @@
+import { openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { adminPages, labelSources } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { PluginKey } from '@plinth/system-config'
@@ -9,7 +10,7 @@ import { SecretBox } from './applications/secret-box.ts'
 import { keys, secretKeyName } from './config.ts'
 import { openScopes } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { openPlatformLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { openRoutes } from './open-routes.ts'
@@ -29,6 +30,7 @@ import { usageRoutes } from './usage/usage-routes.ts'
 export default definePlugin({
   id: 'open-platform',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires,
   provides: [openScopes],
@@ -45,7 +47,6 @@ export default definePlugin({
       plugin: { id: plugin },
       services,
       config,
-      clock,
       log,
       roles,
       provide,
@@ -56,10 +57,12 @@ export default definePlugin({
     } = context
     const { kernel, http, database: db, identity, rateLimiter: limiter } = services
     const { identityResolvers, sharedStore, configCentre } = services
+    const { clock } = db
     const stored = () => config.get(secretKeyName)
     const secrets = new SecretBox(new PluginKey({ plugin, name: secretKeyName, centre: configCentre, stored }), log)
     const scopes = new ScopeRegistry()
     const applications = new Applications({ db, clock, identity, scopes, secrets, kernel })
+    services.events?.declarePublished(openKeyAbnormal, openRateLimited)
     const alerts = new ApplicationAlerts({ events: services.events, store: sharedStore, clock, log })
     const authenticator = new Authenticator({ db, clock, log, box: secrets, alerts })
     const nonces = new Nonces(sharedStore, log)

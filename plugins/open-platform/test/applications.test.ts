@@ -29,7 +29,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     ownerUserId: me,
   }
   const created = await call('POST', apps, admin, body)
-  t.match(created, { code: '200', data: { ...body, status: 'active', version: 1, previousSecretValidUntil: null } })
+  t.hasStrict(created, { code: '200', data: { ...body, status: 'active', version: 1, previousSecretValidUntil: null } })
   t.match(created.data.appKey, /^app_[0-9a-f]{24}$/)
   t.match(created.data.secret, /^plinth_open_[\w-]{43}$/)
   t.equal(created.headers['cache-control'], 'no-store')
@@ -72,7 +72,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
   await t.test('a change changes what it names, and only what nobody else has changed', async (t) => {
     const change = { scopes: [exportScope, orderScope], rateLimitPerMinute: null, description: null, version: 1 }
     const { version: _, ...after } = change
-    t.match(await call('PUT', path, admin, change), { code: '200', data: { ...body, ...after, version: 2 } })
+    t.hasStrict(await call('PUT', path, admin, change), { code: '200', data: { ...body, ...after, version: 2 } })
     t.equal(outcome(await call('PUT', path, admin, change)), '409 open-platform.version-conflict')
     for (const action of ['disable', 'enable', 'rotate-secret']) {
       const answer = await call('POST', `${path}/${action}`, admin, { version: 1 })
@@ -121,7 +121,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     const app = { appKey: created.data.appKey, secret }
     const rotated = await call('POST', `${path}/rotate-secret`, admin, { graceSeconds: 3600 })
     const until = new Date(clock.now() + 3_600_000).toISOString()
-    t.match(rotated, { code: '200', data: { previousSecretValidUntil: until } })
+    t.hasStrict(rotated, { code: '200', data: { previousSecretValidUntil: until } })
     t.not(rotated.data.secret, secret)
     const renewed = { ...app, secret: rotated.data.secret }
     t.equal(outcome(await signed(app)), '200')
@@ -231,7 +231,7 @@ t.test('C-021 each operation needs its permission', async (t) => {
     for (const [held, token] of tokens) {
       if (held === needed) continue
       const answer = await call(method, path, token, body)
-      t.match(answer, { code: '403', data: { permission: needed } }, `${method} ${path} with ${held}`)
+      t.hasStrict(answer, { code: '403', data: { permission: needed } }, `${method} ${path} with ${held}`)
     }
     t.equal((await call(method, path, undefined, body)).code, '401')
     t.equal(outcome(await call(method, path, tokens.get(needed), body)), '200', `${method} ${path}`)

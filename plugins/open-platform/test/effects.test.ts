@@ -1,22 +1,67 @@
-/** What keys of the open platform do that no other test is about. */
+/** Effects of the keys of the open platform. */
+import { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
-import { manualClock } from '@plinth/kernel/testing'
+import { effectOf, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
-import { startOpen } from './fixtures/product.ts'
+import { outcome, startOpen } from './fixtures/product.ts'
 
-t.test('effect of platform.open-platform.metering.flush-interval: how soon calls are written', async (t) => {
+async function sqlite() {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const clock = manualClock()
-  const sleeps: number[] = []
-  const { sleep } = clock
-  clock.sleep = (ms, signal) => {
-    sleeps.push(ms)
-    return sleep(ms, signal)
+  return db
+}
+
+t.test('secrets of applications are sealed with the key', async (t) => {
+  const key = 'platform.open-platform.security.secret-key'
+  const [one = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
+  const [found] = await effectOf(t, 'platform.open-platform.security.secret-key', {
+    compared: one,
+    changed: other,
+    observe: async (config) => {
+      const [db, clock] = [await sqlite(), manualClock()]
+      const first = await startOpen(t, db, { clock, config: { [key]: one } })
+      const app = await first.createApp(await first.adminToken())
+      await first.running.stop('another instance takes over')
+      const second = await startOpen(t, db, { clock, config })
+      return outcome(await second.signed(app))
+    },
+  })
+  t.same([found?.before, found?.after], ['200', '503 open-platform.secret-key-unusable'])
+})
+
+t.test('an application without its own limit has the default one', async (t) => {
+  const [codes] = await effectOf(t, 'platform.open-platform.security.default-rate-limit-per-minute', {
+    changed: 2,
+    observe: async (config) => {
+      const { adminToken, createApp, signed } = await startOpen(t, await sqlite(), { config })
+      const app = await createApp(await adminToken())
+      const codes = []
+      for (let count = 0; count < 3; count++) codes.push((await signed(app)).code)
+      return codes.join(' ')
+    },
+  })
+  t.match(codes, { before: '200 200 200', after: '200 200 429' })
+})
+
+t.test('calls are written after the interval, and stored as long as their retention', async (t) => {
+  /** The stored calls 3 s after a call, and two days after it was written. */
+  const observe = async (config: KeyValues) => {
+    const clock = manualClock()
+    const { adminToken, createApp, signed, running } = await startOpen(t, await sqlite(), { clock, config })
+    const stored = async () => (await running.service(database).query('select id from open_call')).length
+    await signed(await createApp(await adminToken()))
+    await clock.advance(3_000)
+    for (let count = 0; count < 10; count++) await stored()
+    const soon = await stored()
+    await clock.advance(600_000)
+    await until(async () => (await stored()) === 1, 'the call is written')
+    clock.shiftWallClock(2 * 86_400_000)
+    const purge = running.scheduledTasks.find(({ name }) => name === 'open-platform.purge')
+    await purge?.run(new AbortController().signal)
+    return { soon, late: await stored() }
   }
-  const config = { 'platform.open-platform.metering.flush-interval': '4321ms' }
-  const { adminToken, createApp, signed } = await startOpen(t, db, { clock, config })
-  await signed(await createApp(await adminToken()))
-  await clock.advance(0)
-  t.ok(sleeps.includes(4321), `${sleeps}`)
+  const [intervals] = await effectOf(t, 'platform.open-platform.metering.flush-interval', { changed: '1m', observe })
+  t.match(intervals, { before: { soon: 1 }, after: { soon: 0 } })
+  const [retention] = await effectOf(t, 'platform.open-platform.metering.retention', { changed: '1d', observe })
+  t.match(retention, { before: { late: 1 }, after: { late: 0 } })
 })

@@ -1,8 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
+import { until, type WatchedProcess, watchProcess } from '@plinth/kernel/testing'
 import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
@@ -93,7 +93,7 @@ t.test('C-052 while the shared store is away every signed request is refused', {
   t.equal(outcome(await signed(app)), '200')
   await redis.kill()
   const headers = { 'x-trace-id': 'while-away' }
-  t.match(await signed(app, { headers }), {
+  t.hasStrict(await signed(app, { headers }), {
     status: 200,
     code: '503',
     data: { reason: 'open-platform.replay-check-unavailable' },
@@ -101,14 +101,11 @@ t.test('C-052 while the shared store is away every signed request is refused', {
   t.equal(outcome(await signed({ ...app, secret: 'plinth_open_wrong' })), '401 open-platform.signature-invalid')
   t.equal((await call('GET', apps, admin)).code, '200', 'administration goes on')
   await redis.start()
-  let answer = await signed(app)
-  for (const end = performance.now() + 120_000; answer.code !== '200' && performance.now() < end; )
-    answer = await signed(app)
-  t.equal(outcome(answer), '200', 'and is back with it')
+  await until(async () => (await signed(app)).code === '200', 'signed calls are back with it')
 })
 
 /** Starts an instance in a process of its own; it is gone when the test ends. */
-async function startProcess(t: Test, db: TestDatabase): Promise<{ child: ChildProcess; base: string }> {
+async function startProcess(t: Test, db: TestDatabase): Promise<{ server: WatchedProcess; base: string }> {
   const config = {
     ...configOn(db),
     // Records wait longer than the test takes, so that only a stop writes them.
@@ -116,17 +113,10 @@ async function startProcess(t: Test, db: TestDatabase): Promise<{ child: ChildPr
     // Processes live in real time, and this machine may be slow.
     'platform.rate-limit.store-deadline': '1m',
   }
-  const child = fork(join(import.meta.dirname, 'fixtures', 'instance.ts'), [JSON.stringify(config)])
-  const ended = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
-  const [base] = await Promise.race([
-    once(child, 'message'),
-    ended.then(([code]) => Promise.reject(new Error(`ended with ${code} before it listened`))),
-  ])
-  return { child, base }
+  const program = join(import.meta.dirname, 'fixtures', 'instance.ts')
+  const server = watchProcess(t, fork(program, [JSON.stringify(config)], { silent: true }))
+  const base = await server.until(() => server.messages[0], 'it listens')
+  return { server, base: String(base) }
 }
 
 onEachDatabase(t, 'C-051 C-052 two processes: replay is refused across them, a stop loses no record', async (t, db) => {
@@ -149,10 +139,7 @@ onEachDatabase(t, 'C-051 C-052 two processes: replay is refused across them, a s
   const raced = await Promise.all([one, other, one, other, one, other].map(({ base }) => signed(base, same)))
   t.equal(raced.filter(({ code }) => code === '200').length, 1, 'of many at once one passes')
 
-  for (const { child } of [one, other]) {
-    child.kill('SIGTERM')
-    t.same(await once(child, 'exit'), [0, null])
-  }
+  for (const { server } of [one, other]) t.same(await server.end('SIGTERM'), [0, null])
   const later = await startOpen(t, db)
   const rows = await later.db.query<{ n: unknown }>('select count(*) as n from open_call where app_key = ?', [
     app.appKey,

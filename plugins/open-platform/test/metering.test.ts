@@ -4,7 +4,7 @@ import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { definePlugin, type RunningProduct } from '@plinth/kernel'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, throwsWith, until } from '@plinth/kernel/testing'
 import { type OpenCaller, openApi } from '@plinth/open-platform'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -70,9 +70,9 @@ onEachDatabase(t, 'C-051 every accepted call leaves one record, none is lost on 
   const rows = await recorded(t, db)
   t.equal(rows.length, 5)
   const of = (route: string, method: string) => rows.find((row) => row.route === route && row.method === method)
-  t.match(of(order, 'GET'), { ...facts, code: '200', trace_id: 'trace-of-the-call' })
-  t.match(of(order, 'PUT'), { ...facts, code: '200' })
-  t.match(of('/api/v1/shop/exports', 'POST'), { ...facts, code: '500', cost: 3 }, 'also of a call that failed')
+  t.hasStrict(of(order, 'GET'), { ...facts, code: '200', trace_id: 'trace-of-the-call' })
+  t.hasStrict(of(order, 'PUT'), { ...facts, code: '200' })
+  t.hasStrict(of('/api/v1/shop/exports', 'POST'), { ...facts, code: '500', cost: 3 }, 'also of a call that failed')
   t.same(
     rows
       .filter(({ route }) => route === '/api/v1/open/whoami')
@@ -87,7 +87,6 @@ onEachDatabase(t, 'C-051 every accepted call leaves one record, none is lost on 
 
 onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => {
   const clock = manualClock(Date.UTC(2026, 0, 30, 23, 59))
-  // effect of platform.open-platform.metering.retention
   const config = { 'platform.open-platform.metering.retention': '30d' }
   const { adminToken, createApp, signed, call, running } = await startOpen(t, db, { clock, config })
   const admin = await adminToken()
@@ -128,7 +127,7 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
   t.same(walked, (await lines()).items, 'by cursor')
   t.match(await lines('from=2026-02-01&to=2026-02-01'), { total: 0, items: [] })
   const backwards = await call('GET', `${usage}?from=2026-02-02&to=2026-02-01`, admin)
-  t.match(backwards, { code: '400', data: { reason: 'open-platform.day-range', field: 'from' } })
+  t.hasStrict(backwards, { code: '400', data: { reason: 'open-platform.day-range', field: 'from' } })
   for (const bad of ['from=yesterday', 'to=2026-02-30', 'appId=x']) {
     t.equal((await call('GET', `${usage}?${bad}`, admin)).code, '400', bad)
   }
@@ -316,9 +315,9 @@ t.test('C-051 calls wait for a database that is away; when too many wait, more a
   await accept(9_999, 0)
   meter.assertRoom()
   await accept(1, 9_999)
-  t.throws(() => meter.assertRoom(), full)
+  throwsWith(t, () => meter.assertRoom(), full)
   for (let seconds = 0; seconds < 3; seconds++) await clock.advance(1000)
-  t.throws(() => meter.assertRoom(), full)
+  throwsWith(t, () => meter.assertRoom(), full)
   t.equal(written.length, 0)
   isAway = false
   await clock.advance(1000)
@@ -326,14 +325,14 @@ t.test('C-051 calls wait for a database that is away; when too many wait, more a
   t.equal(written.length, 10_000)
   t.equal(new Set(written.map(({ callKey }) => callKey)).size, 10_000)
   t.ok(batches.every((size) => size === 200))
-  t.match(written[0], { appKey: 'app_1', code: '200', method: 'GET', day: '2026-01-01' })
+  t.hasStrict(written[0], { appKey: 'app_1', code: '200', method: 'GET', day: '2026-01-01' })
 
   await accept(200, 10_000)
   await new Promise((resolve) => setImmediate(resolve))
   t.equal(written.length, 10_200, 'a full batch does not wait for the interval')
   await accept(5, 10_200)
   isAway = true
-  await t.rejects(meter.close(), { message: 'away' })
+  await rejectsWith(t, meter.close(), { message: 'away' })
   isAway = false
   await meter.close()
   t.equal(written.length, 10_205)

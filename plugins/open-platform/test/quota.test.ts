@@ -35,7 +35,7 @@ async function limits(t: Test, start: ReturnType<typeof startOpen>) {
     const expected = ['2', '1', '0'].map((left) => ['3', left, `${reset}`, undefined])
     t.same(seen.slice(0, 3).map(quotaHeaders), expected, 'R-099 headers on every answer')
     t.same(quotaHeaders(seen[3] as Answer), ['3', '0', `${reset}`, waits], 'R-099 Retry-After on a denial alone')
-    t.match(seen[3], { status: 200, code: '429', data: { reason: 'rate-limit.exceeded' } })
+    t.hasStrict(seen[3], { status: 200, code: '429', data: { reason: 'rate-limit.exceeded' } })
     const retryAfter = Number(waits)
     t.ok(Number.isInteger(retryAfter) && retryAfter >= 1 && retryAfter <= 60, `${retryAfter}`)
     t.equal(seen[3]?.data.retryAfter, retryAfter)
@@ -72,7 +72,6 @@ t.test('R-097 R-098 R-099 limits of applications (Redis)', { skip: skipRedis }, 
 })
 
 t.test('R-097 R-098 the default comes from the configuration', async (t) => {
-  // effect of platform.open-platform.security.default-rate-limit-per-minute
   const key = 'platform.open-platform.security.default-rate-limit-per-minute'
   for (const [value, expected] of [
     [2, '2'],

@@ -21,23 +21,30 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
   const app = await createApp(admin)
 
   await t.test('signed in every way that means the same', async (t) => {
-    t.match(await signed(app), { code: '200', data: { appKey: app.appKey, name: 'Partner', scopes: [orderScope] } })
+    t.hasStrict(await signed(app), { code: '200', data: { appKey: app.appKey, name: 'Partner', scopes: [orderScope] } })
     const body = '{"message":"é 😀"}'
     const echo = await signed(app, { method: 'POST', target: '/api/v1/open/echo', body })
-    t.match(echo, { code: '200', data: { message: 'é 😀' } })
+    t.match(echo, { code: /^200$/, data: { message: 'é 😀' } })
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       const answer = await signed(app, { method, target: `${order}?b=2&a=1`, body: '{"n":1}' })
-      t.match(answer, { code: '200', data: { appKey: app.appKey, query: { a: '1', b: '2' }, body: { n: 1 } } }, method)
+      t.hasStrict(
+        answer,
+        { code: '200', data: { appKey: app.appKey, query: { a: '1', b: '2' }, body: { n: 1 } } },
+        method,
+      )
     }
     const target = `${order}?b=2&a=x+y&a=%7e&c`
     const sent = { target: `${order}?a=x%20y&b=2&&c=&a=~` }
-    t.match(await signed(app, { target, sent }), { code: '200', data: { query: { a: ['x y', '~'], b: '2', c: '' } } })
+    t.hasStrict(await signed(app, { target, sent }), {
+      code: '200',
+      data: { query: { a: ['x y', '~'], b: '2', c: '' } },
+    })
   })
 
   await t.test('the bytes of a body are signed, not what they mean', async (t) => {
     const put = { method: 'PUT', target: order }
     const written = ' {"n": 1.0,\t"a":"\\u00e9","n":2}\r\n'
-    t.match(await signed(app, { ...put, body: written }), { code: '200', data: { body: { n: 2, a: 'é' } } })
+    t.hasStrict(await signed(app, { ...put, body: written }), { code: '200', data: { body: { n: 2, a: 'é' } } })
     const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')])
     t.equal(outcome(await signed(app, { ...put, body: bytes })), '400 http.body-malformed', 'JSON is UTF-8')
     for (const body of ['{"n":1 }', '{"n":1}\n', '{"n":1.0}', '']) {
@@ -66,7 +73,7 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
     t.equal(outcome(await signed(app, { nonce })), '200')
     const poor = await createApp(admin, { scopes: [] })
     const call = { nonce: randomUUID(), target: order }
-    t.match(await signed(poor, call), {
+    t.hasStrict(await signed(poor, call), {
       status: 200,
       code: '403',
       data: { reason: 'open-platform.scope-missing', scopes: [orderScope] },
@@ -114,7 +121,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
 
   for (const name of Object.values(signatureHeaders)) {
     const answer = await signed(app, without(name))
-    t.match(answer, { code: '401', data: { reason: 'open-platform.header-missing', headers: [name] } })
+    t.hasStrict(answer, { code: '401', data: { reason: 'open-platform.header-missing', headers: [name] } })
     t.equal(outcome(await signed(app, { headers: { [name]: '' } })), '401 open-platform.header-missing')
     t.match(answer.message, name)
   }
@@ -138,7 +145,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
   ]
   for (const [name, value] of malformed) {
     const answer = await signed(app, { headers: { [name]: value } })
-    t.match(
+    t.hasStrict(
       answer,
       { code: '401', data: { reason: 'open-platform.header-invalid', header: name } },
       `${name}: ${value}`,
@@ -151,7 +158,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     }
     for (const seconds of [-301, 301, -1_000_000, 1_000_000]) {
       const answer = await signed(stranger, { timestamp: now + seconds })
-      t.match(answer, { code: '401', data: { reason: 'open-platform.timestamp-out-of-range', serverTime: now } })
+      t.hasStrict(answer, { code: '401', data: { reason: 'open-platform.timestamp-out-of-range', serverTime: now } })
     }
     clock.shiftWallClock(500)
     t.equal(outcome(await signed(app, { timestamp: now - 300 })), '401 open-platform.timestamp-out-of-range')

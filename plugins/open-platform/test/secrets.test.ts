@@ -4,7 +4,7 @@ import { type Database, database } from '@plinth/database'
 import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { definePlugin, maskedValue, type RunningProduct, redact } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import { openApi, signatureOf } from '@plinth/open-platform'
 import { configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
@@ -69,7 +69,6 @@ onEachDatabase(t, 'C-053 W-032 no secret is in the database, logs, answers or th
     await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
   ]
   t.equal(answers[1]?.code, '500')
-  // effect of platform.open-platform.security.secret-key
   const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
   t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
   await running.stop('so that everything is written')
@@ -130,7 +129,6 @@ t.test('C-053 without the master key nothing is replaced, and with it everything
   const app = await first.createApp(await first.adminToken())
   await first.running.stop('test')
 
-  // effect of platform.system-config.master-key-file
   const lost = { 'platform.system-config.master-key-file': `${db.directory}/other.key` }
   const second = await startOpen(t, db, { clock, config: lost })
   const admin = await second.login()
@@ -202,10 +200,10 @@ onEachDatabase(
       nonce: 'n'.repeat(16),
       signature: signatureOf(app.secret, 'text'),
     }
-    await t.rejects(authenticator.callerOf(right, 'text'), { code: '401' }, 'disabled, with the right signature')
+    await rejectsWith(t, authenticator.callerOf(right, 'text'), { code: '401' }, 'disabled, with the right signature')
     await real.execute(`update open_app set status = 'active' where id = ?`, [app.id])
     t.match(await authenticator.callerOf(right, 'text'), { appId: app.id, appKey: app.appKey, name: 'Partner' })
     const decoy = { ...right, appKey: 'decoy' }
-    await t.rejects(authenticator.callerOf(decoy, 'text'), { code: '401' })
+    await rejectsWith(t, authenticator.callerOf(decoy, 'text'), { code: '401' })
   },
 )

@@ -5,7 +5,7 @@ const wait = (en: string, zhCN: string, standard: string) =>
   key.duration({
     title: { en, 'zh-CN': zhCN },
     default: standard,
-    minimum: '1ms',
+    minimum: '100ms',
     maximum: '10m',
     reload: 'live',
   })
@@ -21,6 +21,10 @@ export const keys = {
     default: [],
     maxItems: 1000,
     items: { pattern: hostRule },
+    rule: {
+      en: 'be a host name, an IP address (IPv6 in brackets) or *.name, with a port or without',
+      'zh-CN': '是主机名、IP 地址（IPv6 加方括号）或 *.名称，可带端口',
+    },
     reload: 'live',
   }),
   'platform.outgoing-http.allowed-cidrs': key.cidrList({
@@ -42,6 +46,7 @@ export const keys = {
     default: [],
     maxItems: 1000,
     items: { pattern: '^[1-9][0-9]{0,4}$' },
+    rule: { en: 'be a port number without zeros in front', 'zh-CN': '是不以 0 开头的端口号' },
     reload: 'live',
   }),
   'platform.outgoing-http.allow-http': key.boolean({
@@ -64,7 +69,7 @@ export const keys = {
       'zh-CN': '只读取这么多响应内容，之后关闭连接。',
     },
     default: '64KiB',
-    minimum: 1,
+    minimum: '1KiB',
     maximum: '64MiB',
     reload: 'live',
   }),

@@ -41,10 +41,10 @@ export interface Caller {
   readonly locale: string
 }
 
-/** What a caller confirms, as in the preview. */
+/** What a caller confirms, as in the preview. A missing member is a wrong one. */
 export interface ModuleConfirmation {
-  readonly moduleCode: string
-  readonly dataType: string
+  readonly moduleCode?: string | undefined
+  readonly dataType?: string | undefined
   readonly confirmation?: string | undefined
 }
 

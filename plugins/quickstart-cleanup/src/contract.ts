@@ -79,10 +79,10 @@ export type RunView = Static<typeof runView>
 
 const text = Type.String({ maxLength: 200 })
 export const moduleParams = Type.Object({ moduleCode: Type.String({ minLength: 1, maxLength: 64 }) })
-/** Whoever leaves it out has tried as well: it is refused like a wrong one, and recorded. */
-const confirmation = Type.Optional(text)
-export const runBody = Type.Object({ confirmation })
-export const moduleRunBody = Type.Object({ moduleCode: text, dataType: text, confirmation })
+/** A call without a member is a failed attempt: it is rejected like a call with a wrong value, and recorded. */
+const confirmed = Type.Optional(text)
+export const runBody = Type.Object({ confirmation: confirmed })
+export const moduleRunBody = Type.Object({ moduleCode: confirmed, dataType: confirmed, confirmation: confirmed })
 
 /** One removal, as the audit keeps it. */
 export interface CleanupRecord {

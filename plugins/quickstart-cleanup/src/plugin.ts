@@ -5,7 +5,7 @@ import { pages } from './admin-pages.ts'
 import { CleanupService } from './cleanup-service.ts'
 import { keys } from './config.ts'
 import { cleanupAudit } from './contract.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { moduleLabels } from './label-sources.ts'
 import { permissions } from './permissions.ts'
 import { routes } from './routes.ts'
@@ -15,13 +15,14 @@ export default definePlugin({
   id: 'quickstart-cleanup',
   title: { en: 'Clean-up', 'zh-CN': '清理' },
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: { kernel, database, http, audit: optional(cleanupAudit) },
   contributes: [optional(adminPages), optional(labelSources)],
   config: keys,
   permissions,
   messages,
-  setup({ services, config, clock, log, contribute, onStop }) {
+  setup({ services, config, log, contribute, onStop }) {
     const cleanups = services.kernel.contributions(quickstartCleanup)
     const service = new CleanupService({
       cleanups,
@@ -30,7 +31,7 @@ export default definePlugin({
       audit: services.audit ?? {
         record: async (entry) => log.info({ audit: entry }, 'audit of a removal of demo data'),
       },
-      clock,
+      clock: services.database.clock,
       log,
       isEnabled: () => config.get('platform.install.quickstart-cleanup.enabled'),
     })

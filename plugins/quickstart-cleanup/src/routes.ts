@@ -6,8 +6,8 @@ import { own } from './permissions.ts'
 
 const root = '/api/v1/admin/install/quickstart-cleanups'
 const tags = ['install']
-const view = { permission: own.view }
-const execute = { permission: own.execute }
+const view = { permission: own.view, scope: 'all' } as const
+const execute = { permission: own.execute, scope: 'all' } as const
 
 const { route } = routesWith<{ readonly service: CleanupService }>()
 

@@ -15,6 +15,11 @@ onEachDatabase(t, 'I-015 I-058 I-181 beside the installation, switched off', asy
     config: { 'platform.install.enabled': false },
   })
   await call('POST', '/forum', { ...confirm('forum'), confirmation: 'wrong-phrase' })
+  const { status, code, data } = await call('POST', '/mall', {})
+  t.same(
+    [status, code, data],
+    [200, '400', { reason: 'quickstart-cleanup.confirmation-mismatch', field: 'moduleCode' }],
+  )
   const { data: run } = await call('POST', '', { confirmation: allPhrase })
   t.match(run, { passed: false, cleanedCount: 1, failedCount: 1 }, 'the switch of the installation does not count')
   t.same(
@@ -26,8 +31,8 @@ onEachDatabase(t, 'I-015 I-058 I-181 beside the installation, switched off', asy
   )
 
   const { data: page } = await call('GET', auditLogs)
-  t.equal(page.total, 3)
-  t.match(page.items, [
+  t.equal(page.total, 4)
+  t.hasStrict(page.items, [
     {
       action: 'quickstart-cleanup',
       status: 'failed',
@@ -36,7 +41,8 @@ onEachDatabase(t, 'I-015 I-058 I-181 beside the installation, switched off', asy
       summary: { module: 'mall' },
     },
     { action: 'quickstart-cleanup', status: 'passed' },
-    { action: 'quickstart-cleanup', status: 'failed' },
+    { action: 'quickstart-cleanup', status: 'failed', summary: { module: 'mall', errorKey: 'confirmation-mismatch' } },
+    { action: 'quickstart-cleanup', status: 'failed', summary: { module: 'forum', errorKey: 'confirmation-mismatch' } },
   ])
   const told = JSON.stringify(page)
   for (const word of ['forum', 'mall', 'demo-items', 'removal-failed', 'confirmation-mismatch']) t.match(told, word)

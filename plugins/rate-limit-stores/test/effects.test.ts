@@ -1,10 +1,10 @@
 /** What each key of the stores does, seen through the limiter of a product that has it. */
 import databasePlugin from '@plinth/database'
 import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { effectOf, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import rateLimitPlugin, { rateLimiter } from '@plinth/rate-limit'
-import localTokenBucket from '@plinth/rate-limit-stores/local-token-bucket'
-import memory from '@plinth/rate-limit-stores/memory'
+import localTokenBucket, { LocalBucketStore } from '@plinth/rate-limit-stores/local-token-bucket'
+import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStorePlugin from '@plinth/shared-store'
@@ -26,37 +26,85 @@ async function start(t: Test, plugin: Plugin, config: Record<string, JsonValue>)
   return { clock, take }
 }
 
-for (const [name, plugin] of [
-  ['local-token-bucket', localTokenBucket],
-  ['memory', memory],
-] as const) {
-  t.test(`how many keys ${name} holds, and when it forgets them`, async (t) => {
-    const root = `platform.rate-limit.stores.${name}`
-    // effects of platform.rate-limit.stores.{local-token-bucket,memory}.{max-keys,cleanup-interval}
-    const few = await start(t, plugin, { [`${root}.max-keys`]: 2, [`${root}.cleanup-interval`]: 1 })
-    t.match(await few.take('a', name), { allowed: true })
-    await few.take('b', name)
-    await t.rejects(few.take('c', name), { code: '503' }, 'a third key is refused')
-    await few.clock.advance(5000)
-    await few.take('a', name)
-    await new Promise((resolve) => setImmediate(resolve))
-    t.match(await few.take('c', name), { allowed: true }, 'once others have lapsed it fits')
-  })
+const localStores = {
+  'local-token-bucket': { plugin: localTokenBucket, storeClass: LocalBucketStore },
+  memory: { plugin: memory, storeClass: MemoryStore },
 }
+const localStoreOf = (key: string) => (key.includes('.memory.') ? 'memory' : 'local-token-bucket')
 
-for (const [name, plugin] of [
-  ['local-token-bucket', localTokenBucket],
-  ['shared-window', sharedWindow],
-  ['shared-bucket', sharedBucket],
-] as const) {
-  t.test(`the store ${name} can be left out`, async (t) => {
-    const key = `platform.rate-limit.stores.${name}.enabled`
-    // effects of platform.rate-limit.stores.{local-token-bucket,shared-window,shared-bucket}.enabled
-    t.match(await (await start(t, plugin, { [key]: true })).take('a', name), { allowed: true })
-    const without = await start(t, plugin, { [key]: false })
-    await t.rejects(without.take('a', name), { code: 'PLINTH_RATE_LIMIT_UNKNOWN_STORE' })
+t.test('a local store has room for so many keys', async (t) => {
+  const found = await effectOf(t, 'platform.rate-limit.stores.{local-token-bucket,memory}.max-keys', {
+    changed: 2,
+    observe: async (values, key) => {
+      const name = localStoreOf(key)
+      const { take } = await start(t, localStores[name].plugin, values)
+      const outcomes = ['a', 'b', 'c'].map((one) =>
+        take(one, name).then(
+          ({ allowed }) => `allowed: ${allowed}`,
+          (error: { code: string }) => error.code,
+        ),
+      )
+      return (await Promise.all(outcomes)).join(', ')
+    },
   })
-}
+  for (const { before, after } of found)
+    t.same([before, after], ['allowed: true, allowed: true, allowed: true', 'allowed: true, allowed: true, 503'])
+})
+
+t.test('a local store removes expired keys after so many calls', async (t) => {
+  const found = await effectOf(t, 'platform.rate-limit.stores.{local-token-bucket,memory}.cleanup-interval', {
+    changed: 1,
+    observe: async (values, key) => {
+      const name = localStoreOf(key)
+      const { plugin, storeClass } = localStores[name]
+      const { clock, take } = await start(t, plugin, values)
+      let store: { readonly size: number } | undefined
+      const { consume } = storeClass.prototype
+      storeClass.prototype.consume = function (this: never, request) {
+        store = this
+        return consume.call(this, request)
+      }
+      try {
+        for (const one of ['a', 'b']) await take(one, name)
+        await clock.advance(5_000)
+        for (let calls = 0; calls < 5; calls++) {
+          await take('c', name)
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        return store?.size
+      } finally {
+        storeClass.prototype.consume = consume
+      }
+    },
+  })
+  for (const { before, after } of found) t.same([before, after], [3, 1])
+})
+
+t.test('a store can be left out', async (t) => {
+  const plugins: Readonly<Record<string, Plugin>> = {
+    'local-token-bucket': localTokenBucket,
+    'shared-window': sharedWindow,
+    'shared-bucket': sharedBucket,
+  }
+  const outcomes = await effectOf(
+    t,
+    'platform.rate-limit.stores.{local-token-bucket,shared-window,shared-bucket}.enabled',
+    {
+      compared: true,
+      changed: false,
+      observe: async (values, key) => {
+        const name = key.split('.').at(-2) ?? ''
+        const { take } = await start(t, plugins[name] ?? memory, values)
+        return take('a', name).then(
+          ({ allowed }) => `allowed: ${allowed}`,
+          (error: { code: string }) => error.code,
+        )
+      },
+    },
+  )
+  for (const { before, after } of outcomes)
+    t.same([before, after], ['allowed: true', 'PLINTH_RATE_LIMIT_UNKNOWN_STORE'])
+})
 
 t.test('a provider is the store itself, and nothing else', async (t) => {
   // effects of platform.rate-limit.stores.{local-token-bucket,memory,shared-window,shared-bucket}.provider
@@ -67,7 +115,7 @@ t.test('a provider is the store itself, and nothing else', async (t) => {
     'shared-bucket': sharedBucket,
   })) {
     const key = `platform.rate-limit.stores.${name}.provider`
-    await t.rejects(start(t, plugin, { [key]: 'other' }), { message: new RegExp(key.replaceAll('.', '\\.')) })
+    await rejectsWith(t, start(t, plugin, { [key]: 'other' }), { message: new RegExp(key.replaceAll('.', '\\.')) })
     t.match(await (await start(t, plugin, { [key]: name })).take('a', name), { allowed: true })
   }
 })

@@ -1,6 +1,6 @@
 import { type Clock, definePlugin, defineProduct, type RateLimitRequest, rateLimitStore } from '@plinth/kernel'
 import { rateLimitJointCases, rateLimitStoreCases } from '@plinth/kernel/conformance'
-import { type ManualClock, manualClock, startForTest } from '@plinth/kernel/testing'
+import { type ManualClock, manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
 import localTokenBucket, { LocalBucketStore } from '@plinth/rate-limit-stores/local-token-bucket'
 import fc from 'fast-check'
 import t from 'tap'
@@ -122,7 +122,7 @@ t.test('R-034 idle buckets are purged in small steps, buckets in use are kept', 
 
   const full = create(clock, { maxKeys: 100 })
   for (let index = 0; index < 100; index++) full.consume(request({ key: `k${index}` }))
-  t.throws(() => full.consume(request({ key: 'one too many' })), { message: /max-keys/ })
+  throwsWith(t, () => full.consume(request({ key: 'one too many' })), { message: /max-keys/ })
   t.equal(full.consume(request({ key: 'k0' })).remaining, 58, 'known keys go on')
   await clock.advance(60_000)
   t.equal(full.consume(request({ key: 'one too many' })).allowed, true, 'idle buckets make room at once')
@@ -176,5 +176,5 @@ t.test('R-028 R-030 R-031 the plugin brings the store under its own name unless 
   const off = await startForTest(product, { set: { [`${prefix}.enabled`]: 'false' } })
   t.teardown(() => off.stop('test ended'))
   t.equal(off.contributions(rateLimitStore).size, 0)
-  await t.rejects(startForTest(product, { set: { [`${prefix}.provider`]: 'memory' } }), { message: /provider/ })
+  await rejectsWith(t, startForTest(product, { set: { [`${prefix}.provider`]: 'memory' } }), { message: /provider/ })
 })

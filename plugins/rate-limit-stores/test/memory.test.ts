@@ -1,6 +1,6 @@
 import { type Clock, definePlugin, defineProduct, type RateLimitRequest, rateLimitStore } from '@plinth/kernel'
 import { rateLimitJointCases, rateLimitStoreCases } from '@plinth/kernel/conformance'
-import { type ManualClock, manualClock, startForTest } from '@plinth/kernel/testing'
+import { type ManualClock, manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'
@@ -191,7 +191,7 @@ t.test('beyond max-keys a new key is an error and known keys go on', async (t) =
   const clock = manualClock()
   const store = create(clock, { maxKeys: 100 })
   for (let index = 0; index < 100; index++) store.consume(request({ key: `k${index}` }))
-  t.throws(() => store.consume(request({ key: 'one too many' })), { message: /max-keys/ })
+  throwsWith(t, () => store.consume(request({ key: 'one too many' })), { message: /max-keys/ })
   t.equal(store.consume(request({ key: 'k0' })).remaining, 3)
   t.equal(store.peek(request({ key: 'one too many' })).allowed, true)
   await clock.advance(60_000)
@@ -207,7 +207,7 @@ t.test('joint limits that find no room for all of them take nothing', async (t) 
   store.consume(request({ key: 'k0' }))
   store.consume(request({ key: 'k1' }))
   const pair = ['a', 'b'].map((key) => request({ key }))
-  t.throws(() => store.consumeAll(pair), { message: /max-keys/ })
+  throwsWith(t, () => store.consumeAll(pair), { message: /max-keys/ })
   t.equal(store.size, 2)
   t.equal(store.consumeAll([request({ key: 'k0' }), request({ key: 'a' })]).length, 2)
   await clock.advance(60_000)
@@ -229,7 +229,7 @@ t.test('R-030 the plugin brings the store under its own name', async (t) => {
   t.teardown(() => running.stop('test ended'))
   t.same([...running.contributions(rateLimitStore).keys()], ['memory'])
   t.match(running.contributions(rateLimitStore).get('memory')?.traits, { shared: false, algorithm: 'fixed-window' })
-  await t.rejects(startForTest(product, { set: { 'platform.rate-limit.stores.memory.provider': 'redis' } }), {
+  await rejectsWith(t, startForTest(product, { set: { 'platform.rate-limit.stores.memory.provider': 'redis' } }), {
     code: 'PLINTH_START_REFUSED',
     message: /provider/,
   })

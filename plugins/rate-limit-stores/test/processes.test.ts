@@ -23,9 +23,9 @@ async function neverOverAdmits(t: Test, name: StoreName, config: Config, kill: b
   if (kill) {
     // One of them may be the quicker by far and leave little to the other.
     await until(() => first.passed + second.passed > 20, 'they are under way')
-    first.kill()
+    await first.kill()
   }
-  await Promise.all([first.gone, second.gone])
+  await Promise.all([first.ended(), second.ended()])
   const total = first.passed + second.passed
   t.equal(second.isFinished, true, 'who was not killed finished')
   t.equal(second.failed, 0, 'and saw no error')
@@ -85,7 +85,7 @@ t.test(
     redis.thaw()
     await until(() => both.every(({ isDenied }) => isDenied), 'the quota is used up')
     for (const { tell } of both) tell()
-    await Promise.all(both.map(({ gone }) => gone))
+    await Promise.all(both.map(({ ended }) => ended()))
     const total = both.reduce((sum, { passed }) => sum + passed, 0)
     t.ok(total <= 2000, `at most the limit: ${total}`)
     // Those whose answers were lost: at most all that were under way in both, once for each of a few reconnections.
@@ -119,7 +119,7 @@ t.test(
       await redis.start()
       await until(() => total() >= 400, 'the quota is there again')
       for (const { tell } of both) tell()
-      await Promise.all(both.map(({ gone }) => gone))
+      await Promise.all(both.map(({ ended }) => ended()))
       t.equal(total(), 400, name)
     }
   },

@@ -42,7 +42,7 @@ export const config = {
       'zh-CN': '存储在此时限内未应答即视为故障，由故障策略决定。',
     },
     default: '250ms',
-    minimum: '1ms',
+    minimum: '50ms',
     reload: 'live',
   }),
   'platform.rate-limit.failure-policy': key.enum({

@@ -35,8 +35,10 @@ export interface RateLimitResult {
   readonly remaining: number
   /** Milliseconds since the epoch. */
   readonly resetAt: number
-  /** Milliseconds; 0 when allowed. */
+  /** Milliseconds; 0 when allowed, and when no wait helps. */
   readonly retryAfter: number
+  /** Present when the cost is larger than the limit: such a request is never allowed. */
+  readonly exceedsLimit?: true
   /** Present when a limit in shadow mode would have denied. */
   readonly shadowed?: true
 }
@@ -80,8 +82,18 @@ export interface RateLimiter {
    *   the failure policy is `closed`
    */
   consume(request: ConsumeRequest): Promise<RateLimitResult>
-  /** Like `consume`, but a denial throws `BusinessError` with code `429` and reason `rate-limit.exceeded`. */
+  /**
+   * Takes one unit of the default store (document 1, "Programmatic rate-limit operations").
+   *
+   * @param window milliseconds, or a duration such as "1m"
+   */
+  consume(key: string, maxAttempts: number, window: number | string): Promise<RateLimitResult>
+  /**
+   * Like `consume`, but a denial throws `BusinessError` with code `429` and reason `rate-limit.exceeded`, or
+   * `rate-limit.cost-exceeds-limit` when no wait helps.
+   */
   assertAllowed(request: ConsumeRequest): Promise<RateLimitResult>
+  assertAllowed(key: string, maxAttempts: number, window: number | string): Promise<RateLimitResult>
   /**
    * Takes the quotas of several limits together, such as of an account and of an address, or none: a request that one of
    * them denies costs nothing of the others. Never throws for a denial; throws as `consume` does.

@@ -72,6 +72,9 @@ interface KnownStore {
 /** Decides in place of a store that fails, where the policy is `insurance`. In process: it needs no deadline. */
 export const insuranceStore = 'memory'
 
+/** Configuration key with the store of limits that name none. */
+export const defaultStoreKey = 'platform.rate-limit.default-store'
+
 /** Stores are separate namespaces, so the quota of another store has a key of its own in the insurance. */
 export const insuredKey = (storeName: string, key: string) => `${storeName}!${key}`
 
@@ -103,7 +106,7 @@ export class Decider {
     const storeName = named || settings.defaultStore
     const { store, outcomes } = this.#stores.get(storeName) ?? this.#know(storeName)
     // Also where nothing is limited: otherwise a wrong name would be found out when somebody sets a limit.
-    if (store === undefined && settings.enabled) this.storeNamed(storeName)
+    if (store === undefined && settings.enabled) this.storeNamed(storeName, named ? undefined : defaultStoreKey)
     return {
       storeName,
       store: limit <= 0 || !settings.enabled ? undefined : store,
@@ -117,12 +120,16 @@ export class Decider {
     }
   }
 
-  /** Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
-  storeNamed(name: string): RateLimitStore {
+  /**
+   * @param key configuration key that names the store; absent: the limit itself does
+   * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
+   */
+  storeNamed(name: string, key?: string): RateLimitStore {
     const { stores } = this.#parts
     const store = stores.get(name)
     if (store !== undefined) return store
     throw rateLimitError('PLINTH_RATE_LIMIT_UNKNOWN_STORE', {
+      place: key === undefined ? 'The limit' : `Key "${key}"`,
       store: name,
       loaded: [...stores.keys()].sort().join(', ') || 'none',
       nearest: didYouMean(name, stores.keys()),
@@ -175,7 +182,7 @@ export class Decider {
     if (!isLimiting(rule)) return Promise.resolve(this.#unlimited(rule, request, operation))
     const decision = this.#decision(rule, request, operation)
     if (decision instanceof Promise) return decision
-    if (rule.shadow) return Promise.resolve(resultOf(rule, request, decision))
+    if (rule.shadow || cost > request.limit) return Promise.resolve(resultOf(rule, request, decision))
     const { allowed, remaining, resetAtMs: resetAt, retryAfterMs: retryAfter } = decision
     return Promise.resolve({ allowed, key: request.key, limit: request.limit, remaining, resetAt, retryAfter })
   }
@@ -299,9 +306,10 @@ const finished = (rule: ResolvedRule, request: RateLimitRequest, decided: Decide
 
 export function resultOf(
   { shadow }: ResolvedRule,
-  { key, limit }: RateLimitRequest,
+  { key, limit, cost }: RateLimitRequest,
   { allowed, remaining, resetAtMs: resetAt, retryAfterMs: retryAfter }: RateLimitDecision,
 ): RateLimitResult {
   if (shadow && !allowed) return { allowed: true, key, limit, remaining, resetAt, retryAfter: 0, shadowed: true }
+  if (!allowed && cost > limit) return { allowed, key, limit, remaining, resetAt, retryAfter: 0, exceedsLimit: true }
   return { allowed, key, limit, remaining, resetAt, retryAfter }
 }

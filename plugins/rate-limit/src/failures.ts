@@ -5,10 +5,15 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-const refusal = businessFailures('rate-limit', en['rate-limit'], { exceeded: '429', 'store-unavailable': '503' })
+export const refusal = businessFailures('rate-limit', en['rate-limit'], {
+  exceeded: '429',
+  'cost-exceeds-limit': '429',
+  'store-unavailable': '503',
+})
 
 /** The error of a denial (document 1, "Errors" 2). */
-export function tooManyRequests({ retryAfter }: Pick<RateLimitResult, 'retryAfter'>) {
+export function tooManyRequests({ retryAfter, exceedsLimit }: Pick<RateLimitResult, 'retryAfter' | 'exceedsLimit'>) {
+  if (exceedsLimit) return refusal('cost-exceeds-limit')
   const seconds = retryAfterSeconds(retryAfter)
   return refusal('exceeded', { params: { seconds }, data: { retryAfter: seconds } })
 }

@@ -13,14 +13,14 @@ export const draftHeaders = ['RateLimit-Policy', 'RateLimit'] as const
 /** Document 1, "Declarative response headers". An unlimited route has none. */
 export function writeLimitHeaders(
   reply: Reply,
-  { allowed, limit, remaining, resetAt, retryAfter }: RateLimitResult,
+  { allowed, limit, remaining, resetAt, retryAfter, exceedsLimit }: RateLimitResult,
 ): void {
   if (limit === 0) return
   // Lower-case names and texts, as they go out: Fastify and Node.js would make them at every request, at twice the cost.
   reply.header('x-ratelimit-limit', String(limit))
   reply.header('x-ratelimit-remaining', String(remaining))
   reply.header('x-ratelimit-reset', String(Math.ceil(resetAt / 1000)))
-  if (!allowed) reply.header('retry-after', String(retryAfterSeconds(retryAfter)))
+  if (!allowed && !exceedsLimit) reply.header('retry-after', String(retryAfterSeconds(retryAfter)))
 }
 
 /**
@@ -32,7 +32,7 @@ export function writeLimitHeaders(
 export function writeDraftHeaders(reply: Reply, result: RateLimitResult, windowMs: number, now: number): void {
   const { allowed, limit, remaining, resetAt, retryAfter } = result
   if (limit === 0) return
-  const leftMs = allowed ? Math.max(0, resetAt - now) : retryAfter
+  const leftMs = allowed || result.exceedsLimit ? Math.max(0, resetAt - now) : retryAfter
   reply.header('ratelimit-policy', `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`)
   reply.header('ratelimit', `"default";r=${remaining};t=${Math.ceil(leftMs / 1000)}`)
 }

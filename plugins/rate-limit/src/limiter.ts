@@ -2,6 +2,7 @@ import type { ConsumeRequest, DeclaredLimit, JointResult, LimitRule, RateLimiter
 import {
   Decider,
   type DecisionParts,
+  defaultStoreKey,
   insuranceStore,
   insuredKey,
   type LimiterSettings,
@@ -10,7 +11,7 @@ import {
 } from './decision.ts'
 import { storeUnavailable, tooManyRequests } from './failures.ts'
 import { JointDecider } from './joint.ts'
-import { checkCost, checkRequest, checkRule } from './request-rules.ts'
+import { checkCost, checkRequest, checkRule, requestOf } from './request-rules.ts'
 
 export interface LimiterParts extends DecisionParts {
   readonly addressKey: (address: string) => string
@@ -28,16 +29,20 @@ export class StoreRateLimiter implements RateLimiter {
     this.#joint = new JointDecider(parts, this.#decider)
   }
 
-  consume(request: ConsumeRequest): Promise<RateLimitResult> {
-    return this.#decide(request, 'consume')
+  consume(first: ConsumeRequest | string, maxAttempts?: number, window?: number | string): Promise<RateLimitResult> {
+    return this.#decide('consume', first, maxAttempts, window)
   }
 
   peek(request: ConsumeRequest): Promise<RateLimitResult> {
-    return this.#decide(request, 'peek')
+    return this.#decide('peek', request)
   }
 
-  async assertAllowed(request: ConsumeRequest): Promise<RateLimitResult> {
-    return allowedOnly(await this.#decide(request, 'consume'))
+  async assertAllowed(
+    first: ConsumeRequest | string,
+    maxAttempts?: number,
+    window?: number | string,
+  ): Promise<RateLimitResult> {
+    return allowedOnly(await this.#decide('consume', first, maxAttempts, window))
   }
 
   declare(rule: LimitRule): StoreDeclaredLimit {
@@ -56,15 +61,16 @@ export class StoreRateLimiter implements RateLimiter {
 
   async assertAllAllowed(requests: readonly ConsumeRequest[]): Promise<readonly RateLimitResult[]> {
     const { results } = await this.consumeAll(requests)
-    const waits = results.filter(({ allowed }) => !allowed).map(({ retryAfter }) => retryAfter)
-    if (waits.length > 0) throw tooManyRequests({ retryAfter: Math.max(...waits) })
+    const denied = results.filter(({ allowed }) => !allowed).sort((a, b) => b.retryAfter - a.retryAfter)
+    const decisive = denied.find(({ exceedsLimit }) => exceedsLimit) ?? denied[0]
+    if (decisive !== undefined) throw tooManyRequests(decisive)
     return results
   }
 
   async reset({ key, store }: Pick<ConsumeRequest, 'key' | 'store'>): Promise<void> {
     const { settings, stores, denials, watch, deadlines } = this.#parts
     const name = store || settings.defaultStore
-    const chosen = this.#decider.storeNamed(name)
+    const chosen = this.#decider.storeNamed(name, store ? undefined : defaultStoreKey)
     const complete = this.#decider.completeKey(key)
     denials.forget(name, complete)
     const insurance = stores.get(insuranceStore)
@@ -83,13 +89,22 @@ export class StoreRateLimiter implements RateLimiter {
     return this.#parts.addressKey(address)
   }
 
-  /** Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
-  checkStore(name: string): void {
-    this.#decider.storeNamed(name)
+  /**
+   * @param key configuration key that names the store; absent: a limit does
+   * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
+   */
+  checkStore(name: string, key?: string): void {
+    this.#decider.storeNamed(name, key)
   }
 
-  #decide(asked: ConsumeRequest, operation: Operation): Promise<RateLimitResult> {
+  #decide(
+    operation: Operation,
+    first: ConsumeRequest | string,
+    maxAttempts?: number,
+    window?: number | string,
+  ): Promise<RateLimitResult> {
     try {
+      const asked = typeof first === 'string' ? requestOf(first, maxAttempts, window) : first
       checkRequest(asked)
       return this.#decider.promise(this.#decider.resolve(asked), asked.key, asked.cost ?? 1, operation)
     } catch (error) {

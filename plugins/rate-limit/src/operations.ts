@@ -53,7 +53,7 @@ export const operations = [
     method: 'GET',
     path: '/api/v1/admin/rate-limit/operations',
     summary: 'Rate limiter: settings in force, stores and hints for production',
-    access: { permission: own.view },
+    access: { permission: own.view, scope: 'none' },
     response: view,
     handler: ({ locale }, parts) => snapshot(parts, locale),
   }),

@@ -5,9 +5,9 @@ import { addressKeys, identityOf } from './caller-key.ts'
 import { config } from './config.ts'
 import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
 import { Deadlines } from './deadlines.ts'
-import { insuranceStore } from './decision.ts'
+import { defaultStoreKey, insuranceStore } from './decision.ts'
 import { DenyCache } from './deny-cache.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { rateLimitGuard } from './guard.ts'
 import { StoreRateLimiter } from './limiter.ts'
 import { limiterMetrics, noCounts } from './limiter-metrics.ts'
@@ -21,6 +21,7 @@ import { StoreWatch } from './store-watch.ts'
 export default definePlugin({
   id: 'rate-limit',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: { http: optional(http), metrics: optional(metrics) },
   provides: [rateLimiter, identityResolvers, routeLimits],
@@ -33,7 +34,7 @@ export default definePlugin({
     const stores = contributions(rateLimitStore)
     let deadlines = new Deadlines(clock, config.get('platform.rate-limit.store-deadline'))
     const settings = liveSettings(config, {
-      checkStore: (name) => limiter.checkStore(name),
+      checkStore: (name) => limiter.checkStore(name, defaultStoreKey),
       onDeadline: (ms) => {
         deadlines = new Deadlines(clock, ms)
       },
@@ -52,10 +53,14 @@ export default definePlugin({
       // Without the server, whose key the prefix is, nobody has configured another.
       addressKey: addressKeys(services.http?.networkOf ?? ((address) => addressNetwork(address, usualIpv6Prefix))),
     })
-    if (settings.enabled) limiter.checkStore(settings.defaultStore)
+    if (settings.enabled) limiter.checkStore(settings.defaultStore, defaultStoreKey)
     const hasShared = [...stores.values()].some(({ traits }) => traits.shared)
     if (settings.failurePolicy === 'insurance' && hasShared && !stores.has(insuranceStore)) {
-      log.warn({ store: insuranceStore }, 'without this store a shared store that fails refuses all that it limits')
+      const fix = `Add @plinth/rate-limit-stores/memory, or set platform.rate-limit.failure-policy to "open" or "closed".`
+      log.warn(
+        { store: insuranceStore, fix },
+        'the fallback store is not loaded: if a shared store fails, all limited requests are rejected',
+      )
     }
 
     const resolvers: IdentityResolver[] = []

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FailurePolicy } from '@plinth/http'
+import { parseDuration } from '@plinth/kernel'
 import type { ConsumeRequest, LimitRule } from './contract.ts'
 
 /** SHA-256 in lower-case hex: how addresses, accounts and other personal data enter a key. */
@@ -18,6 +19,20 @@ export function checkKey(key: string): void {
   if (typeof key !== 'string' || key.trim() === '') {
     throw new RangeError('Rate limit "key" must not be empty: it names whose quota it is')
   }
+}
+
+/**
+ * The request that the positional arguments of `consume` and `assertAllowed` describe.
+ *
+ * @param window milliseconds, or a duration such as "1m"
+ * @throws RangeError for a missing argument, and for a window that is not a duration
+ */
+export function requestOf(key: string, maxAttempts?: number, window?: number | string): ConsumeRequest {
+  const windowMs = typeof window === 'string' ? parseDuration(window) : window
+  if (windowMs === undefined || maxAttempts === undefined) {
+    throw new RangeError('Rate limit: pass key, maxAttempts and window (milliseconds, or a duration such as "1m")')
+  }
+  return { key, maxAttempts, windowMs }
 }
 
 /**

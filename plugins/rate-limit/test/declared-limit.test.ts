@@ -1,3 +1,4 @@
+import { rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import memory from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'
@@ -51,19 +52,29 @@ t.test('a declared limit and single requests share the quota of a key', async (t
 
 t.test('R-015 a declaration that cannot be used is refused when it is made', async (t) => {
   const { limiter } = await startLimiter(t)
-  t.throws(() => limiter.declare({ store: 'memmory' }), { code: 'PLINTH_RATE_LIMIT_UNKNOWN_STORE' })
-  t.throws(() => limiter.declare({ windowMs: 0 }), { name: 'RangeError', message: /"windowMs"/ })
-  t.throws(() => limiter.declare({ maxAttempts: 0.5 }), { name: 'RangeError', message: /"maxAttempts"/ })
-  t.throws(() => limiter.declare({ failurePolicy: 'ajar' as never }), {
+  const unknown = 'names the rate limit store "memmory", which no loaded plugin provides; loaded: memory.'
+  throwsWith(t, () => limiter.declare({ store: 'memmory' }), {
+    code: 'PLINTH_RATE_LIMIT_UNKNOWN_STORE',
+    message: new RegExp(`^The limit ${unknown}`),
+  })
+  await rejectsWith(
+    t,
+    startLimiter(t, [memory], { 'default-store': 'memmory' }),
+    { message: new RegExp(`Key "platform\\.rate-limit\\.default-store" ${unknown}`) },
+    'a store of the configuration is reported with its key',
+  )
+  throwsWith(t, () => limiter.declare({ windowMs: 0 }), { name: 'RangeError', message: /"windowMs"/ })
+  throwsWith(t, () => limiter.declare({ maxAttempts: 0.5 }), { name: 'RangeError', message: /"maxAttempts"/ })
+  throwsWith(t, () => limiter.declare({ failurePolicy: 'ajar' as never }), {
     name: 'RangeError',
     message: /"failurePolicy"/,
   })
   const declared = limiter.declare({ maxAttempts: 1 })
   for (const cost of [0, -1, 1.5, Number.NaN, 2 ** 53]) {
-    await t.rejects(declared.consume('k', cost), { name: 'RangeError', message: /"cost"/ })
+    await rejectsWith(t, declared.consume('k', cost), { name: 'RangeError', message: /"cost"/ })
   }
   for (const key of ['', ' ', undefined as unknown as string]) {
-    await t.rejects(declared.peek(key), { name: 'RangeError', message: /"key"/ })
+    await rejectsWith(t, declared.peek(key), { name: 'RangeError', message: /"key"/ })
   }
   t.match(await declared.consume('k'), { allowed: true }, 'a bad one takes nothing')
 })

@@ -1,4 +1,5 @@
 import type { RateLimited } from '@plinth/http'
+import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { hex, startRoutes } from './fixtures/limited-routes.ts'
 
@@ -41,8 +42,8 @@ t.test(
     ]
     for (const [a, b, message] of refused) {
       const starting = startRoutes(t, { limits: { a, b } })
-      await t.rejects(starting, { message, cause: { code: 'PLINTH_RATE_LIMIT_DECLARATION' } }, String(message))
-      await t.rejects(starting, { message: /GET \/api\/v1\/x\/b \(plugin "test.routes"\).*GET \/api\/v1\/x\/a/ })
+      await rejectsWith(t, starting, { message, cause: { code: 'PLINTH_RATE_LIMIT_DECLARATION' } }, String(message))
+      await rejectsWith(t, starting, { message: /GET \/api\/v1\/x\/b \(plugin "test.routes"\).*GET \/api\/v1\/x\/a/ })
     }
     const { call } = await startRoutes(t, {
       limits: {
@@ -69,7 +70,7 @@ t.test('R-046 a wrong limit on a path stops the start', async (t) => {
     ['/api/v1/x', { store: 'memroy' }, /"memroy"/],
   ]
   for (const [path, limit, message] of wrong) {
-    await t.rejects(startRoutes(t, { limits: { a: [] }, under: { [path]: limit } }), { message }, path)
+    await rejectsWith(t, startRoutes(t, { limits: { a: [] }, under: { [path]: limit } }), { message }, path)
   }
 })
 
@@ -84,9 +85,9 @@ t.test('R-047 R-049 R-050 silent is refused at start where a denial must be told
     '/api/v1/cashier/refunds',
     '/api/v1/ai/gateway/openai/v1/messages',
   ]) {
-    await t.rejects(startRoutes(t, { limits: { [path]: silent } }), { message: /"silent" is not for/ }, path)
+    await rejectsWith(t, startRoutes(t, { limits: { [path]: silent } }), { message: /"silent" is not for/ }, path)
   }
-  await t.rejects(startRoutes(t, { limits: { '/api/v1/orders': [] }, under: { '/api/v1': silent } }), {
+  await rejectsWith(t, startRoutes(t, { limits: { '/api/v1/orders': [] }, under: { '/api/v1': silent } }), {
     message: /"silent"/,
   })
   for (const path of ['/api/v1/x/heartbeat', '/api/v1/tracking/events', '/api/v1/client-logs']) {
@@ -100,7 +101,6 @@ t.test('the fields of the IETF draft are an option', async (t) => {
   const limits = { things: { maxAttempts: 2, windowSeconds: 30 }, plain: {} }
   const off = await startRoutes(t, { limits })
   t.notOk('ratelimit' in (await off.call('things')).headers)
-  // effect of platform.rate-limit.annotation.draft-headers
   const set = { 'platform.rate-limit.annotation.draft-headers': 'true' }
   const { call, clock } = await startRoutes(t, { limits, set })
   t.match((await call('things')).headers, {

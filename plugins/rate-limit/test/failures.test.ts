@@ -1,5 +1,5 @@
 import type { FailurePolicy } from '@plinth/http'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import type { ConsumeRequest } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import t, { type Test } from 'tap'
@@ -37,20 +37,19 @@ t.test('the policy of a limit, and the default, say what becomes of calls', asyn
     ['open', false],
     ['open', true],
   ] as const) {
-    // effect of platform.rate-limit.failure-policy
     const { consume, limiter, remote, counted } = await startRemote(t, byDefault ? { 'failure-policy': policy } : {})
     const own: { failurePolicy?: FailurePolicy } = byDefault ? {} : { failurePolicy: policy }
     remote.become('failing')
     for (let call = 0; call < 4; call++) {
-      if (policy === 'closed') await t.rejects(consume(own), unavailable)
+      if (policy === 'closed') await rejectsWith(t, consume(own), unavailable)
       else t.match(await consume(own), { allowed: true, limit: 2, remaining: 1, retryAfter: 0 })
     }
     t.same(await counted('degraded'), { [`remote/${policy}`]: 4 })
     const look = limiter.peek({ key: 'a', ...own })
-    if (policy === 'closed') await t.rejects(look, unavailable)
+    if (policy === 'closed') await rejectsWith(t, look, unavailable)
     else t.equal((await look).allowed, true)
     t.same(await counted('degraded'), { [`remote/${policy}`]: 4 }, 'looking is no decision')
-    await t.rejects(limiter.reset({ key: 'a' }), unavailable, 'a reset that did not happen is an error')
+    await rejectsWith(t, limiter.reset({ key: 'a' }), unavailable, 'a reset that did not happen is an error')
   }
 })
 
@@ -58,10 +57,10 @@ t.test('without the store memory there is no insurance: calls are refused, and t
   const { consume, remote, lines, counted } = await startRemote(t, {}, false)
   t.match(
     lines.filter(({ level, store }) => level === 40 && store !== undefined),
-    [{ store: 'memory', msg: /refuses/ }],
+    [{ store: 'memory', msg: /all limited requests are rejected/ }],
   )
   remote.become('failing')
-  await t.rejects(consume(), unavailable)
+  await rejectsWith(t, consume(), unavailable)
   t.same(await counted('degraded'), { 'remote/closed': 1 })
 })
 
@@ -111,10 +110,10 @@ t.test('a store that hangs is given up at the deadline, and then at once', async
     await clock.advance(249)
     t.equal(ended, false)
     await clock.advance(1)
-    if (policy === 'closed') await t.rejects(first, unavailable)
+    if (policy === 'closed') await rejectsWith(t, first, unavailable)
     else t.match(await first, { allowed: true, remaining: 1 })
     // No time passes any more: an answer is one that comes at once.
-    if (policy === 'closed') await t.rejects(consume(), unavailable)
+    if (policy === 'closed') await rejectsWith(t, consume(), unavailable)
     else t.match(await consume(), { allowed: true, remaining: 0 })
   }
 })
@@ -152,7 +151,7 @@ t.test('the signal of a call that was answered at once belongs to no other call'
   const { limiter } = await startLimiter(t, [store.plugin], set, clock)
   await limiter.consume({ key: 'signal' })
   await limiter.consume({ key: 'fast' })
-  const refused = [1, 2].map((call) => t.rejects(limiter.consume({ key: `${call} slow` }), unavailable))
+  const refused = [1, 2].map((call) => rejectsWith(t, limiter.consume({ key: `${call} slow` }), unavailable))
   await limiter.consume({ key: 'another signal' })
   await clock.advance(250)
   await Promise.all(refused)
@@ -179,7 +178,7 @@ t.test('the store gets the signal of the deadline when it asks for it, also too 
   )
   const clock = manualClock()
   const { limiter } = await startLimiter(t, [asking.plugin], { 'default-store': 'asking' }, clock)
-  const refused = t.rejects(limiter.consume({ key: 'a' }), unavailable)
+  const refused = rejectsWith(t, limiter.consume({ key: 'a' }), unavailable)
   await clock.advance(249)
   t.same(
     seen.map((signal) => signal?.aborted),
@@ -225,9 +224,9 @@ t.test('an insurance that has no room refuses', async (t) => {
   )
   const { limiter } = await startLimiter(t, [remote.plugin, tight.plugin], { 'default-store': 'remote' }, clock)
   remote.become('failing')
-  await t.rejects(limiter.consume({ key: 'a' }), unavailable)
-  await t.rejects(limiter.consumeAll([{ key: 'a' }, { key: 'b' }]), unavailable)
-  await t.rejects(limiter.consume({ key: 'a', store: 'memory' }), unavailable, 'it cannot insure itself')
+  await rejectsWith(t, limiter.consume({ key: 'a' }), unavailable)
+  await rejectsWith(t, limiter.consumeAll([{ key: 'a' }, { key: 'b' }]), unavailable)
+  await rejectsWith(t, limiter.consume({ key: 'a', store: 'memory' }), unavailable, 'it cannot insure itself')
 })
 
 t.test('joint limits: stores that fail are replaced, and one closed limit refuses them all', async (t) => {
@@ -251,7 +250,7 @@ t.test('joint limits: stores that fail are replaced, and one closed limit refuse
     results: [{ allowed: false }, { allowed: true }, { allowed: true, remaining: 7 }],
   })
   t.same(await counted('degraded'), { 'remote/insurance': 3, 'remote/open': 3 })
-  await t.rejects(limiter.consumeAll([...pair(['insurance', 'closed']), local]), unavailable)
+  await rejectsWith(t, limiter.consumeAll([...pair(['insurance', 'closed']), local]), unavailable)
   t.equal((await limiter.peek(local)).remaining, 6, 'nothing was taken')
   t.match(await counted('degraded'), { 'remote/closed': 2 })
   remote.become('fine')
@@ -283,7 +282,7 @@ t.test('a live change of policy and deadline counts at once', async (t) => {
     )
   await apply({ 'failure-policy': 'closed', 'store-deadline': '1s' })
   remote.become('hanging')
-  const first = t.rejects(consume(), unavailable)
+  const first = rejectsWith(t, consume(), unavailable)
   await clock.advance(999)
   t.equal(clock.sleepers, 1)
   await clock.advance(1)
@@ -310,7 +309,7 @@ t.test(
     )
     const consume = (key: string) => limiter.consume({ key, maxAttempts: 5 })
     for (let round = 1; round <= 5; round++) {
-      const refused = t.rejects(consume('broken'), unavailable)
+      const refused = rejectsWith(t, consume('broken'), unavailable)
       t.match(await consume(`fine-${round}`), { allowed: true }, 'at the same moment')
       await refused
       t.match(
@@ -325,7 +324,8 @@ t.test(
       await turn()
       t.match(await consume(`fine-${round}`), { allowed: true }, 'and afterwards')
     }
-    await t.rejects(
+    await rejectsWith(
+      t,
       limiter.consumeAll([
         { key: 'fine', maxAttempts: 5 },
         { key: 'broken', maxAttempts: 5 },
@@ -345,12 +345,12 @@ t.test(
 t.test('while nobody knows why a key failed, that key alone is answered without the store', async (t) => {
   const { consume, remote, clock } = await startRemote(t, { 'failure-policy': 'closed' })
   remote.become('hanging')
-  const first = t.rejects(consume(), unavailable)
+  const first = rejectsWith(t, consume(), unavailable)
   await clock.advance(250)
   await first
   remote.become('fine')
   const asked = remote.calls.length
-  await t.rejects(consume(), unavailable)
+  await rejectsWith(t, consume(), unavailable)
   t.equal(remote.calls.length, asked, 'nobody waits for this key')
   t.match(await consume({ key: 'another' }), { allowed: true }, 'another key is asked for')
 })

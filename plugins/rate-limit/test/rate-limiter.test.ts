@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { definePlugin, defineProduct, type RateLimitDecision, rateLimitStore } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import rateLimit, { type ConsumeRequest, rateLimiter } from '@plinth/rate-limit'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
@@ -33,7 +33,7 @@ t.test('R-012 C-022 assertAllowed throws the too-many-requests error', async (t)
   const { limiter } = await startLimiter(t)
   const request = { key: 'sms', maxAttempts: 1, windowMs: 1500 }
   t.equal((await limiter.assertAllowed(request)).allowed, true)
-  await t.rejects(limiter.assertAllowed(request), {
+  await rejectsWith(t, limiter.assertAllowed(request), {
     name: 'BusinessError',
     code: '429',
     reason: 'rate-limit.exceeded',
@@ -41,6 +41,34 @@ t.test('R-012 C-022 assertAllowed throws the too-many-requests error', async (t)
     params: { seconds: 2 },
     data: { retryAfter: 2 },
   })
+})
+
+t.test('R-001 R-003 consume and assertAllowed take key, attempts and window as arguments', async (t) => {
+  const { limiter, clock } = await startLimiter(t)
+  const resetAt = clock.now() + 60_000
+  const expected = { allowed: true, key: 'rate-limit:a', limit: 2, remaining: 1, resetAt, retryAfter: 0 }
+  t.same(await limiter.consume('a', 2, 60_000), expected)
+  t.same(await limiter.assertAllowed('a', 2, '1m'), { ...expected, remaining: 0 })
+  t.match(await limiter.consume({ key: 'a', maxAttempts: 2, windowMs: 60_000 }), { allowed: false }, 'the same quota')
+  await rejectsWith(t, limiter.assertAllowed('a', 2, '1m'), { code: '429', reason: 'rate-limit.exceeded' })
+  for (const window of ['soon', '', undefined as unknown as string])
+    await rejectsWith(t, limiter.consume('a', 2, window), { name: 'RangeError' })
+  await rejectsWith(t, limiter.consume('a', undefined as unknown as number, 1_000), { name: 'RangeError' })
+  await rejectsWith(t, limiter.consume('', 2, 1_000), { name: 'RangeError' })
+})
+
+t.test('a cost above the limit says that no wait helps', async (t) => {
+  const { limiter } = await startLimiter(t)
+  const request = { key: 'a:b', maxAttempts: 5, windowMs: 60_000, cost: 6 }
+  const denial = { allowed: false, remaining: 5, retryAfter: 0, exceedsLimit: true }
+  t.match(await limiter.consume(request), denial)
+  t.match(await limiter.peek(request), denial)
+  t.match((await limiter.consumeAll([request])).results, [denial])
+  t.match(await limiter.declare({ maxAttempts: 5, windowMs: 60_000 }).consume('a:b', 6), denial)
+  const error = { code: '429', reason: 'rate-limit.cost-exceeds-limit', data: undefined }
+  await rejectsWith(t, limiter.assertAllowed(request), error)
+  await rejectsWith(t, limiter.assertAllAllowed([{ key: 'other', maxAttempts: 5 }, request]), error)
+  t.match(await limiter.consume({ ...request, cost: 5 }), { allowed: true, remaining: 0, exceedsLimit: undefined })
 })
 
 t.test('R-104 joint limits take all or nothing', async (t) => {
@@ -86,12 +114,15 @@ t.test('R-104 joint limits take all or nothing', async (t) => {
     }
     await limiter.consume({ ...account, cost: 3 })
     const thrown = { code: '429', reason: 'rate-limit.exceeded', data: { retryAfter: 90 } }
-    await t.rejects(limiter.assertAllAllowed([account, address]), thrown, 'the longest time to wait')
+    await rejectsWith(t, limiter.assertAllAllowed([account, address]), thrown, 'the longest time to wait')
   }
   t.same(await limiter.consumeAll([]), { allowed: true, results: [] })
   const twice = [{ key: 'same', maxAttempts: 1 }, { key: 'same' }]
-  await t.rejects(limiter.consumeAll(twice), { name: 'RangeError', message: /"key".*same/ })
-  await t.rejects(limiter.consumeAll([{ key: 'a' }, { key: 'b', cost: 0 }]), { name: 'RangeError', message: /"cost"/ })
+  await rejectsWith(t, limiter.consumeAll(twice), { name: 'RangeError', message: /"key".*same/ })
+  await rejectsWith(t, limiter.consumeAll([{ key: 'a' }, { key: 'b', cost: 0 }]), {
+    name: 'RangeError',
+    message: /"cost"/,
+  })
   t.equal((await limiter.peek({ key: 'a' })).remaining, 59, 'a bad one among them changes nothing')
 })
 
@@ -119,7 +150,6 @@ t.test('R-014 R-018 R-019 R-020 R-044 R-100 the manager fills in defaults and pi
   t.equal(spy.asked.length + other.asked.length, 2, 'an empty store name means the default')
   await running.stop('done')
 
-  // effect of platform.rate-limit.default-store
   const set = { 'default-store': 'spy', 'default-window': '5m', 'default-max-attempts': 7, 'key-prefix': 'p' }
   const changed = await startLimiter(t, [spy.plugin], set)
   await changed.limiter.consume({ key: 'd' })
@@ -132,11 +162,11 @@ t.test('R-015 an unknown store is a clear error, at start and at call', async (t
     code: 'PLINTH_RATE_LIMIT_UNKNOWN_STORE',
     message: /"memmory".*loaded: memory.*Did you mean "memory"/,
   }
-  await t.rejects(limiter.consume({ key: 'a', store: 'memmory' }), unknown)
-  await t.rejects(limiter.peek({ key: 'a', store: 'memmory', maxAttempts: 0 }), unknown)
-  await t.rejects(limiter.reset({ key: 'a', store: 'memmory' }), unknown)
-  await t.rejects(startLimiter(t, [memory], { 'default-store': 'memmory' }), { message: unknown.message })
-  await t.rejects(startLimiter(t, []), { message: /loaded: none/ })
+  await rejectsWith(t, limiter.consume({ key: 'a', store: 'memmory' }), unknown)
+  await rejectsWith(t, limiter.peek({ key: 'a', store: 'memmory', maxAttempts: 0 }), unknown)
+  await rejectsWith(t, limiter.reset({ key: 'a', store: 'memmory' }), unknown)
+  await rejectsWith(t, startLimiter(t, [memory], { 'default-store': 'memmory' }), { message: unknown.message })
+  await rejectsWith(t, startLimiter(t, []), { message: /loaded: none/ })
   const off = await startLimiter(t, [], { enabled: false })
   t.equal((await off.limiter.consume({ key: 'a' })).allowed, true, 'switched off it needs no store')
 })
@@ -195,7 +225,7 @@ t.test(
     t.equal((await limiter.consume({ key: 'ключ 🔑' })).key, 'rate-limit:ключ 🔑')
     t.ok(spy.asked.every(({ key }) => key.isWellFormed()))
     const many = Array.from({ length: 129 }, (_, index) => ({ key: `k${index}` }))
-    await t.rejects(limiter.consumeAll(many), { name: 'RangeError', message: /128/ })
+    await rejectsWith(t, limiter.consumeAll(many), { name: 'RangeError', message: /128/ })
     t.equal((await limiter.consumeAll(many.slice(1))).allowed, true)
   },
 )
@@ -228,7 +258,7 @@ t.test('a late answer changes nothing, an answer in time leaves no timer', async
   t.equal(clock.sleepers, 0, 'and ends with the last of them')
   for (let call = 0; call < 3; call++) await limiter.consume({ key: 'b' })
   t.equal(clock.sleepers, 0, 'a store that answers at once needs none')
-  const late = t.rejects(limiter.consume(request), { code: '503' })
+  const late = rejectsWith(t, limiter.consume(request), { code: '503' })
   await clock.advance(250)
   await late
   answer({ allowed: true, remaining: 1, resetAtMs: 1, retryAfterMs: 0 })

@@ -45,7 +45,6 @@ t.test('declared limits: one in shadow, or all of them', async (t) => {
   const own = await startRoutes(t, { limits: { things: { maxAttempts: 1, shadow: true } } })
   const all = await startRoutes(t, {
     limits: { things: { maxAttempts: 1 } },
-    // effect of platform.rate-limit.annotation.shadow
     config: { 'platform.rate-limit.annotation.shadow': true },
   })
   for (const { call, handled } of [own, all]) {

@@ -1,5 +1,6 @@
 import { adminAttention, adminDetail, adminList } from '@plinth/http'
 import { bilingual as text } from '@plinth/kernel'
+import { clockAttention, clockPage } from './clock-page.ts'
 
 const ofTask = { labels: 'scheduler.task', page: 'scheduler.task' }
 const tones = { succeeded: 'good', failed: 'bad', aborted: 'warn', lost: 'bad' } as const
@@ -36,6 +37,8 @@ const tasks = adminList('getAdminSchedulerTasks', (row) => ({
     row.time('nextRunAt'),
     row.flag('paused'),
     row.flag('overdue'),
+    row.flag('heldBack'),
+    row.flag('irreversible', { hidden: true }),
     row.count('fixedDelayMs', { title: text('Interval', '间隔'), unit: 'ms', hidden: true }),
     row.flag('running', { hidden: true }),
     row.text('plugin', { hidden: true, mono: true }),
@@ -67,6 +70,8 @@ const task = adminDetail('getAdminSchedulerTasksByName', (it) => ({
         it.flag('running'),
         it.time('nextRunAt'),
         it.flag('overdue'),
+        it.flag('irreversible'),
+        it.flag('heldBack'),
       ],
     },
     {
@@ -113,9 +118,10 @@ const runs = adminList('getAdminSchedulerRuns', (row) => ({
 }))
 
 /** What the back office shows of scheduled tasks. */
-export const pages = [tasks, task, runs]
+export const pages = [tasks, task, runs, clockPage]
 
 export const needsAttention = [
+  clockAttention,
   adminAttention('getAdminSchedulerTasks', {
     id: 'scheduler.overdue',
     title: text('Scheduled tasks that are due, and no instance begins', '已到期但没有实例执行的计划任务'),

@@ -45,6 +45,10 @@ export interface TaskState {
   readonly nextRunAt: Date | null
   /** Due for longer than an instance may take to show that it lives (`platform.scheduler.lease`), and nobody begins it. */
   readonly overdue: boolean
+  /** It lets something expire, releases holds or deletes. */
+  readonly irreversible: boolean
+  /** Irreversible, and the instance that responds does not run it: its clock differs from the database's. */
+  readonly heldBack: boolean
 }
 
 /** Which runs to list; all without a member. */

@@ -5,11 +5,12 @@ import { adminPages, attention, http, labelSources, metrics } from '@plinth/http
 import { declaredTasks, definePlugin, healthCheck, instanceName, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'
+import { clockRoutes } from './clock-routes.ts'
 import { keys } from './config.ts'
-import { scheduler } from './contract.ts'
+import { scheduledTaskFailed, scheduler } from './contract.ts'
 import { entities } from './entities.ts'
 import { failureEvents } from './failure-events.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { taskLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
@@ -25,6 +26,7 @@ import { TaskWatch } from './task-watch.ts'
 export default definePlugin({
   id: 'scheduler',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   carriesOut: ['scheduledTasks'],
   requires: {
@@ -44,8 +46,9 @@ export default definePlugin({
   migrations: changeSets,
   entities,
   messages,
-  setup({ services, config, clock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
+  setup({ services, config, clock: processClock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel: product, database: db } = services
+    const { clock } = db
     const tasks = services.declaredTasks.scheduledTasks
     const leaseMs = config.get('platform.scheduler.lease')
     const times = leaseTimes(leaseMs)
@@ -59,10 +62,12 @@ export default definePlugin({
     const service = new SchedulerService({ tasks, rows, db, clock, leaseMs, onChanged: () => wakeUp.send() })
     onStop(() => wakeUp.stop())
     provide(scheduler, service)
+    services.events?.declarePublished(scheduledTaskFailed)
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'scheduler.task', taskLabels(tasks))
     services.http?.addRoutes(routes, { scheduler: service, product })
+    services.http?.addRoutes(clockRoutes, { db, hostNow: () => processClock.now(), product })
     config.onVerify('platform.scheduler.engine', (engine) => verifyEngine('scheduler', engine, redis))
 
     if (!roles.has('worker') || tasks.length === 0) return

@@ -18,8 +18,9 @@ import { own } from './permissions.ts'
 import type { SchedulerService } from './scheduler-service.ts'
 
 const root = '/api/v1/admin/scheduler/tasks'
-const view = { permission: own.taskView }
-const act = { permission: own.taskRun }
+const view = { permission: own.taskView, scope: 'none' } as const
+/** A task works on the rows of all organisations. */
+const act = { permission: own.taskRun, scope: 'all' } as const
 
 const params = Type.Object({ name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the task.' }) })
 const outcome = Type.Enum(runOutcomes)
@@ -47,6 +48,11 @@ const taskView = Type.Object({
   lastRun: nullable(runView),
   nextRunAt: nullable(instant),
   overdue: Type.Boolean({ description: 'Due for some time, and no instance begins it.' }),
+  irreversible: Type.Boolean({ description: 'It lets something expire, releases holds or deletes.' }),
+  heldBack: Type.Boolean({
+    description:
+      'Irreversible, and not run by the instance that responds: its clock differs from the time of the database.',
+  }),
 })
 
 const { route } = routesWith<{ readonly scheduler: SchedulerService; readonly product: Kernel }>()

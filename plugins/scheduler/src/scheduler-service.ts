@@ -1,15 +1,16 @@
-import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import type { BoundScheduledTask, Clock } from '@plinth/kernel'
+import { type Database, type DatabaseClock, type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import type { BoundScheduledTask } from '@plinth/kernel'
 import type { RunFilter, Scheduler, TaskRun, TaskState } from './contract.ts'
 import { RunRow, type TaskRow } from './entities.ts'
 import { refusal } from './failures.ts'
+import { isHeldBack } from './task-dispatch.ts'
 import type { TaskRows } from './task-rows.ts'
 
 export interface ServiceParts {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly db: Database
-  readonly clock: Clock
+  readonly clock: DatabaseClock
   readonly leaseMs: number
   /** Called after an operator changed something. */
   readonly onChanged: () => void
@@ -99,7 +100,8 @@ export class SchedulerService implements Scheduler {
   }
 
   #state(task: BoundScheduledTask, row: TaskRow | undefined, run: RunRow | undefined): TaskState {
-    const { name, plugin, displayName } = task
+    const { name, plugin, displayName, irreversible } = task
+    const heldBack = isHeldBack(task, this.#parts.clock)
     const fixedDelayMs = task.fixedDelayMs()
     const autoStartup = task.autoStartup()
     const paused = row?.paused ?? false
@@ -110,9 +112,10 @@ export class SchedulerService implements Scheduler {
     const runsByItself = autoStartup && !paused
     return {
       ...{ name, plugin, displayName, fixedDelayMs, autoStartup, paused, running, requested },
+      ...{ irreversible, heldBack },
       lastRun: run === undefined ? null : runOf(run),
       nextRunAt: running ? null : requested ? now : runsByItself ? due : null,
-      overdue: !running && runsByItself && now.getTime() - due.getTime() > this.#parts.leaseMs,
+      overdue: !running && !heldBack && runsByItself && now.getTime() - due.getTime() > this.#parts.leaseMs,
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { Engine, LeasedRuns } from '@plinth/coordination'
-import type { BoundScheduledTask, Clock, Logger } from '@plinth/kernel'
+import type { DatabaseClock } from '@plinth/database'
+import type { BoundScheduledTask, Logger } from '@plinth/kernel'
 import type { TaskRow } from './entities.ts'
 import type { TaskRows } from './task-rows.ts'
 import type { TaskWatch } from './task-watch.ts'
@@ -10,7 +11,7 @@ export interface DispatchParts {
   readonly watch: TaskWatch
   readonly runs: Pick<LeasedRuns<string>, 'find'>
   readonly engine: Engine
-  readonly clock: Clock
+  readonly clock: DatabaseClock
   readonly log: Logger
 }
 
@@ -45,21 +46,22 @@ export class TaskDispatch {
 
   /** Milliseconds until there is something to do; `undefined` when it is due and must begin elsewhere first. */
   async #attend(task: BoundScheduledTask, row: TaskRow | undefined, askedAt: number): Promise<number | undefined> {
-    const { rows, watch, runs, engine, log } = this.#parts
+    const { rows, watch, runs, engine, clock, log } = this.#parts
     if (row === undefined) {
       await rows.ensure(task.name)
       return 0
     }
     const standing = watch.judge(task, row, askedAt)
     const turn = `${task.name}/${row.fence}/${row.beat}`
-    this.#noteDue(task.name, standing.action === 'run' ? turn : undefined, askedAt)
+    const isDue = standing.action === 'run' && !isHeldBack(task, clock)
+    this.#noteDue(task.name, isDue ? turn : undefined, askedAt)
     if (standing.action === 'wait') return standing.ms
     if (standing.action === 'take-away') {
       const { holder } = row
       if (await rows.takeAway(row)) log.warn({ task: task.name, holder }, 'scheduled task taken from a lost instance')
       return 0
     }
-    if (runs.find(task.name) === undefined) engine.dispatch(task.name, turn)
+    if (isDue && runs.find(task.name) === undefined) engine.dispatch(task.name, turn)
     return undefined
   }
 
@@ -68,3 +70,7 @@ export class TaskDispatch {
     else if (this.#due.get(task)?.turn !== turn) this.#due.set(task, { turn, since: now })
   }
 }
+
+/** True for an irreversible task while the clock of this instance differs from the database's. */
+export const isHeldBack = ({ irreversible }: BoundScheduledTask, { problem }: DatabaseClock): boolean =>
+  irreversible && problem !== undefined

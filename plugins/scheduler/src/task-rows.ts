@@ -1,9 +1,9 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { type RowClaim, RowLeases } from '@plinth/coordination'
-import type { Database } from '@plinth/database'
+import { type Database, insertRows } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { RunCause, RunOutcome } from './contract.ts'
-import { TaskRow } from './entities.ts'
+import { RunRow, TaskRow } from './entities.ts'
 
 /** A run that this instance has begun, and with it the lease of its task. */
 export interface Claim extends RowClaim<string> {
@@ -44,10 +44,7 @@ export class TaskRows {
   async ensure(task: string): Promise<void> {
     if ((await this.find(task)) !== null) return
     try {
-      await this.#db.execute(
-        'insert into scheduler_task (name, paused, requested, fence, beat) values (?, ?, ?, 0, 0)',
-        [task, false, false],
-      )
+      await insertRows(this.#db, TaskRow, [{ name: task, paused: false, requested: false, fence: 0, beat: 0 }])
     } catch (error) {
       if (!(error instanceof UniqueConstraintViolationException)) throw error
     }
@@ -65,10 +62,8 @@ export class TaskRows {
         { sql: 'requested = ? and paused = ?', parameters: [seen.requested, seen.paused] },
       )
       if (claim === undefined) return undefined
-      await this.#db.execute(
-        'insert into scheduler_run (id, task, cause, instance, started_at) values (?, ?, ?, ?, ?)',
-        [runId, seen.name, cause, this.#instance, startedAt],
-      )
+      const run = { id: runId, task: seen.name, cause, instance: this.#instance, startedAt }
+      await insertRows(this.#db, RunRow, [run])
       return { ...claim, runId, startedAt }
     })
   }

@@ -1,5 +1,6 @@
 import { LeasedRun, LeasedRuns, type LeaseTimes } from '@plinth/coordination'
-import { type BoundScheduledTask, type Clock, columnText, type Logger, reasonOf } from '@plinth/kernel'
+import type { DatabaseClock } from '@plinth/database'
+import { type BoundScheduledTask, columnText, type Logger, reasonOf } from '@plinth/kernel'
 import type { RunOutcome } from './contract.ts'
 import type { PublishFailure } from './failure-events.ts'
 import type { RunMetrics } from './run-metrics.ts'
@@ -11,7 +12,7 @@ export interface RunnerParts {
   readonly rows: TaskRows
   readonly watch: TaskWatch
   readonly times: LeaseTimes
-  readonly clock: Clock
+  readonly clock: DatabaseClock
   readonly log: Logger
   /** Masks secrets in texts. */
   readonly redact: (text: string) => string
@@ -51,6 +52,8 @@ export class TaskRunner {
     const askedAt = clock.monotonic()
     const seen = await rows.find(name)
     if (task === undefined || seen === null || watch.judge(task, seen, askedAt).action !== 'run') return false
+    // Another instance, whose clock agrees with the database's, may run it.
+    if (task.irreversible && (await clock.check()) !== undefined) return false
     const claim = await rows.claim(seen, seen.requested ? 'request' : 'delay')
     if (claim === undefined) return false
     await this.runs.underLease(

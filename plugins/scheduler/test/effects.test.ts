@@ -1,21 +1,81 @@
-/** What keys of the scheduler do that no other test is about. */
+/** Effects of the keys of the scheduler. */
 import { createDatabase } from '@plinth/database/testing'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { effectOf, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Probe, probePlugin } from './fixtures/probe-task.ts'
 import { startScheduler } from './fixtures/products.ts'
 
-t.test('effect of platform.scheduler.poll-interval: how often a worker looks', async (t) => {
+async function startProbe(config: KeyValues) {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const clock = manualClock()
   const sleeps: number[] = []
   const { sleep } = clock
-  clock.sleep = (ms, signal) => {
+  clock.sleep = (ms, ...others) => {
     sleeps.push(ms)
-    return sleep(ms, signal)
+    return sleep(ms, ...others)
   }
-  const config = { 'platform.scheduler.poll-interval': '432ms' }
-  await startScheduler(t, db, { clock, config, plugins: [probePlugin(new Probe())] })
-  await until(() => sleeps.includes(432), 'it looks again after 432 ms')
+  const probe = new Probe()
+  const product = await startScheduler(t, db, { clock, config, plugins: [probePlugin(probe)] })
+  return { ...product, probe, sleeps }
+}
+
+t.test('a worker polls at the interval', async (t) => {
+  const [polls] = await effectOf(t, 'platform.scheduler.poll-interval', {
+    changed: '432ms',
+    observe: async (config) => {
+      const { sleeps } = await startProbe(config)
+      await until(() => sleeps.includes(15_000), 'the task has run, and half of the lease is awaited')
+      return sleeps.includes(432)
+    },
+  })
+  t.match(polls, { before: false, after: true })
+})
+
+t.test('a run renews its lease', async (t) => {
+  const [beats] = await effectOf(t, 'platform.scheduler.lease', {
+    changed: '8s',
+    observe: async (config) => {
+      const { clock, db, probe } = await startProbe(config)
+      probe.isQuick = false
+      await until(() => probe.begun.length === 1, 'the task runs')
+      await clock.advance(3_000)
+      for (let count = 0; count < 10; count++) await db.query('select 1 as one')
+      const [row] = await db.query<{ beat: number }>('select beat from scheduler_task')
+      probe.end()
+      return Number(row?.beat) > 0
+    },
+  })
+  t.match(beats, { before: false, after: true })
+})
+
+t.test('the newest runs of a task are stored', async (t) => {
+  const [counts] = await effectOf(t, 'platform.scheduler.history.size', {
+    changed: 10,
+    observe: async (config) => {
+      const { clock, db, probe, scheduler } = await startProbe(config)
+      const stored = async () => (await scheduler.history('probe.task', {}, { size: 50 })).items
+      const newestHasEnded = async () => (await stored())[0]?.endedAt != null
+      for (let runs = 1; runs <= 20; runs++) {
+        await until(async () => probe.begun.length === runs && (await newestHasEnded()), `run ${runs} has ended`)
+        if (runs < 20) await clock.advance(60_000)
+      }
+      // Older runs are removed a moment after each tenth run has ended.
+      for (let polls = 0; polls < 50 && (await stored()).length > 10; polls++) await db.query('select 1 as one')
+      return (await stored()).length
+    },
+  })
+  t.match(counts, { before: 20, after: 10 })
+})
+
+t.test('the configured engine runs the tasks', async (t) => {
+  const [engines] = await effectOf(t, 'platform.scheduler.engine', {
+    changed: 'bullmq',
+    observe: (config) =>
+      startProbe(config).then(
+        () => 'started',
+        ({ cause }: { cause: { code: string } }) => cause.code,
+      ),
+  })
+  t.same([engines?.before, engines?.after], ['started', 'PLINTH_COORDINATION_NO_REDIS'])
 })

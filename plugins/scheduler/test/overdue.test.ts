@@ -5,7 +5,7 @@ import { createDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import { healthCheck } from '@plinth/kernel'
-import { manualClock, until } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
@@ -127,7 +127,7 @@ t.test('what is due and cannot begin fails the health check of a worker and is m
   await until(async () => (await later()) > 10, 'it is overdue')
   await check()
   await until(async () => (await later()) > 30, 'it is overdue for longer than a lease')
-  await t.rejects(check(), { message: /"probe\.task" has been due for 3\d s/ })
+  await rejectsWith(t, check(), { message: /"probe\.task" has been due for 3\d s/ })
   t.equal((await running.service(http).inject('/health/ready')).statusCode, 503)
 
   await db.execute('alter table hidden_run rename to scheduler_run')

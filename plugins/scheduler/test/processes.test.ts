@@ -3,7 +3,6 @@ import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
-import { untilOthers } from '../../coordination/test/fixtures/instances.ts'
 import { ownRedisKeys } from './fixtures/redis.ts'
 import { observe, type WorkRun } from './fixtures/workers.ts'
 
@@ -11,38 +10,39 @@ const endless = (runs: readonly WorkRun[], pid: number | undefined) =>
   runs.filter((run) => run.pid === pid && !run.ended)
 
 async function killingOneOfTwo(t: Test, db: TestDatabase, engine: Readonly<Record<string, JsonValue>>): Promise<void> {
-  const { first, start, end, runs, overlaps } = await observe(t, db, engine)
+  const { first, start, runs, overlaps } = await observe(t, db, engine)
   let victim = first
   let survivor = await start()
   for (let round = 1; round <= 2; round++) {
-    const { pid } = victim
-    await untilOthers(async () => endless(await runs(), pid).length > 0, 'the victim works')
-    await end(victim, 'SIGKILL')
+    const { pid } = victim.child
+    await victim.until(async () => endless(await runs(), pid).length > 0, 'the victim works')
+    await victim.end('SIGKILL')
     const killedAt = Date.now()
     const left = endless(await runs(), pid)
     const takenOver = async () => {
       const all = await runs()
       return left.every(({ task }) => all.some((run) => run.task === task && run.begunAt > killedAt))
     }
-    await untilOthers(takenOver, 'the survivor takes over')
+    await survivor.until(takenOver, 'the survivor takes over')
     const all = await runs()
     for (const { task } of left) {
       const next = all.find((run) => run.task === task && run.begunAt > killedAt)
       // That it is within the lease is shown on a clock of the test's own; here it would measure the machine.
-      t.equal(next?.pid, survivor.pid, `round ${round}: ${task} taken over`)
+      t.equal(next?.pid, survivor.child.pid, `round ${round}: ${task} taken over`)
     }
     victim = survivor
     survivor = await start()
   }
   // However few a busy machine has done meanwhile; a process that was killed between two runs left nothing to take over.
-  await untilOthers(async () => {
+  await survivor.until(async () => {
     const all = await runs()
     return all.length > 40 && new Set(all.map(({ pid }) => pid)).size >= 3
   }, 'several processes have their share of the load')
   const counts = await runs()
   t.same(await overlaps(), [], `no two of ${counts.length} runs of one task at once`)
-  t.same(await Promise.all([end(victim, 'SIGTERM'), end(survivor, 'SIGTERM')]), [0, 0], 'K-018 both end in peace')
-  const unfinished = (await runs()).filter((run) => !run.ended && [victim.pid, survivor.pid].includes(run.pid))
+  for (const worker of [victim, survivor]) t.same(await worker.end('SIGTERM'), [0, null], 'K-018 it ends in peace')
+  const pids = [victim.child.pid, survivor.child.pid]
+  const unfinished = (await runs()).filter((run) => !run.ended && pids.includes(run.pid))
   t.same(unfinished, [], 'K-018 running tasks had their time')
 }
 

@@ -2,7 +2,6 @@
 import { onEachDatabase, onSqlite, startHalfOpenProxy } from '@plinth/database/testing'
 import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
-import { untilOthers } from '../../coordination/test/fixtures/instances.ts'
 import { bullmq, ownRedisKeys } from './fixtures/redis.ts'
 import { observe } from './fixtures/workers.ts'
 
@@ -10,11 +9,11 @@ t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async
   onEachDatabase(t, 'bullmq', async (t, db) => {
     const redis = await ownRedis()
     t.teardown(() => redis.drop())
-    const { first, start, end, runs, overlaps } = await observe(t, db, { ...redis.config, ...bullmq })
+    const { first, start, runs, overlaps } = await observe(t, db, { ...redis.config, ...bullmq })
     const second = await start()
     const more = async (failure: string) => {
       const { length } = await runs()
-      await untilOthers(async () => (await runs()).length > length + 12, failure)
+      await first.until(async () => (await runs()).length > length + 12, failure)
     }
     await more('tasks run')
     redis.freeze()
@@ -27,7 +26,7 @@ t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async
     await more('tasks run again on an empty Redis')
     t.same(await overlaps(), [])
     await redis.kill()
-    t.same(await Promise.all([end(first, 'SIGTERM'), end(second, 'SIGTERM')]), [0, 0], 'stops without Redis')
+    for (const worker of [first, second]) t.same(await worker.end('SIGTERM'), [0, null], 'stops without Redis')
   })
 })
 
@@ -39,10 +38,10 @@ t.test(
       const proxy = await startHalfOpenProxy({ port: 6379 })
       t.teardown(() => proxy.close())
       const silent = { 'platform.cache.port': proxy.port, 'platform.cache.command-timeout': '1s' }
-      const { first, end, runs, overlaps } = await observe(t, db, { ...ownRedisKeys(t), ...silent })
+      const { first, runs, overlaps } = await observe(t, db, { ...ownRedisKeys(t), ...silent })
       const more = async (failure: string) => {
         const { length } = await runs()
-        await untilOthers(async () => (await runs()).length > length + 8, failure)
+        await first.until(async () => (await runs()).length > length + 8, failure)
       }
       await more('tasks run')
       for (const round of [1, 2]) {
@@ -52,14 +51,14 @@ t.test(
         await more(`tasks run in silence ${round}`)
         t.comment(`tasks went on ${Math.round(performance.now() - silentSince)} ms after the silence began`)
         // The queue, its worker and the worker's second connection.
-        await untilOthers(() => proxy.accepted >= before + 3, 'connections without an answer are made anew')
+        await first.until(() => proxy.accepted >= before + 3, 'connections without an answer are made anew')
         if (round === 1) {
           proxy.recover()
           await more('tasks run again through Redis')
         }
       }
       t.same(await overlaps(), [])
-      t.equal(await end(first, 'SIGTERM'), 0, 'it stops in silence')
+      t.same(await first.end('SIGTERM'), [0, null], 'it stops in silence')
     })
   },
 )

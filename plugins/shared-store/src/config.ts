@@ -48,6 +48,7 @@ export const config = {
     },
     default: 'plinth',
     pattern: '^[A-Za-z0-9._:-]{1,64}$',
+    rule: { en: 'be 1 to 64 letters, digits, ".", "_", ":" or "-"', 'zh-CN': '是 1 至 64 个字母、数字或“.”“_”“:”“-”' },
     scope: 'process',
   }),
   'platform.cache.command-timeout': key.duration({

@@ -1,18 +1,29 @@
+import { defineEntity } from '@mikro-orm/core'
 import { databaseMs, readDatabaseTime } from '@plinth/coordination'
-import { type Database, exactInteger } from '@plinth/database'
+import { column, type Database, insertMissing, putRows, type RowOf, selectionOf } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
+import { nameLength } from './migrations/0001-create-entries.ts'
+
+const StoredEntry = defineEntity({
+  name: 'SharedStoreEntry',
+  tableName: 'shared_store_entry',
+  properties: {
+    name: column.text(nameLength).primary(),
+    /** Distinguishes windows, and buckets, of one key; otherwise empty. */
+    variant: column.text(40).primary(),
+    content: column.longText().nullable(),
+    amount: column.bigint(),
+    since: column.bigint(),
+    /** Milliseconds since the epoch; null: stays. */
+    expiresAt: column.bigint().nullable(),
+  },
+})
 
 /** One row. Locks, counters, windows and buckets give the numbers their meaning. */
-export interface Entry {
-  readonly name: string
-  /** Tells windows, and buckets, of one key apart; otherwise empty. */
-  readonly variant: string
-  readonly content: string | null
-  readonly amount: number
-  readonly since: number
-  /** Milliseconds since the epoch; null: stays. */
-  readonly expiresAt: number | null
-}
+export type Entry = RowOf<typeof StoredEntry>
+
+const stored = selectionOf(StoredEntry)
+const replaced = { key: ['name', 'variant'], sets: ['content', 'amount', 'since', 'expiresAt'] } as const
 
 export type EntryId = Pick<Entry, 'name' | 'variant'>
 
@@ -21,16 +32,6 @@ export const deadEntry = (id: EntryId): Entry => ({ ...id, content: null, amount
 
 export const entryKey = ({ name, variant }: EntryId) => `${variant} ${name}`
 
-interface Row {
-  readonly name: string
-  readonly variant: string
-  readonly content: string | null
-  readonly amount: unknown
-  readonly since: unknown
-  readonly expires_at: unknown
-}
-
-const columns = 'name, variant, content, amount, since, expires_at'
 /** Rows of one statement. Few sizes keep the number of prepared texts small. */
 const chunkSizes = [32, 4, 1] as const
 const sweepSize = 500
@@ -135,11 +136,7 @@ export class Entries {
 
   /** Writes whole rows, whatever they were. */
   async write(entries: readonly Entry[]): Promise<void> {
-    const onConflict =
-      this.#family === 'mysql'
-        ? `on duplicate key update ${overwritten((column) => `values(${column})`)}`
-        : `on conflict (name, variant) do update set ${overwritten((column) => `excluded.${column}`)}`
-    await this.#insert(entries, onConflict)
+    await putRows(this.#db, StoredEntry, replaced, entries)
   }
 
   async deleteAll(name: string): Promise<void> {
@@ -167,9 +164,7 @@ export class Entries {
       locked.push(...(await this.#select(missing, ' for update')))
       missing = without(missing, locked)
       if (missing.length === 0) return locked
-      const onConflict =
-        this.#family === 'mysql' ? 'on duplicate key update variant = variant' : 'on conflict do nothing'
-      await this.#insert(missing.map(deadEntry), onConflict)
+      await insertMissing(this.#db, StoredEntry, 'any', missing.map(deadEntry))
     }
     throw new Error(`Entries of the shared store vanish while they are locked: ${missing[0]?.name}`)
   }
@@ -189,36 +184,13 @@ export class Entries {
     const found: Entry[] = []
     for (const chunk of chunks(ids)) {
       const places = chunk.map(() => '(?, ?)').join(', ')
-      const statement = `select ${columns} from shared_store_entry where (name, variant) in (${this.#family === 'sqlite' ? 'values ' : ''}${places})${suffix}`
-      const rows = await this.#db.query<Row>(
-        statement,
-        chunk.flatMap(({ name, variant }) => [name, variant]),
-      )
-      found.push(...rows.map(entryOf))
+      const where = `where (name, variant) in (${this.#family === 'sqlite' ? 'values ' : ''}${places})${suffix}`
+      const values = chunk.flatMap(({ name, variant }) => [name, variant])
+      found.push(...(await stored.select(this.#db, where, values)))
     }
     return found
   }
-
-  async #insert(entries: readonly Entry[], onConflict: string): Promise<void> {
-    for (const chunk of chunks(entries)) {
-      const places = chunk.map(() => '(?, ?, ?, ?, ?, ?)').join(', ')
-      await this.#db.execute(
-        `insert into shared_store_entry (${columns}) values ${places} ${onConflict}`,
-        chunk.flatMap(({ name, variant, content, amount, since, expiresAt }) => [
-          name,
-          variant,
-          content,
-          amount,
-          since,
-          expiresAt,
-        ]),
-      )
-    }
-  }
 }
-
-const overwritten = (value: (column: string) => string) =>
-  ['content', 'amount', 'since', 'expires_at'].map((column) => `${column} = ${value(column)}`).join(', ')
 
 /** Those that are not among the others. */
 function without(ids: readonly EntryId[], others: readonly EntryId[]): readonly EntryId[] {
@@ -227,11 +199,6 @@ function without(ids: readonly EntryId[], others: readonly EntryId[]): readonly 
 }
 
 const isLive = ({ expiresAt }: Entry, now: number) => expiresAt === null || expiresAt > now
-
-function entryOf({ name, variant, content, amount, since, expires_at }: Row): Entry {
-  const expiresAt = expires_at === null ? null : exactInteger(expires_at)
-  return { name, variant, content, amount: exactInteger(amount), since: exactInteger(since), expiresAt }
-}
 
 function* chunks<T>(items: readonly T[]): Generator<readonly T[]> {
   let from = 0

@@ -1,4 +1,4 @@
-import { database } from '@plinth/database'
+import { database, expiryClock } from '@plinth/database'
 import { definePlugin, healthCheck, type Logger } from '@plinth/kernel'
 import { config, type SharedStoreConfig } from './config.ts'
 import { type RedisClientOptions, redisProbe, redisSecret, sharedStore } from './contract.ts'
@@ -20,7 +20,8 @@ export default definePlugin({
     'shared-store': { en: 'Shared store', 'zh-CN': '共享存储' },
   },
   migrations: changeSets,
-  async setup({ services, config, clock, log, roles, provide, contribute, onStop }) {
+  async setup({ services, config, log, roles, provide, contribute, onStop }) {
+    const { clock } = services.database
     provide(redisSecret, Object.freeze({ password: config.get('platform.cache.password') }))
     provide(redisProbe, {
       async time(target, signal) {
@@ -38,16 +39,19 @@ export default definePlugin({
         connection.close()
       })
       // A command of the program connects when it needs to.
-      if (serves) await connection.connect()
+      if (serves) {
+        await connection.connect()
+        for (const warning of await connection.inspect()) log.warn(warning)
+      }
       const store = new RedisStore(connection, messages, server, clock)
       provide(sharedStore, store)
-      contribute(healthCheck, 'redis', () => store.ping())
+      contribute(healthCheck, 'redis', () => store.check())
       return
     }
     // The database plugin checks the health of this one.
     const store = new DatabaseStore({
       db: services.database,
-      clock,
+      clock: expiryClock(clock),
       log,
       pollIntervalMs: config.get('platform.shared-store.database.poll-interval'),
       sweepIntervalMs: config.get('platform.shared-store.database.sweep-interval'),

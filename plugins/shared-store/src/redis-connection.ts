@@ -1,4 +1,4 @@
-import { codeOf, type Logger, type PlinthError, reasonOf } from '@plinth/kernel'
+import { codeOf, hostAndPort, type Logger, type PlinthError, reasonOf } from '@plinth/kernel'
 import { Command, Redis, type RedisOptions } from 'ioredis'
 import { AnswerWatch } from './answer-watch.ts'
 import type { SharedStoreConfig } from './config.ts'
@@ -12,8 +12,8 @@ const disconnectMs = 500
 
 /** Where and as whom to connect, and the end of connecting and of disconnecting. Holds the password. */
 export type RedisLogin = Readonly<
-  Pick<RedisOptions, 'host' | 'port' | 'db' | 'username' | 'password' | 'tls'> &
-    Required<Pick<RedisOptions, 'connectTimeout' | 'keepAlive' | 'disconnectTimeout'>>
+  Pick<RedisOptions, 'db' | 'username' | 'password' | 'tls'> &
+    Required<Pick<RedisOptions, 'connectTimeout' | 'keepAlive' | 'disconnectTimeout'>> & { host: string; port: number }
 >
 
 export function connectionOptions(config: SharedStoreConfig): RedisLogin {
@@ -66,7 +66,7 @@ export class RedisConnection {
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options
-    this.#place = `${options.server.host}:${options.server.port}`
+    this.#place = hostAndPort(options.server.host, options.server.port)
     this.#client = this.#create(options)
     this.#watch = new AnswerWatch(options.commandTimeoutMs, () => giveUp(this.#client))
   }
@@ -170,6 +170,27 @@ export class RedisConnection {
     this.#watch.stop()
     this.#client.disconnect()
     this.#client.stream?.destroy()
+  }
+
+  /**
+   * Checks that Redis fits what is stored in it. Returns warnings, each with its fix. Redis may forbid the question; then there
+   * is no result.
+   *
+   * @throws PlinthError `PLINTH_SHARED_STORE_CLUSTER`, `PLINTH_SHARED_STORE_UNAVAILABLE`
+   */
+  async inspect(): Promise<readonly string[]> {
+    const info = await this.send((redis) => redis.info()).catch((error: unknown) => {
+      if (codeOf(error) === 'PLINTH_SHARED_STORE_REFUSED') return ''
+      throw error
+    })
+    const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+    if (read('redis_mode') === 'cluster') throw sharedStoreError('PLINTH_SHARED_STORE_CLUSTER', { place: this.#place })
+    const policy = read('maxmemory_policy') ?? 'noeviction'
+    if (policy === 'noeviction') return []
+    return [
+      `Redis at ${this.#place} has the maxmemory-policy ${policy}, so it removes counters and locks when its memory is full. ` +
+        'Set maxmemory-policy to noeviction.',
+    ]
   }
 
   /** What Redis said no to, or why it said nothing. */

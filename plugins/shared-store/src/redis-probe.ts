@@ -1,3 +1,4 @@
+import { hostAndPort, reasonOf } from '@plinth/kernel'
 import { Redis } from 'ioredis'
 import type { RedisTarget } from './contract.ts'
 import { sharedStoreError } from './errors.ts'
@@ -39,8 +40,7 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
   } catch (error) {
     const cause = (heard ?? error) as Error & { readonly code?: unknown }
     const isRefusal = cause.name === 'ReplyError'
-    // What Node.js reports of several addresses at once has no message of its own.
-    const details = { place: `${server.host}:${server.port}`, reason: cause.message || String(cause.code) }
+    const details = { place: hostAndPort(server.host, server.port), reason: reasonOf(cause) }
     throw sharedStoreError(
       isRefusal ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE',
       details,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '@plinth/kernel'
+import type { Clock, HealthReport } from '@plinth/kernel'
 import type { Counted, Lease, RedisServer, SharedQuota, SharedStore } from './contract.ts'
 import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './names.ts'
 import type { RedisConnection } from './redis-connection.ts'
@@ -96,9 +96,9 @@ export class RedisStore implements SharedStore {
     return this.#messages.subscribe(this.#name('channel', channel), { listener, onGap })
   }
 
-  /** Throws when Redis does not answer. */
-  async ping(): Promise<void> {
-    await this.#connection.send((redis) => redis.ping())
+  /** The health check: throws when Redis does not answer or does not fit. */
+  async check(): Promise<HealthReport> {
+    return { warnings: await this.#connection.inspect() }
   }
 
   #name(kind: Kind, key: string): string {

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { judgeKit, startForTest } from '@plinth/kernel/testing'
+import { judgeKit, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { type SharedStoreHarness, sharedStoreCases } from '@plinth/shared-store/conformance'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
@@ -122,7 +122,7 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
   await space.client.set(`${space.keyPrefix}:counter:orphan`, 5)
   t.match(await store.increment('orphan', 60_000), { value: 6, ttlMs: 60_000 }, 'a counter without an end gets one')
   await space.client.lpush(`${space.keyPrefix}:value:wrong`, 'x')
-  await t.rejects(store.get('wrong'), { code: 'PLINTH_SHARED_STORE_REFUSED', message: /WRONGTYPE/ })
+  await rejectsWith(t, store.get('wrong'), { code: 'PLINTH_SHARED_STORE_REFUSED', message: /WRONGTYPE/ })
 })
 
 t.test('the kit refuses faulty shared stores', async (t) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { freePort, manualClock, startForTest } from '@plinth/kernel/testing'
+import { freePort, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { skipOwnRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
@@ -59,7 +59,7 @@ t.test('where, as whom and under which names the product uses Redis', { skip: sk
   t.match(await client.client('LIST'), /user=shop/, 'effect of platform.cache.username')
   for (const key of Object.keys(access)) {
     const refused = start(t, { ...config, ...access, [key]: 'nobody' })
-    await t.rejects(refused, { message: /WRONGPASS/ }, 'effects of platform.cache.{username,password}')
+    await rejectsWith(t, refused, { message: /WRONGPASS/ }, 'effects of platform.cache.{username,password}')
   }
 })
 
@@ -82,8 +82,9 @@ t.test('Redis over TLS', { skip: skipOwnRedis }, async (t) => {
   await store.set('k', 'v')
   t.equal(await store.get('k'), 'v', 'effect of platform.cache.tls: any certificate will do')
   const unknown = start(t, { ...config, 'platform.cache.tls': 'verify' })
-  await t.rejects(unknown, { message: /certificate/ }, 'effect of platform.cache.tls: nobody signed this one')
-  await t.rejects(
+  await rejectsWith(t, unknown, { message: /certificate/ }, 'effect of platform.cache.tls: nobody signed this one')
+  await rejectsWith(
+    t,
     start(t, { ...config, 'platform.cache.tls': 'off' }),
     { message: /./ },
     'effect of platform.cache.tls',
@@ -103,7 +104,7 @@ t.test('how long a connection may take', async (t) => {
   const patient = within('1m').catch(() => {
     isOver = true
   })
-  await t.rejects(within('150ms'), { message: /ETIMEDOUT|time/ })
+  await rejectsWith(t, within('150ms'), { message: /ETIMEDOUT|time/ })
   t.equal(isOver, false, 'effect of platform.cache.connect-timeout: who began earlier with a longer one waits on')
   for (const socket of sockets) socket.destroy()
   await patient

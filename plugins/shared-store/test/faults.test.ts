@@ -2,9 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin from '@plinth/database'
 import { startHalfOpenProxy } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
-import { startForTest, until } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe, sharedStore } from '@plinth/shared-store'
 import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 
 /** Long enough for an answer on a busy machine. */
@@ -89,7 +91,7 @@ t.test('a frozen Redis is noticed by the deadline, and afterwards at once', opti
   // Both wait for the same event loop: what comes before the timer has not waited for an answer.
   t.equal(await allFailWithin(deadlineMs / 2), true, 'while the connection is made anew calls fail at once')
   const check = product.contributions(healthCheck).get('redis')
-  await t.rejects(Promise.resolve(check?.(new AbortController().signal)), unavailable)
+  await rejectsWith(t, Promise.resolve(check?.(new AbortController().signal)), unavailable)
   redis.thaw()
   await until(answers, 'Redis answers again')
   t.equal(await store.get('kept'), 'kept')
@@ -194,7 +196,7 @@ t.test('a product without its Redis does not start, and says why', options, asyn
   await redis.kill()
   const config = { 'platform.cache.port': redis.port, 'platform.cache.password': 'hidden-secret' }
   t.teardown(() => redis.drop())
-  await t.rejects(start(config), { message: /shared-store.*127\.0\.0\.1:\d+/s })
+  await rejectsWith(t, start(config), { message: /shared-store.*127\.0\.0\.1:\d+/s })
   const command = await start({ 'platform.cache.port': redis.port }, ['cli'])
   t.teardown(() => command.stop('test ended'))
   const store = command.service(sharedStore)
@@ -242,7 +244,10 @@ t.test(
       () => command.service(sharedStore).get('k'),
     ]
     for (const call of calls) {
-      await t.rejects(call(), { ...unavailable, message: `${proxy.port} does not answer: no answer in time` })
+      await rejectsWith(t, call(), {
+        ...unavailable,
+        message: new RegExp(`${proxy.port} does not answer: no answer in time`),
+      })
     }
     await until(() => proxy.clients === 0, 'no socket is left behind')
   },
@@ -267,7 +272,7 @@ t.test('a silence of the network: who asks and who listens connects anew, and st
     },
   )
   proxy.fallSilent()
-  await t.rejects(store.get('k'), unavailable)
+  await rejectsWith(t, store.get('k'), unavailable)
   const before = proxy.accepted
   // Connections are made that open and then stay silent: each has an end.
   await until(() => proxy.accepted >= before + 3, 'it tries again and again')
@@ -284,4 +289,43 @@ t.test('a silence of the network: who asks and who listens connects anew, and st
   proxy.fallSilent()
   await product.stop('test ended')
   await until(() => proxy.clients === 0, 'no socket is left behind')
+})
+
+t.test('a Redis that may remove counters is a warning at start and of the health check', options, async (t) => {
+  const redis = await ownRedis()
+  t.teardown(() => redis.drop())
+  const client = new Redis({ port: redis.port })
+  t.teardown(() => client.disconnect())
+  const lines: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) })
+  const config = { 'platform.database.sqlite.file': ':memory:', ...redis.config }
+  const product = defineProduct({ name: 'test', plugins: [databasePlugin, sharedStorePlugin], config })
+  const policy =
+    /^Redis at 127\.0\.0\.1:\d+ has the maxmemory-policy allkeys-lru, .*Set maxmemory-policy to noeviction\.$/
+  await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+  const running = await startForTest(product, { logger })
+  t.teardown(() => running.stop('test ended'))
+  t.match(lines, [policy])
+  const check = async () => running.contributions(healthCheck).get('redis')?.(new AbortController().signal)
+  t.match(await check(), { warnings: [policy] })
+  await client.config('SET', 'maxmemory-policy', 'noeviction')
+  t.same(await check(), { warnings: [] })
+})
+
+t.test('a node of a Redis Cluster is rejected', options, async (t) => {
+  const redis = await ownRedis('--cluster-enabled', 'yes')
+  t.teardown(() => redis.drop())
+  const cluster = { code: 'PLINTH_SHARED_STORE_CLUSTER', message: /is a node of a Redis Cluster/ }
+  await rejectsWith(t, start({ ...redis.config }), { code: 'PLINTH_START_FAILED', cause: cluster })
+  const doctor = await start({ ...redis.config }, ['cli'])
+  t.teardown(() => doctor.stop('test ended'))
+  const check = doctor.contributions(healthCheck).get('redis')
+  await rejectsWith(t, Promise.resolve(check?.(new AbortController().signal)), cluster)
+})
+
+t.test('an error of a connection lists the key of transport security', options, async (t) => {
+  const redis = await ownRedis()
+  t.teardown(() => redis.drop())
+  const refused = start({ ...redis.config, 'platform.cache.tls': 'encrypt', 'platform.cache.connect-timeout': '2s' })
+  await rejectsWith(t, refused, { cause: { ...unavailable, fix: /platform\.cache\.tls/ } })
 })

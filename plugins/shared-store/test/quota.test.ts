@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { type Clock, defineProduct, type RateLimitDecision } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type QuotaAlgorithm, sharedStore } from '@plinth/shared-store'
 import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import fc from 'fast-check'
@@ -59,12 +59,12 @@ t.test('a call that is given up before it is sent is not sent; a batch belongs t
     batch.ask('kept'),
   ])
   given.abort(new Error('given up'))
-  await t.rejects(late as Promise<string>, { message: 'given up' })
+  await rejectsWith(t, late as Promise<string>, { message: 'given up' })
   t.equal(await kept, 'kept')
-  await t.rejects(batch.ask('never', { signal: AbortSignal.abort(new Error('before')) }), { message: 'before' })
+  await rejectsWith(t, batch.ask('never', { signal: AbortSignal.abort(new Error('before')) }), { message: 'before' })
   t.same(seen, [undefined, 'kept'])
   const failing = [batch.ask('fails'), batch.ask('with it')]
-  for (const call of failing) await t.rejects(call, { message: 'all of it' })
+  for (const call of failing) await rejectsWith(t, call, { message: 'all of it' })
   t.equal(await batch.ask('afterwards'), 'afterwards')
 })
 
@@ -108,7 +108,7 @@ t.test('one deadline ends all that was asked together: what waits, what is under
   t.same(await Promise.all(early), Array(4).fill('the time is over'))
   const ended = Promise.all(late)
   answered[0]?.([10, 20, 30])
-  while (answered.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  await until(() => answered.length >= 2, 'the calls are answered', 0)
   t.same(
     sent,
     [

@@ -16,12 +16,27 @@ const text = (en: string, zh: string, description?: { readonly en: string; reado
     reload: 'live',
   })
 
-const secret = (en: string, zh: string) =>
-  key.string({ title: { en, 'zh-CN': zh }, default: '', maxLength: 200, sensitive: true, reload: 'live' })
+const secret = (en: string, zh: string, ...destination: readonly string[]) =>
+  key.string({ title: { en, 'zh-CN': zh }, default: '', maxLength: 200, sensitive: true, destination, reload: 'live' })
 
 const signature = {
   en: 'Stands before the text; registered with the company. A message may name another one.',
   'zh-CN': '显示在短信正文之前，须先在服务商处登记；单条消息可以另行指定。',
+}
+
+/** By a name of the product and the code of a driver: what the driver's company calls it. */
+export type CompanyNames = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+const companyNames = {
+  type: 'object',
+  maxProperties: 1000,
+  propertyNames: { minLength: 1, maxLength: 128 },
+  additionalProperties: {
+    type: 'object',
+    maxProperties: 32,
+    propertyNames: { minLength: 1, maxLength: 64 },
+    additionalProperties: { type: 'string', minLength: 1, maxLength: 200 },
+  },
 }
 
 export const config = {
@@ -43,26 +58,68 @@ export const config = {
     },
     default: '86',
     pattern: '^(?:[1-9]\\d{0,2})?$',
+    rule: {
+      en: 'be empty or a calling code of one to three digits, without "+" and without a zero in front',
+      'zh-CN': '为空，或是一至三位数字的国际区号，不带“+”，不以 0 开头',
+    },
+    reload: 'live',
+  }),
+  'platform.sms.templates': key.object<CompanyNames>({
+    title: { en: 'Template codes of each company', 'zh-CN': '各服务商的模板编号' },
+    description: {
+      en: 'Codes of templates, each with its code at the companies: {"order.shipped": {"aliyun": "SMS_1", "tencent": "449739", "twilio": "HX..."}}. Without an entry, Twilio sends the text; Aliyun and Tencent Cloud cannot send it.',
+      'zh-CN':
+        '模板编码及其在各服务商的编号：{"order.shipped": {"aliyun": "SMS_1", "tencent": "449739", "twilio": "HX..."}}。未配置时，Twilio 发送正文，阿里云与腾讯云无法发送。',
+    },
+    schema: companyNames,
+    default: {},
+    reload: 'live',
+  }),
+  'platform.sms.sign-names': key.object<CompanyNames>({
+    title: { en: 'Signatures of each company', 'zh-CN': '各服务商的短信签名' },
+    description: {
+      en: 'Signatures that messages name, each as it is registered with the companies: {"Shop": {"aliyun": "Shop", "tencent": "Shop Ltd"}}. A company that is not listed uses its own signature.',
+      'zh-CN':
+        '消息指定的签名及其在各服务商登记的签名：{"Shop": {"aliyun": "商城", "tencent": "商城科技"}}。未列出的服务商使用自身配置的签名。',
+    },
+    schema: companyNames,
+    default: {},
     reload: 'live',
   }),
   'platform.sms.aliyun.endpoint': url('Aliyun SMS', 'https://dysmsapi.aliyuncs.com/'),
   'platform.sms.aliyun.access-key-id': text('Aliyun access key ID', '阿里云 AccessKey ID'),
-  'platform.sms.aliyun.access-key-secret': secret('Aliyun access key secret', '阿里云 AccessKey Secret'),
+  'platform.sms.aliyun.access-key-secret': secret(
+    'Aliyun access key secret',
+    '阿里云 AccessKey Secret',
+    'platform.sms.aliyun.endpoint',
+    'platform.sms.aliyun.access-key-id',
+  ),
   'platform.sms.aliyun.sign-name': text('Aliyun signature', '阿里云短信签名', signature),
   'platform.sms.tencent.endpoint': url('Tencent Cloud SMS', 'https://sms.tencentcloudapi.com/'),
   'platform.sms.tencent.region': key.string({
     title: { en: 'Tencent Cloud region', 'zh-CN': '腾讯云地域' },
     default: 'ap-guangzhou',
     pattern: '^[a-z0-9-]{1,64}$',
+    rule: { en: 'be 1 to 64 lower-case letters, digits or "-"', 'zh-CN': '是 1 至 64 个小写字母、数字或“-”' },
     reload: 'live',
   }),
   'platform.sms.tencent.secret-id': text('Tencent Cloud secret ID', '腾讯云 SecretId'),
-  'platform.sms.tencent.secret-key': secret('Tencent Cloud secret key', '腾讯云 SecretKey'),
+  'platform.sms.tencent.secret-key': secret(
+    'Tencent Cloud secret key',
+    '腾讯云 SecretKey',
+    'platform.sms.tencent.endpoint',
+    'platform.sms.tencent.secret-id',
+  ),
   'platform.sms.tencent.app-id': text('Tencent Cloud SMS application', '腾讯云短信应用 ID'),
   'platform.sms.tencent.sign-name': text('Tencent Cloud signature', '腾讯云短信签名', signature),
   'platform.sms.twilio.endpoint': url('Twilio', 'https://api.twilio.com/'),
   'platform.sms.twilio.account-sid': text('Twilio account', 'Twilio 账户 SID'),
-  'platform.sms.twilio.auth-token': secret('Twilio token', 'Twilio 令牌'),
+  'platform.sms.twilio.auth-token': secret(
+    'Twilio token',
+    'Twilio 令牌',
+    'platform.sms.twilio.endpoint',
+    'platform.sms.twilio.account-sid',
+  ),
   'platform.sms.twilio.from': text('Twilio sender', 'Twilio 发送号码', {
     en: 'A number in E.164, or the id of a messaging service (MG...).',
     'zh-CN': 'E.164 格式的号码，或以 MG 开头的消息服务 ID。',
@@ -75,6 +132,10 @@ export const config = {
     },
     default: '',
     pattern: '^(?:https?://[^?#\\s]*[^/?#\\s])?$',
+    rule: {
+      en: 'be empty or an http or https address without "/" at the end and without "?" and "#"',
+      'zh-CN': '为空，或是 http 或 https 地址，不以“/”结尾，不含“?”和“#”',
+    },
     reload: 'live',
   }),
   'platform.sms.file.directory': key.string({
@@ -85,6 +146,7 @@ export const config = {
     },
     default: 'data/sms',
     minLength: 1,
+    scope: 'process',
   }),
 }
 

@@ -5,19 +5,25 @@ import {
   extensionPoint,
   type LocalizedText,
   service,
+  shape,
 } from '@plinth/kernel'
 
 /** One text message to one telephone. */
 export interface SmsMessage {
   /** E.164, or as it is dialled in the country of `platform.sms.country-code`; blanks, dots, brackets and hyphens are ignored. */
   readonly to: string
-  /** Text for drivers that send free text; the others send `templateCode`. */
+  /** Sent by drivers that send free text, where no code of their company belongs to the template. */
   readonly content: string
-  /** Code of the text at the driver's company, which Aliyun and Tencent Cloud ask for. */
+  /** Code of the product's template; `platform.sms.templates` maps it to the code of each company. */
+  readonly template?: string
+  /** Goes before `template`: a code that is mapped in the same way, or the code of one company, which no other company gets. */
   readonly templateCode?: string
   /** Values of the template, in the order of its placeholders: Tencent Cloud knows them by place, Aliyun by name. */
   readonly params?: Readonly<Record<string, string>>
-  /** Signature in front of the text; absent: the one of the driver's configuration. */
+  /**
+   * Signature in front of the text, mapped for each company by `platform.sms.sign-names`, otherwise as it is written; absent: the one
+   * of the driver's configuration.
+   */
   readonly signName?: string
   /** Code of a driver; absent: `platform.sms.driver`. */
   readonly driver?: string
@@ -25,13 +31,15 @@ export interface SmsMessage {
   readonly reference: string
 }
 
-/** What a driver gets: checked, the number in E.164. */
-export type SmsRequest = Required<Omit<SmsMessage, 'driver' | 'templateCode' | 'signName'>> &
+/** What a driver gets: checked, the number in E.164, template code and signature as its company knows them. */
+export type SmsRequest = Required<Omit<SmsMessage, 'driver' | 'template' | 'templateCode' | 'signName'>> &
   Pick<SmsMessage, 'templateCode' | 'signName'>
 
 /** A way to send text messages, contributed under its code: `ctx.contribute(smsDriver, 'acme', driver)`. */
 export interface SmsDriver {
   readonly displayName: LocalizedText
+  /** Form of the template codes of its company. A code of another form that is not mapped is not passed on. Absent: any form. */
+  readonly templateCodes?: RegExp
   /** False while its keys are not filled in. */
   isConfigured(): boolean
   /** Names of its keys; absent: it has none that anybody must fill in. */
@@ -49,7 +57,14 @@ export interface SmsDriver {
   send(request: SmsRequest, signal: AbortSignal): Promise<DeliveryOutcome>
 }
 
-export const smsDriver = extensionPoint<SmsDriver>('sms.driver', { from: '@plinth/sms' })
+export const smsDriver = extensionPoint<SmsDriver>('sms.driver', {
+  from: '@plinth/sms',
+  names: shape.kebab,
+  shape: shape.object<SmsDriver>(
+    { displayName: shape.localized, isConfigured: shape.function, send: shape.function },
+    { needs: shape.function, verify: shape.function },
+  ),
+})
 
 /**
  * Sends text messages (document 2, channel `sms`). A call of this service is in no send log; the channel `sms` calls it with

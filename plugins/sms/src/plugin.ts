@@ -39,6 +39,8 @@ export default definePlugin({
         ...{ clock, log, drivers: contributions(smsDriver) },
         driver: () => config.get('platform.sms.driver'),
         countryCode: () => config.get('platform.sms.country-code'),
+        templates: () => config.get('platform.sms.templates'),
+        signNames: () => config.get('platform.sms.sign-names'),
       }),
     )
     services.http?.register(twilioReceipts(config, services.events, log), 'public')

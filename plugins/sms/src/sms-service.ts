@@ -9,7 +9,8 @@ import {
   type Logger,
   reasonOf,
 } from '@plinth/kernel'
-import type { Sms, SmsDriver, SmsMessage } from './contract.ts'
+import type { CompanyNames } from './config.ts'
+import type { Sms, SmsDriver, SmsMessage, SmsRequest } from './contract.ts'
 import { internationalNumber } from './phone-number.ts'
 
 export interface SmsParts {
@@ -17,6 +18,8 @@ export interface SmsParts {
   /** Code of the driver of the configuration; empty: none. */
   readonly driver: () => string
   readonly countryCode: () => string
+  readonly templates: () => CompanyNames
+  readonly signNames: () => CompanyNames
   readonly clock: Clock
   readonly log: Logger
 }
@@ -75,21 +78,38 @@ export class SmsService implements Sms {
     if (to === undefined) return refusal('number-refused', 'The number is no telephone number')
     if (signal.aborted)
       return { outcome: 'deferred', errorCode: 'sms.aborted', errorMessage: 'Given up before sending' }
-    const { content, templateCode, params = {}, signName } = message
+    const { content, params = {} } = message
     const reference = columnText(message.reference, longestReference)
-    const optional = {
-      ...(templateCode === undefined ? {} : { templateCode }),
-      ...(signName === undefined ? {} : { signName }),
-    }
     try {
-      return await driver.send({ to, content, params, reference, ...optional }, signal)
+      return await driver.send({ to, content, params, reference, ...this.#namesAt(code, driver, message) }, signal)
     } catch (error) {
       log.error({ driver: code, reference, reason: reasonOf(error) }, 'SMS driver threw')
       const errorMessage = 'The SMS driver failed; the log says why'
       return { outcome: 'unknown', errorCode: 'sms.driver-failed', errorMessage, provider: code }
     }
   }
+
+  /** Template code and signature as the company of a driver knows them; absent where it knows none. */
+  #namesAt(
+    code: string,
+    { templateCodes = /^/ }: SmsDriver,
+    { template, templateCode, signName }: SmsMessage,
+  ): Pick<SmsRequest, 'templateCode' | 'signName'> {
+    const { templates, signNames } = this.#parts
+    const named = [templateCode, template].filter((name) => name !== undefined)
+    const mapped = named.map((name) => ownMember(ownMember(templates(), name) ?? {}, code))
+    const known = mapped.find((name) => name !== undefined) ?? named.find((name) => templateCodes.test(name))
+    const signatures = ownMember(signNames(), signName)
+    const signature = signatures === undefined ? signName : ownMember(signatures, code)
+    return {
+      ...(known === undefined ? {} : { templateCode: known }),
+      ...(signature === undefined ? {} : { signName: signature }),
+    }
+  }
 }
+
+const ownMember = <Value>(from: Readonly<Record<string, Value>>, name: string | undefined): Value | undefined =>
+  name !== undefined && Object.hasOwn(from, name) ? from[name] : undefined
 
 const refusal = (name: 'driver-missing' | 'number-refused', errorMessage: string): DeliveryOutcome => ({
   outcome: 'rejected',

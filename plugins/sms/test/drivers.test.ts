@@ -6,11 +6,11 @@ import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { type SmsMessage, sms, smsDriver } from '@plinth/sms'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { aliyunHeaders } from '../src/drivers/aliyun-signature.ts'
-import { tencentAuthorization } from '../src/drivers/tencent-signature.ts'
 import { type Reply, startCompany } from './fixtures/company.ts'
+import { aliyunSignature, signatureIn, tencentSignature } from './fixtures/company-checks.ts'
 
 const secret = 'planted-secret-4711'
+const contentSid = `HX${'0a'.repeat(16)}`
 
 async function start(t: Test, config: Record<string, string>) {
   const lines: string[] = []
@@ -40,8 +40,16 @@ async function start(t: Test, config: Record<string, string>) {
   })
   t.teardown(() => product.stop('test ended'))
   const service = product.service(sms)
+  const registered = { aliyun: 'SMS_1', tencent: '449739' }[config['platform.sms.driver'] ?? '']
   const send = (message: Partial<SmsMessage> = {}, signal = new AbortController().signal) =>
-    service.send({ to: '+8613800138000', content: 'Hello', reference: 'message-1', ...message }, signal)
+    service.send(
+      {
+        ...{ to: '+8613800138000', content: 'Hello', reference: 'message-1' },
+        ...(registered === undefined ? {} : { templateCode: registered }),
+        ...message,
+      },
+      signal,
+    )
   return { service, send, lines }
 }
 
@@ -77,28 +85,22 @@ t.test('what each company is asked, and what its id of the message is', async (t
     const { send } = await start(t, drivers.aliyun(company.url))
     company.reply = { status: 200, body: '{"Code":"OK","Message":"OK","BizId":"biz-1","RequestId":"r"}' }
     const outcome = await send({ templateCode: 'SMS_1', params: { code: '123456' } })
-    t.match(outcome, { outcome: 'accepted', provider: 'aliyun', messageId: 'biz-1' })
+    t.hasStrict(outcome, { outcome: 'accepted', provider: 'aliyun', messageId: 'biz-1' })
     const [asked] = company.asked
     const { pathname, searchParams } = new URL(asked?.path ?? '', company.url)
     t.equal(pathname, '/')
     t.same(Object.fromEntries(searchParams), {
       OutId: 'message-1',
       PhoneNumbers: '13800138000',
-      // effects of platform.sms.aliyun.{endpoint,sign-name}
       SignName: '签名',
       TemplateCode: 'SMS_1',
       TemplateParam: '{"code":"123456"}',
     })
     t.match(asked?.headers, { 'x-acs-action': 'SendSms', 'x-acs-version': '2017-05-25', host: company.host })
     t.match(asked?.headers['authorization'], /^ACS3-HMAC-SHA256 Credential=key-id,SignedHeaders=host;/)
-    const call = {
-      ...{ host: company.host, action: 'SendSms', version: '2017-05-25' },
-      query: Object.fromEntries(searchParams),
-      date: String(asked?.headers['x-acs-date']),
-      nonce: String(asked?.headers['x-acs-signature-nonce']),
-    }
-    const signed = aliyunHeaders(call, { id: 'key-id', secret })['authorization']
-    t.equal(asked?.headers['authorization'], signed, 'effects of platform.sms.aliyun.{access-key-id,access-key-secret}')
+    if (asked === undefined) throw new Error('nothing was asked')
+    t.equal(signatureIn(asked), aliyunSignature(asked, secret), 'the company finds the same signature')
+    t.not(signatureIn(asked), aliyunSignature(asked, 'another-secret'))
     await send({ to: '+1 (415) 555-2671' })
     t.match(company.asked[1]?.path, /PhoneNumbers=14155552671/, 'abroad with the country, without the plus')
     const nonces = company.asked.map(({ headers }) => headers['x-acs-signature-nonce'])
@@ -112,7 +114,7 @@ t.test('what each company is asked, and what its id of the message is', async (t
     company.reply = { status: 200, body: `{"Response":{"SendStatusSet":[${status}],"RequestId":"r"}}` }
     const params = { code: '123456', minutes: '5' }
     const outcome = await send({ to: '13800138000', templateCode: '449739', params, signName: '另一个' })
-    t.match(outcome, { outcome: 'accepted', provider: 'tencent', messageId: 'serial-1' })
+    t.hasStrict(outcome, { outcome: 'accepted', provider: 'tencent', messageId: 'serial-1' })
     const [asked] = company.asked
     t.same(JSON.parse(asked?.body ?? ''), {
       PhoneNumberSet: ['+8613800138000'],
@@ -123,12 +125,14 @@ t.test('what each company is asked, and what its id of the message is', async (t
       SessionContext: 'message-1',
     })
     t.equal(asked?.headers['content-type'], 'application/json; charset=utf-8', 'as it is signed')
-    // effects of platform.sms.tencent.{endpoint,region,app-id,sign-name}
     t.match(asked?.headers, { 'x-tc-action': 'SendSms', 'x-tc-version': '2021-01-11', 'x-tc-region': 'ap-beijing' })
-    const timestamp = Number(asked?.headers['x-tc-timestamp'])
-    const call = { service: 'sms', host: company.host, action: 'SendSms', body: asked?.body ?? '', timestamp }
-    const signed = tencentAuthorization(call, { id: 'secret-id', key: secret })
-    t.equal(asked?.headers['authorization'], signed, 'effects of platform.sms.tencent.{secret-id,secret-key}')
+    if (asked === undefined) throw new Error('nothing was asked')
+    t.match(
+      asked.headers['authorization'],
+      /^TC3-HMAC-SHA256 Credential=secret-id\/\d{4}-\d\d-\d\d\/sms\/tc3_request, /,
+    )
+    t.equal(signatureIn(asked), tencentSignature(asked, secret), 'the company finds the same signature')
+    t.not(signatureIn(asked), tencentSignature(asked, 'another-secret'))
     await send({ to: '13800138000' })
     t.match(company.asked[1]?.body, '"SignName":"签名"', 'that of the configuration')
   })
@@ -137,17 +141,100 @@ t.test('what each company is asked, and what its id of the message is', async (t
     const company = await startCompany(t)
     const { send } = await start(t, drivers.twilio(company.url))
     company.reply = { status: 201, body: '{"sid":"SM1","status":"queued"}' }
-    t.match(await send({ content: 'x'.repeat(1_600) }), { outcome: 'accepted', provider: 'twilio', messageId: 'SM1' })
-    await send({ templateCode: 'HX1', params: { 1: 'Ada' } })
-    t.match(await send({ content: 'x'.repeat(1_601) }), { outcome: 'rejected', errorCode: 'sms.content-too-long' })
+    t.hasStrict(await send({ content: 'x'.repeat(1_600) }), {
+      outcome: 'accepted',
+      provider: 'twilio',
+      messageId: 'SM1',
+    })
+    await send({ templateCode: contentSid, params: { 1: 'Ada' } })
+    t.hasStrict(await send({ content: 'x'.repeat(1_601) }), { outcome: 'rejected', errorCode: 'sms.content-too-long' })
     const [text, template] = company.asked.map(({ body }) => Object.fromEntries(new URLSearchParams(body)))
     t.same(text, { To: '+8613800138000', From: '+15005550006', Body: 'x'.repeat(1_600) })
-    t.match(template, { ContentSid: 'HX1', ContentVariables: '{"1":"Ada"}' })
-    // effects of platform.sms.twilio.{endpoint,account-sid,auth-token,from}
+    t.match(template, { ContentSid: contentSid, ContentVariables: '{"1":"Ada"}' })
     t.equal(company.asked[0]?.path, '/2010-04-01/Accounts/AC123/Messages.json')
     t.equal(company.asked[0]?.headers['authorization'], `Basic ${Buffer.from(`AC123:${secret}`).toString('base64')}`)
   })
 })
+
+t.test(
+  'N-020 a template has the code of each company, and a message without one is sent as text or rejected',
+  async (t) => {
+    const company = await startCompany(t)
+    company.reply = { status: 201, body: '{"sid":"SM1","Code":"OK","Response":{"SendStatusSet":[{"Code":"Ok"}]}}' }
+    const { send } = await start(t, {
+      ...{ ...drivers.aliyun(company.url), ...drivers.tencent(company.url), ...drivers.twilio(company.url) },
+      'platform.sms.templates': JSON.stringify({
+        'order.shipped': { aliyun: 'SMS_7', tencent: '77', twilio: contentSid },
+        partly: { aliyun: 'SMS_8', twilio: 'wrong' },
+      }),
+      'platform.sms.sign-names': JSON.stringify({
+        Shop: { aliyun: '商城', tencent: '商城科技' },
+        Other: { aliyun: '其他' },
+      }),
+    })
+    const asked = async (driver: string, message: object) => {
+      const outcome = await send({ ...message, driver })
+      if (outcome.outcome !== 'accepted') return { rejected: outcome.errorCode }
+      const { path = '', body = '' } = company.asked.at(-1) ?? {}
+      if (driver === 'aliyun') {
+        const query = new URL(path, company.url).searchParams
+        return { code: query.get('TemplateCode'), sign: query.get('SignName') }
+      }
+      if (driver === 'tencent') {
+        const { TemplateId: code, SignName: sign } = JSON.parse(body)
+        return { code, sign }
+      }
+      const form = new URLSearchParams(body)
+      return { code: form.get('ContentSid'), text: form.get('Body') }
+    }
+    const unmapped = { rejected: 'sms.template-unmapped' }
+    const cases: readonly (readonly [message: object, aliyun: object, tencent: object, twilio: object])[] = [
+      [
+        { template: 'order.shipped', signName: 'Shop' },
+        { code: 'SMS_7', sign: '商城' },
+        { code: '77', sign: '商城科技' },
+        { code: contentSid, text: null },
+      ],
+      [
+        { templateCode: 'order.shipped', template: 'partly', signName: 'Other' },
+        { code: 'SMS_7', sign: '其他' },
+        { code: '77', sign: '签名' },
+        { code: contentSid, text: null },
+      ],
+      [
+        { template: 'partly', signName: 'Free' },
+        { code: 'SMS_8', sign: 'Free' },
+        unmapped,
+        { code: null, text: 'Hello' },
+      ],
+      [{ template: 'unknown' }, unmapped, unmapped, { code: null, text: 'Hello' }],
+      [{ template: 'constructor', signName: 'toString' }, unmapped, unmapped, { code: null, text: 'Hello' }],
+      [{ templateCode: 'SMS_9' }, { code: 'SMS_9', sign: '签名' }, unmapped, { code: null, text: 'Hello' }],
+      [
+        { templateCode: '99', template: 'partly' },
+        { code: 'SMS_8', sign: '签名' },
+        { code: '99', sign: '签名' },
+        { code: null, text: 'Hello' },
+      ],
+      [{ templateCode: `${contentSid}0` }, unmapped, unmapped, { code: null, text: 'Hello' }],
+      [{}, unmapped, unmapped, { code: null, text: 'Hello' }],
+    ]
+    for (const [message, ...expected] of cases) {
+      for (const [at, driver] of ['aliyun', 'tencent', 'twilio'].entries()) {
+        t.same(await asked(driver, message), expected[at], `${driver}: ${JSON.stringify(message)}`)
+      }
+    }
+    const { errorMessage, hint } = (await send({ driver: 'aliyun' })) as {
+      errorMessage: string
+      hint: string
+    }
+    t.equal(
+      errorMessage,
+      'The message has no template code of the SMS driver "aliyun", which sends registered templates only',
+    )
+    t.equal(hint, 'messages.sms.hints.template-unmapped')
+  },
+)
 
 const directoryOf = (t: Test) => ({ 'platform.sms.file.directory': join(t.testdir(), 'sent') })
 
@@ -248,7 +335,7 @@ for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
     await company.arrived.promise
     given.abort()
     outcomes.push(await hanging)
-    t.equal(outcomes.at(-1)?.outcome, 'unknown', 'it may have been sent')
+    t.hasStrict(outcomes.at(-1), { outcome: 'unknown', errorCode: 'sms.aborted' }, 'it may have been sent')
     t.notMatch(JSON.stringify(outcomes), secret)
     t.notMatch(lines.join('\n'), secret)
   })
@@ -256,32 +343,38 @@ for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
 
 t.test('without a server, with a bad number and without a driver nothing is sent', async (t) => {
   const { send, service } = await start(t, { ...drivers.aliyun('http://127.0.0.1:9/') })
-  t.match(await send(), { outcome: 'deferred', provider: 'aliyun' }, 'nobody listens')
+  t.hasStrict(await send(), { outcome: 'deferred', provider: 'aliyun' }, 'nobody listens')
   for (const to of ['', 'ada', '+0123456', '+123456789012345678']) {
-    t.match(await send({ to }), { outcome: 'rejected', errorCode: 'sms.number-refused' }, to)
+    t.hasStrict(await send({ to }), { outcome: 'rejected', errorCode: 'sms.number-refused' }, to)
   }
   const abroad = await start(t, { 'platform.sms.driver': 'file', 'platform.sms.country-code': '', ...directoryOf(t) })
   const bare = await abroad.send({ to: '13800138000' })
-  t.match(bare, { errorCode: 'sms.number-refused' }, 'effect of platform.sms.country-code')
-  t.match(await send({ driver: 'pigeon' }), { outcome: 'rejected', errorCode: 'sms.driver-missing' })
-  t.match(await send({ driver: 'tencent' }), { outcome: 'rejected', errorCode: 'sms.driver-missing' }, 'not filled in')
-  t.match(await send({ driver: 'broken' }), { outcome: 'unknown', errorCode: 'sms.driver-failed' })
-  t.match(await send({}, AbortSignal.abort()), { outcome: 'deferred', errorCode: 'sms.aborted' })
+  t.match(bare, { errorCode: 'sms.number-refused' })
+  t.hasStrict(await send({ driver: 'pigeon' }), { outcome: 'rejected', errorCode: 'sms.driver-missing' })
+  t.hasStrict(
+    await send({ driver: 'tencent' }),
+    { outcome: 'rejected', errorCode: 'sms.driver-missing' },
+    'not filled in',
+  )
+  t.hasStrict(await send({ driver: 'broken' }), { outcome: 'unknown', errorCode: 'sms.driver-failed' })
+  t.hasStrict(await send({}, AbortSignal.abort()), { outcome: 'deferred', errorCode: 'sms.aborted' })
   t.equal(service.isReady, true)
   t.same([...service.drivers].sort(), ['aliyun', 'broken', 'file', 'log'])
   const none = await start(t, {})
-  t.equal(none.service.isReady, false, 'effect of platform.sms.driver')
-  t.match(await none.send(), { outcome: 'rejected', errorCode: 'sms.driver-missing' })
+  t.equal(none.service.isReady, false)
+  t.hasStrict(await none.send(), { outcome: 'rejected', errorCode: 'sms.driver-missing' })
 })
 
 t.test('the drivers for development: a file that its owner alone reads, a line without the text', async (t) => {
   const at = directoryOf(t)
   const { send, lines } = await start(t, { 'platform.sms.driver': 'file', ...at })
-  // effect of platform.sms.file.directory
   const directory = at['platform.sms.file.directory']
-  t.match(await send({ params: { code: '482913' } }), { outcome: 'accepted', provider: 'file' })
+  t.hasStrict(await send({ params: { code: '482913' } }), { outcome: 'accepted', provider: 'file' })
   const [name = ''] = readdirSync(directory)
-  t.match(JSON.parse(readFileSync(join(directory, name), 'utf8')), { to: '+8613800138000', params: { code: '482913' } })
+  t.hasStrict(JSON.parse(readFileSync(join(directory, name), 'utf8')), {
+    to: '+8613800138000',
+    params: { code: '482913' },
+  })
   t.equal(statSync(join(directory, name)).mode & 0o777, 0o600)
   await send({ driver: 'log', content: 'Your code is 482913' })
   const line = lines.find((one) => one.includes('text message')) ?? ''

@@ -47,7 +47,6 @@ t.test('a receipt of Twilio is believed with its signature alone, and published'
   const failed = { MessageSid: 'SM2', MessageStatus: 'undelivered', ErrorCode: '30003' }
   const onTheWay = { MessageSid: 'SM3', MessageStatus: 'sent' }
 
-  // effect of platform.sms.twilio.status-callback
   t.equal((await post(delivered)).statusCode, 403, 'unsigned')
   t.equal((await post(delivered, signed(failed))).statusCode, 403, 'signed for another form')
   t.equal(

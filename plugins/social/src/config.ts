@@ -30,8 +30,13 @@ export const config = {
         additionalProperties: false,
       },
     },
+    rule: {
+      en: 'have account codes of lower-case letters, digits and "-", 64 at most, with a letter or digit in front',
+      'zh-CN': '使用由小写字母、数字和“-”组成的账号代码，最多 64 个字符，以字母或数字开头',
+    },
     default: {},
     sensitive: true,
+    destination: ['platform.social.endpoint'],
     reload: 'live',
   }),
   'platform.social.endpoint': key.url({

@@ -42,15 +42,16 @@ export default definePlugin({
   permissions: [{ code: viewMessages, displayName: { en: 'See messages of WeChat', 'zh-CN': '查看微信消息记录' } }],
   scheduledTasks: [purge],
   messages: { en, 'zh-CN': zhCN },
-  setup({ plugin: { id: plugin }, services, config, clock, log, redact, provide, contribute }) {
+  setup({ plugin: { id: plugin }, services, config, log, redact, provide, contribute }) {
     const { database: db, http, outgoingHttp, sharedStore: store, configCentre: centre } = services
+    const { clock } = db
     const stored = () => config.get(tokenKeyName)
     const box = new SealedBox(new PluginKey({ plugin, name: tokenKeyName, centre, stored }))
     const endpoint = () => config.get('platform.social.endpoint').replace(/\/?$/, '/')
     const outbound = new OutboundLog({ db, clock, log, redact })
-    const tokens = new AccessTokens({ http: outgoingHttp, store, box, clock, log, endpoint })
+    const tokens = new AccessTokens({ http: outgoingHttp, store, box, clock, log })
     const accounts = () => config.get('platform.social.accounts')
-    provide(social, new SocialService({ accounts, tokens, http: outgoingHttp, endpoint, outbound }))
+    provide(social, new SocialService({ accounts, tokens, http: outgoingHttp, endpoint, outbound, redact }))
     http.addRoutes(outboundRoutes, { outbound })
     for (const page of pages) contribute(adminPages, page.id, page)
   },

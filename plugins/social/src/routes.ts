@@ -54,7 +54,7 @@ export const outboundRoutes = [
     method: 'GET',
     path: '/api/v1/admin/social/messages',
     summary: 'What became of every message at WeChat, the newest first',
-    access: { permission: viewMessages },
+    access: { permission: viewMessages, scope: 'all' },
     request: {
       query: Type.Object({
         ...listQuery.properties,

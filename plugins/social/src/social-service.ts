@@ -16,6 +16,8 @@ export interface SocialParts {
   /** Address of the API, ending in a slash. */
   readonly endpoint: () => string
   readonly outbound: OutboundLog
+  /** Masks the secrets of the configuration and the given ones. */
+  readonly redact: (text: string, more: Iterable<unknown>) => string
 }
 
 const deadlineMs = 10_000
@@ -44,7 +46,7 @@ export class SocialService implements Social {
     for (const [code, account] of accounts) {
       signal.throwIfAborted()
       try {
-        await this.#parts.tokens.of(account)
+        await this.#parts.tokens.of({ ...account, endpoint: this.#parts.endpoint() })
       } catch (error) {
         throw faultOf(code, error)
       }
@@ -59,27 +61,38 @@ export class SocialService implements Social {
   }
 
   async #deliver(message: SocialMessage, signal: AbortSignal): Promise<DeliveryOutcome> {
-    const { accounts, tokens } = this.#parts
+    const { accounts, endpoint, tokens, redact } = this.#parts
     const checked = checkedMessage(message, accounts())
     if ('refused' in checked) {
       const { name, refused } = checked
       return { outcome: 'rejected', errorCode: `social.${name}`, errorMessage: refused, provider }
     }
+    // Read together with the account: its secret goes to no other address.
+    const account = { ...checked.account, endpoint: endpoint() }
+    const used: string[] = []
+    const post = async (failed?: string) => {
+      const token = await tokens.of(account, failed)
+      used.push(token)
+      return this.#post(checked, account.endpoint, token, signal)
+    }
+    const shown = ({ status, body }: { readonly status: number; readonly body: string }) => {
+      const outcome = outcomeOf(status, body)
+      const { providerMessage } = outcome
+      return providerMessage === undefined ? outcome : { ...outcome, providerMessage: redact(providerMessage, used) }
+    }
     try {
-      const token = await tokens.of(checked.account)
-      const first = await this.#post(checked, token, signal)
-      if (!tokenCodes.has(readAnswer(first.body)?.errcode ?? 0)) return outcomeOf(first.status, first.body)
+      const first = await post()
+      if (!tokenCodes.has(readAnswer(first.body)?.errcode ?? 0)) return shown(first)
       // Once, never more: with a wrong secret, or with somebody else who fetches tokens, it would go on for ever.
-      const second = await this.#post(checked, await tokens.of(checked.account, token), signal)
-      return outcomeOf(second.status, second.body)
+      return shown(await post(used[0]))
     } catch (error) {
       return failureOf(error)
     }
   }
 
-  #post({ path, body }: Checked, token: string, signal: AbortSignal) {
-    const { http, endpoint } = this.#parts
-    const url = new URL(path.slice(1), endpoint())
+  #post({ path, body }: Checked, endpoint: string, token: string, signal: AbortSignal) {
+    const { http } = this.#parts
+    const url = new URL(path.slice(1), endpoint)
     url.searchParams.set('access_token', token)
     const headers = { 'content-type': 'application/json; charset=utf-8' }
     return http.request({ method: 'POST', url, headers, body, deadlineMs, signal })
@@ -144,10 +157,9 @@ function faultOf(code: string, error: unknown): ChannelFault {
   const reason = { en: en.social.hints[hint], 'zh-CN': zhCN.social.hints[hint] }
   const check = hint === 'busy' ? 'connection' : 'credentials'
   const checked = hint === 'busy' ? (['configuration'] as const) : (['configuration', 'connection'] as const)
-  return new ChannelFault(check, named(reason), checked, `${errcode} ${errmsg.slice(0, longestSaid)}`)
+  return new ChannelFault(check, named(reason), checked, `${errcode} ${errmsg}`)
 }
 
-const longestSaid = 300
 const unreachable = {
   en: 'WeChat, or what the instances share, cannot be reached.',
   'zh-CN': '无法连接微信，或无法访问各实例共享的存储。',

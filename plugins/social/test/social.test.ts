@@ -43,7 +43,7 @@ t.test('the values of a template keep the rules of their kinds', async (t) => {
 
 t.test('answers of WeChat: ids beyond 2^53, codes with their outcome, and what is no answer', async (t) => {
   const accepted = outcomeOf(200, '{"errcode":0,"errmsg":"ok","msgid":9007199254740993123}')
-  t.match(accepted, { outcome: 'accepted', messageId: '9007199254740993123', provider: 'wechat' })
+  t.hasStrict(accepted, { outcome: 'accepted', messageId: '9007199254740993123', provider: 'wechat' })
   for (const [code, outcome, hint] of [
     [-1, 'deferred', 'busy'],
     [40003, 'rejected', 'recipient-refused'],
@@ -57,7 +57,7 @@ t.test('answers of WeChat: ids beyond 2^53, codes with their outcome, and what i
     const found = outcomeOf(200, `{"errcode":${code},"errmsg":"said rid: 1-2"}`)
     t.match(found, { outcome, hint: `messages.social.hints.${hint}`, providerCode: String(code) }, `${code}`)
   }
-  t.match(outcomeOf(200, '{"errcode":99999}'), { outcome: 'rejected', errorCode: 'social.refused' })
+  t.hasStrict(outcomeOf(200, '{"errcode":99999}'), { outcome: 'rejected', errorCode: 'social.refused' })
   for (const body of ['', '<html>', '[]', '"ok"', '{"errcode":"0"}', '{"errcode":0']) {
     t.equal(readAnswer(body), undefined, body)
     t.equal(outcomeOf(200, body).outcome, 'unknown', body)

@@ -5,7 +5,7 @@ import { own } from './permissions.ts'
 import { diskName } from './routes.ts'
 
 const root = '/api/v1/admin/storage/disks'
-const access = { permission: own.diskView }
+const access = { permission: own.diskView, scope: 'none' } as const
 
 const diskView = {
   name: Type.String(),

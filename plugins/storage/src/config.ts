@@ -12,6 +12,7 @@ export const keys = {
     },
     default: 'data/storage',
     minLength: 1,
+    scope: 'process',
   }),
   'platform.storage.public-disk': key.string({
     title: { en: 'Disk for public files', 'zh-CN': '公开文件的磁盘' },
@@ -44,6 +45,10 @@ export const keys = {
     },
     default: '',
     pattern: baseUrl,
+    rule: {
+      en: 'be empty, a path that starts with "/", or an http or https address, without "/" at the end and without "?", "#" and backslashes',
+      'zh-CN': '为空，或是以“/”开头的路径，或是 http 或 https 地址；不以“/”结尾，不含“?”“#”和反斜杠',
+    },
     reload: 'live',
   }),
   'platform.storage.disks.public.base-url': key.string({
@@ -54,6 +59,10 @@ export const keys = {
     },
     default: '',
     pattern: baseUrl,
+    rule: {
+      en: 'be empty, a path that starts with "/", or an http or https address, without "/" at the end and without "?", "#" and backslashes',
+      'zh-CN': '为空，或是以“/”开头的路径，或是 http 或 https 地址；不以“/”结尾，不含“?”“#”和反斜杠',
+    },
     reload: 'live',
   }),
   'platform.storage.disks.public.max-age': key.duration({
@@ -78,13 +87,17 @@ export const keys = {
     },
     default: '',
     pattern: '^(?:[^,\\s]{32,}(?:,[^,\\s]{32,})*)?$',
+    rule: {
+      en: 'be empty or keys of at least 32 characters without blanks, separated by commas',
+      'zh-CN': '为空，或是以逗号分隔的密钥：每个至少 32 个字符，不含空白',
+    },
     sensitive: true,
-    reload: 'live',
+    scope: 'process',
   }),
   'platform.storage.max-file-size': key.bytes({
     title: { en: 'Largest file', 'zh-CN': '文件大小上限' },
     default: '1GiB',
-    minimum: 1,
+    minimum: '1KiB',
     reload: 'live',
   }),
   'platform.storage.sweep.fixed-delay': key.duration({

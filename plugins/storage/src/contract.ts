@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { HttpReply, HttpRequest } from '@plinth/http'
-import { extensionPoint, service } from '@plinth/kernel'
+import { extensionPoint, service, shape } from '@plinth/kernel'
 
 /** What can be written. Texts are written in UTF-8. */
 export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Array>
@@ -82,7 +82,18 @@ export interface Disk {
 }
 
 /** Disks beside `public` and `local`, which are directories (decision A15). */
-export const storageDisk = extensionPoint<Disk>('storage.disk', { from: '@plinth/storage' })
+export const storageDisk = extensionPoint<Disk>('storage.disk', {
+  from: '@plinth/storage',
+  names: shape.kebab,
+  shape: shape.object<Disk>(
+    {
+      visibility: shape.among(['public', 'private']),
+      ...{ write: shape.function, open: shape.function, stat: shape.function, delete: shape.function },
+      ...{ list: shape.function, verify: shape.function },
+    },
+    { sweep: shape.function, hold: shape.function, url: shape.function },
+  ),
+})
 
 export interface DiskInfo {
   readonly name: string
@@ -158,9 +169,11 @@ export interface Storage {
    * Adds a guard of signed URLs, during set-up, in every role that serves them.
    *
    * @param name that URLs carry: lower-case words with hyphens
+   * @param directory first segment of paths. Files below it, on every disk, are served only by a URL with a grant of this guard,
+   *   also when another guard signed the URL; they do not exist as public files
    * @throws PlinthError `PLINTH_STORAGE_URL_GUARD` for a malformed or taken name
    */
-  guardUrls(name: string, guard: UrlGuard): void
+  guardUrls(name: string, guard: UrlGuard, directory?: string): void
   /**
    * Answers a raw route with a file: parts of it (`Range`), `304` and `HEAD` included, and with headers by which no
    * browser runs anything of it. Whether the caller may have it is for the route to decide first. No header is set before

@@ -1,14 +1,17 @@
 import { constants, createReadStream } from 'node:fs'
-import { access, lstat, mkdir, open, readdir, realpath, rename, rmdir, stat, unlink } from 'node:fs/promises'
+import { access, lstat, mkdir, open, opendir, readdir, realpath, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { type Clock, codeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { Disk, FileStat, HeldFile, OpenFile } from './contract.ts'
+import { assertSpace } from './disk-states.ts'
 import { Drafts } from './drafts.ts'
 import { refusal } from './failures.ts'
 import { openRegular } from './regular-file.ts'
 
 /** Where files are written before they take their place. No path leads here: no segment begins with a dot. */
 const draftsName = '.drafts'
+/** Milliseconds for which a written file proves that files can be written. */
+const proofMs = 5_000
 /** Times that a directory may vanish under a writer because another one deleted the last file of it. */
 const attempts = 100
 
@@ -39,12 +42,17 @@ export class DirectoryDisk implements Disk {
   readonly visibility: Disk['visibility']
   readonly #root: string
   readonly #drafts: Drafts
+  readonly #clock: Clock
+  #proving: Promise<void> | undefined
+  /** When a file was written last to prove that this is possible, on the monotonic clock. */
+  #provedAt = Number.NEGATIVE_INFINITY
   readonly #mode: { readonly file: number; readonly directory: number }
 
   /** @param root absolute path */
   constructor(root: string, visibility: Disk['visibility'], clock: Clock) {
     this.visibility = visibility
     this.#root = root
+    this.#clock = clock
     this.#drafts = new Drafts(join(root, draftsName), clock)
     // Another web server may read what is public.
     this.#mode = visibility === 'public' ? { file: 0o644, directory: 0o755 } : { file: 0o600, directory: 0o700 }
@@ -99,10 +107,30 @@ export class DirectoryDisk implements Disk {
     if (start !== undefined) yield* this.#below(directory)
   }
 
-  async verify(): Promise<void> {
+  /** Writes a small file, but not more often than every few seconds. */
+  verify(): Promise<void> {
+    this.#proving ??= this.#verify().finally(() => {
+      this.#proving = undefined
+    })
+    return this.#proving
+  }
+
+  async #verify(): Promise<void> {
     await this.#makeDirectory(this.#drafts.directory)
-    await access(this.#drafts.directory, constants.R_OK | constants.W_OK)
     await access(this.#root, constants.R_OK | constants.W_OK)
+    await assertSpace(this.#root)
+    if (this.#clock.monotonic() - this.#provedAt < proofMs) return
+    await this.#drafts.prove()
+    this.#provedAt = this.#clock.monotonic()
+  }
+
+  /** As `verify`, but creates and writes nothing: checks the directory in which the disk is, or would be created. */
+  async inspect(): Promise<void> {
+    let directory = this.#root
+    while ((await orMissing(lstat(directory))) === undefined) directory = dirname(directory)
+    await (await opendir(directory)).close()
+    await access(directory, constants.R_OK | constants.W_OK | constants.X_OK)
+    await assertSpace(directory)
   }
 
   sweep(signal: AbortSignal): Promise<void> {

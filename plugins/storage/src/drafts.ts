@@ -61,6 +61,14 @@ export class Drafts {
     }
   }
 
+  /** Writes and syncs a small draft, and removes it. Throws what the system reports. */
+  async prove(): Promise<void> {
+    const proof = async function* () {
+      yield Buffer.from('.')
+    }
+    await this.write(proof(), 0o600, (draft) => rm(draft))
+  }
+
   /** Removes the drafts of writers that died. */
   async sweep(signal: AbortSignal): Promise<void> {
     const names = await readdir(this.directory).catch((error: unknown) => {

@@ -1,17 +1,24 @@
 import { errorTable } from '@plinth/kernel'
 
 /** Every fault that an operator or an author must mend. */
-export const storageError = errorTable({
-  PLINTH_STORAGE_DISK_UNKNOWN: `Key "{{key}}" names the disk "{{disk}}"; there are {{disks}}.
+export const storageError = errorTable(
+  {
+    PLINTH_STORAGE_DISK_UNKNOWN: `Key "{{key}}" names the disk "{{disk}}"; there are {{disks}}.
     Name one of these, or load the plugin that brings the disk.`,
-  PLINTH_STORAGE_DISK_VISIBILITY: `Key "{{key}}" needs a {{needed}} disk, and "{{disk}}" is {{visibility}}.
+    PLINTH_STORAGE_DISK_VISIBILITY: `Key "{{key}}" needs a {{needed}} disk, and "{{disk}}" is {{visibility}}.
     Name a disk of the other kind: private files must not end up where everybody can read them.`,
-  PLINTH_STORAGE_DISK_NAME: `A disk cannot be named "{{disk}}".
+    PLINTH_STORAGE_DISK_NAME: `A disk cannot be named "{{disk}}".
     Contribute it under a name of its own, in lower-case words with hyphens, other than "public" and "local".`,
-  PLINTH_STORAGE_URL_GUARD: `The guard of signed addresses "{{name}}" cannot be used: it is unknown, taken or malformed, or its subject is.
+    PLINTH_STORAGE_URL_GUARD: `The guard of signed addresses "{{name}}" cannot be used: it is unknown, taken or malformed, or its subject is.
     Add it once by guardUrls() during set-up, under lower-case words with hyphens; a subject has letters, digits and \`._-\`.`,
-  PLINTH_STORAGE_DRAFT_LOST: `What was written is gone: this process stood still for so long that others took it for dead.
+    PLINTH_STORAGE_DRAFT_LOST: `What was written is gone: this process stood still for so long that others took it for dead.
     Write the file again. If it happens often, find out what stops the process: its host, its container, long work.`,
-  PLINTH_STORAGE_SIGNING_KEY_FILE: `The file {{file}} with the keys that sign URLs cannot be used: {{reason}}.
+    PLINTH_STORAGE_DISK_UNAVAILABLE: `Disk "{{disk}}" cannot be used: {{reason}}.
+    Free space or inodes, make the file system writable, or raise the limit of open files of the process.`,
+    PLINTH_STORAGE_DISK_DIRECTORY: `The directory of disk "{{disk}}" cannot be used: {{reason}}.
+    Correct platform.storage.root, or give the process the right to read and write the directory.`,
+    PLINTH_STORAGE_SIGNING_KEY_FILE: `The file {{file}} with the keys that sign URLs cannot be used: {{reason}}.
     Let the process read and write it, with at least 32 characters a line, or set platform.storage.signing-key.`,
-})
+  },
+  { unavailable: ['PLINTH_STORAGE_DISK_UNAVAILABLE'] },
+)

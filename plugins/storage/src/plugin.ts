@@ -1,14 +1,15 @@
 import { join, resolve } from 'node:path'
 import { adminPages, attention, http } from '@plinth/http'
-import { definePlugin, healthCheck, optional, reasonOf } from '@plinth/kernel'
+import { type Clock, definePlugin, healthCheck, optional, reasonOf, service } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { keys } from './config.ts'
 import { type Disk, storage, storageDisk } from './contract.ts'
 import { DirectoryDisk } from './directory-disk.ts'
 import { DiskReports } from './disk-reports.ts'
+import { directoryFailure } from './disk-states.ts'
 import { storageError } from './errors.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { permissions } from './permissions.ts'
 import { routes } from './routes.ts'
 import { SigningKeys } from './signing-keys.ts'
@@ -18,12 +19,16 @@ import { UrlSigner } from './url-signer.ts'
 
 const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 
-export const requires = { http: optional(http) }
+/** The clock of the database. By its id, because storage does not depend on the database. */
+const databaseClock = service<{ readonly clock: Clock }>('database', { from: '@plinth/database' })
+
+export const requires = { http: optional(http), database: optional(databaseClock) }
 
 /** Files on public and private disks, with signed URLs (decision A15). */
 export default definePlugin({
   id: 'storage',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires,
   provides: [storage],
@@ -68,25 +73,35 @@ export default definePlugin({
       join(root, 'signing.key'),
       clock,
     )
-    const signer = new UrlSigner(signingKeys, clock)
-    const service = new StorageService({ config, root, disks, signer, clock })
-    context.provide(storage, service)
+    // Several instances sign and verify links, so one clock decides when a link expires.
+    const signer = new UrlSigner(signingKeys, services.database?.clock ?? clock)
+    const files = new StorageService({ config, root, disks, signer, clock, log })
+    context.provide(storage, files)
     context.contribute(healthCheck, 'storage', async (signal) => {
-      for (const { name, enabled } of service.disks()) if (enabled) await disks.get(name)?.verify(signal)
+      for (const { name, enabled } of files.disks()) {
+        if (!enabled) continue
+        const directory = name === 'public' || name === 'local' ? own[name] : undefined
+        // `plinth doctor` creates nothing.
+        const isProven =
+          roles.has('cli') && directory !== undefined ? directory.inspect() : disks.get(name)?.verify(signal)
+        await isProven?.catch((error: unknown) => {
+          throw directoryFailure(name, error) ?? error
+        })
+      }
     })
     for (const page of pages) context.contribute(adminPages, page.id, page)
     for (const one of needsAttention) context.contribute(attention, one.id, one)
     if (services.http !== undefined) {
-      services.http.addRoutes(adminRoutes, { reports: new DiskReports({ storage: service, disks, clock }) })
+      services.http.addRoutes(adminRoutes, { reports: new DiskReports({ storage: files, disks, clock }) })
       const publicMaxAgeMs = () => config.get('platform.storage.disks.public.max-age')
-      services.http.addRoutes(routes, { storage: service, signer, publicMaxAgeMs })
+      services.http.addRoutes(routes, { storage: files, signer, publicMaxAgeMs })
     }
 
     if (!roles.has('worker')) return
     const stopped = new AbortController()
     context.onStop(() => stopped.abort())
     context.onReady(async () => {
-      await service.sweep(stopped.signal).catch((error: unknown) => {
+      await files.sweep(stopped.signal).catch((error: unknown) => {
         log.warn({ reason: reasonOf(error) }, 'files of writers that died could not be removed')
       })
     })

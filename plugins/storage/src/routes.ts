@@ -40,6 +40,7 @@ export const routes = [
     plainFaults: true,
     async handler(request, { storage, publicMaxAgeMs }, reply) {
       const path = request.params['*']
+      if (storage.requiredGuard(path) !== undefined) return reply.callNotFound()
       const cacheControl = `public, max-age=${Math.floor(publicMaxAgeMs() / 1000)}`
       try {
         return await storage.send(request, reply, { disk: 'public', path, cacheControl })
@@ -61,7 +62,7 @@ export const routes = [
       const { disk, '*': path } = request.params
       const { expires, name, grant, signature } = request.query
       await signer.verify({ disk, path, expires, name, grant }, signature)
-      if (grant !== undefined) await storage.checkGrant(grant, { disk, path }, request)
+      await storage.checkGrant(grant, { disk, path }, request)
       return storage.send(request, reply, { disk, path, ...(name === undefined ? {} : { name }) })
     },
   }),

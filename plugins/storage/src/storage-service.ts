@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { addAbortSignal, Readable } from 'node:stream'
-import { type Clock, type ConfigView, columnText, withinDeadline } from '@plinth/kernel'
+import { type Clock, type ConfigView, columnText, FailureLog, type Logger, withinDeadline } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import type {
   Disk,
@@ -17,6 +17,7 @@ import type {
   UrlGuard,
   UrlOptions,
 } from './contract.ts'
+import { diskOutage } from './disk-states.ts'
 import { storageError } from './errors.ts'
 import { refusal } from './failures.ts'
 import { answerFor } from './file-answer.ts'
@@ -30,6 +31,12 @@ export const signedRoute = '/api/v1/storage/files'
 export const longestName = 200
 /** Longest time until the first bytes of a file are there. */
 const firstBytesMs = 30_000
+const failureTexts = {
+  failing: 'a disk of the storage cannot be used',
+  over: 'a disk of the storage can be used again',
+}
+/** Milliseconds without a failure after which a disk works again: reading may succeed while writing fails. */
+const quietMs = 5_000
 const guardName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -40,12 +47,20 @@ export interface StorageParts {
   readonly disks: ReadonlyMap<string, Disk>
   readonly signer: UrlSigner
   readonly clock: Clock
+  readonly log: Logger
 }
+
+/** Some file systems do not tell these forms of a name apart. */
+const comparable = (directory: string) => directory.normalize('NFKC').toLowerCase()
 
 /** See `Storage`. */
 export class StorageService implements Storage {
   readonly #parts: StorageParts
   readonly #urlGuards = new Map<string, UrlGuard>()
+  /** By disk that failed at some time. */
+  readonly #failures = new Map<string, FailureLog>()
+  /** Names of guards by the directory that only they open. */
+  readonly #guardOf = new Map<string, string>()
   readonly publicDisk: string
   readonly localDisk: string
 
@@ -73,20 +88,25 @@ export class StorageService implements Storage {
     const limit = Math.min(largest, options.maxBytes ?? largest)
     const source = Readable.from(limited(content, limit), { objectMode: false })
     if (options.signal !== undefined) addAbortSignal(options.signal, source)
-    await target.write(path, source)
-    return (await target.stat(path)) ?? missing()
+    return this.#ask(disk, async () => {
+      await target.write(path, source)
+      return (await target.stat(path)) ?? missing()
+    })
   }
 
   async open(disk: string, path: string): Promise<OpenFile> {
-    return (await this.#disk(disk, path).open(path)) ?? missing()
+    const target = this.#disk(disk, path)
+    return this.#ask(disk, async () => (await target.open(path)) ?? missing())
   }
 
   async stat(disk: string, path: string): Promise<FileStat | undefined> {
-    return this.#disk(disk, path).stat(path)
+    const target = this.#disk(disk, path)
+    return this.#ask(disk, () => target.stat(path))
   }
 
   async delete(disk: string, path: string): Promise<boolean> {
-    return this.#disk(disk, path).delete(path)
+    const target = this.#disk(disk, path)
+    return this.#ask(disk, () => target.delete(path))
   }
 
   list(disk: string, directory = ''): AsyncIterable<FileStat> {
@@ -116,17 +136,35 @@ export class StorageService implements Storage {
     return `${base}${signedRoute}/${disk}/${encodedPath(path)}?${query}`
   }
 
-  guardUrls(name: string, guard: UrlGuard): void {
+  guardUrls(name: string, guard: UrlGuard, directory?: string): void {
     if (!guardName.test(name) || this.#urlGuards.has(name)) throw storageError('PLINTH_STORAGE_URL_GUARD', { name })
     this.#urlGuards.set(name, guard)
+    if (directory !== undefined) this.#guardOf.set(comparable(directory), name)
   }
 
-  /** Asks whoever vouches for an address whether it still holds. Throws "403" `storage.url-revoked`, or what the guard throws. */
-  async checkGrant(grant: string, file: Pick<FileToSend, 'disk' | 'path'>, request: GuardedRequest): Promise<void> {
-    const colon = grant.indexOf(':')
-    const guard = this.#urlGuards.get(grant.slice(0, colon))
-    if (guard === undefined) throw refusal('url-revoked')
-    await guard(grant.slice(colon + 1), file, request)
+  /** Name of the guard without whose grant the file is never served. */
+  requiredGuard(path: string): string | undefined {
+    const [directory = ''] = path.split('/', 1)
+    return this.#guardOf.get(comparable(directory))
+  }
+
+  /**
+   * Asks the guard of a URL whether it still holds.
+   *
+   * @throws BusinessError "403" `storage.url-revoked` without such a guard, or without the grant that the file needs; or what
+   *   the guard throws
+   */
+  async checkGrant(
+    grant: string | undefined,
+    file: Pick<FileToSend, 'disk' | 'path'>,
+    request: GuardedRequest,
+  ): Promise<void> {
+    const required = this.requiredGuard(file.path)
+    if (grant === undefined && required === undefined) return
+    const [name = '', subject = ''] = (grant ?? '').split(':')
+    const guard = this.#urlGuards.get(name)
+    if (guard === undefined || (required !== undefined && required !== name)) throw refusal('url-revoked')
+    await guard(subject, file, request)
   }
 
   async send(
@@ -144,7 +182,7 @@ export class StorageService implements Storage {
       return { answer, content: answer.part && (await begun(file.read(answer.part), signal)) }
     }
     const late = () => new Error(`Disk "${disk}" gave nothing of a file within ${firstBytesMs} ms`)
-    const { answer, content } = await withinDeadline(clock, firstBytesMs, work, late)
+    const { answer, content } = await this.#ask(disk, () => withinDeadline(clock, firstBytesMs, work, late))
     const { status } = answer
     const isFile = status !== 412 && status !== 416
     const own = { ...(isFile ? fileHeaders(path, name) : {}), 'cache-control': isFile ? cacheControl : 'no-store' }
@@ -171,6 +209,22 @@ export class StorageService implements Storage {
       if (Buffer.concat(chunks).toString() !== path) throw new Error(`Disk "${disk}" reads what was not written`)
     } finally {
       await this.delete(disk, path)
+    }
+  }
+
+  /** Lets a disk work. Its own failure is unavailable, and the log contains it once per change. */
+  async #ask<T>(disk: string, work: () => Promise<T>): Promise<T> {
+    try {
+      const result = await work()
+      this.#failures.get(disk)?.succeeded()
+      return result
+    } catch (error) {
+      const outage = diskOutage(disk, error)
+      if (outage === undefined) throw error
+      const failures = this.#failures.get(disk) ?? new FailureLog(this.#parts.log, failureTexts, quietMs)
+      this.#failures.set(disk, failures)
+      failures.failed(outage, { disk })
+      throw outage
     }
   }
 

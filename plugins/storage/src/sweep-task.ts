@@ -8,5 +8,6 @@ export const sweepTask: ScheduledTask<{ provides: readonly [typeof storage]; con
   displayName: { en: 'Remove half-written files of processes that died', 'zh-CN': '清理已终止进程遗留的未写完文件' },
   fixedDelay: 'platform.storage.sweep.fixed-delay',
   autoStartup: 'platform.storage.sweep.auto-startup',
+  irreversible: true,
   run: ({ own, signal }) => own(storage).sweep(signal),
 }

@@ -4,7 +4,7 @@ import { type IncomingHttpHeaders, request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { BusinessError, definePlugin, defineProduct } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import storagePlugin, { storage } from '@plinth/storage'
 import fc from 'fast-check'
 import t from 'tap'
@@ -13,7 +13,6 @@ import { ownDirectory, rawGet, startStorage } from './fixtures/product.ts'
 const bodyOf = async (answer: Response) => (await answer.json()) as { code: string; data: { reason: string } }
 
 t.test('N-102 an address follows the configuration of the moment', async (t) => {
-  // effect of platform.storage.base-url
   const config = { 'platform.storage.base-url': '/shop' }
   const { storage } = await startStorage(t, { config })
   t.equal(await storage.resolveUrl('public', 'a b/ü#.png'), '/shop/storage/a%20b/%C3%BC%23.png')
@@ -29,7 +28,6 @@ t.test('N-102 an address follows the configuration of the moment', async (t) => 
   const whole = await startStorage(t, {
     config: {
       'platform.storage.base-url': 'https://api.example.com/shop',
-      // effect of platform.storage.disks.public.base-url
       'platform.storage.disks.public.base-url': 'https://cdn.example.com',
     },
   })
@@ -41,7 +39,7 @@ t.test('N-102 an address follows the configuration of the moment', async (t) => 
 
   for (const bad of ['shop', '/shop/', '//evil.example', 'ftp://a', 'https://a/?b', '/a b', 'javascript:alert(1)']) {
     const refused = startStorage(t, { config: { 'platform.storage.base-url': bad } })
-    await t.rejects(refused, { message: /platform\.storage\.base-url/ }, bad)
+    await rejectsWith(t, refused, { message: /platform\.storage\.base-url/ }, bad)
   }
 })
 
@@ -123,7 +121,7 @@ t.test('a private file is for whoever holds a signed address, until it expires',
   await storage.put('local', 'reports/2026.csv', 'a,b')
   t.equal((await get('/storage/reports/2026.csv')).status, 404, 'not public')
   const unsigned = await get('/api/v1/storage/files/local/reports/2026.csv')
-  t.match(await bodyOf(unsigned), { code: '400' })
+  t.hasStrict(await bodyOf(unsigned), { code: '400' })
 
   const url = await storage.resolveUrl('local', 'reports/2026.csv')
   const answer = await get(url)
@@ -137,12 +135,12 @@ t.test('a private file is for whoever holds a signed address, until it expires',
   clock.shiftWallClock(299_999)
   t.equal((await get(url)).headers.get('content-type'), 'text/csv; charset=utf-8')
   clock.shiftWallClock(1_001)
-  t.match(await bodyOf(await get(url)), { code: '403', data: { reason: 'storage.url-expired' } })
+  t.hasStrict(await bodyOf(await get(url)), { code: '403', data: { reason: 'storage.url-expired' } })
   const chinese = await get(url, { headers: { 'accept-language': 'zh-CN' } })
   t.match(await chinese.text(), /文件地址已过期/)
 
   const brief = await storage.resolveUrl('local', 'reports/none.csv', { expiresInMs: 1_000 })
-  t.match(await bodyOf(await get(brief)), { code: '404', data: { reason: 'storage.file-unknown' } })
+  t.hasStrict(await bodyOf(await get(brief)), { code: '404', data: { reason: 'storage.file-unknown' } })
 })
 
 t.test('a download has the name that it was given', async (t) => {
@@ -182,7 +180,7 @@ t.test('no part of a signed address can be changed', async (t) => {
     url.replace(signature, `${signature}AAAA`),
   ]
   for (const bad of changed) {
-    t.match(await bodyOf(await get(bad)), { code: '403', data: { reason: 'storage.signature-invalid' } }, bad)
+    t.hasStrict(await bodyOf(await get(bad)), { code: '403', data: { reason: 'storage.signature-invalid' } }, bad)
   }
   const malformed = [
     url.replace('expires=', 'expires=x'),
@@ -191,7 +189,7 @@ t.test('no part of a signed address can be changed', async (t) => {
     `${url}&expires=1`,
   ]
   for (const bad of malformed)
-    t.match(await bodyOf(await get(bad)), { code: '400', data: { reason: 'http.invalid-input' } }, bad)
+    t.hasStrict(await bodyOf(await get(bad)), { code: '400', data: { reason: 'http.invalid-input' } }, bad)
 
   await fc.assert(
     fc.asyncProperty(fc.nat(url.length - 1), fc.string({ minLength: 1, maxLength: 1 }), async (at, sign) => {
@@ -209,7 +207,6 @@ t.test('addresses outlive a change of the key as long as the old one is kept', a
   const root = ownDirectory(t)
   const [first, second] = ['first-key-'.repeat(4), 'second-key-'.repeat(4)]
   const clock = manualClock()
-  // effect of platform.storage.signing-key
   const start = (key: string) => startStorage(t, { root, clock, config: { 'platform.storage.signing-key': key } })
   const old = await start(first)
   await old.storage.put('local', 'a', 'content')
@@ -220,8 +217,8 @@ t.test('addresses outlive a change of the key as long as the old one is kept', a
   t.not(fresh, url)
   const later = await start(second)
   t.equal(await (await later.get(fresh)).text(), 'content')
-  t.match(await bodyOf(await later.get(url)), { code: '403', data: { reason: 'storage.signature-invalid' } })
-  await t.rejects(start('short'), { message: /platform\.storage\.signing-key/ })
+  t.hasStrict(await bodyOf(await later.get(url)), { code: '403', data: { reason: 'storage.signature-invalid' } })
+  await rejectsWith(t, start('short'), { message: /platform\.storage\.signing-key/ })
 })
 
 t.test('instances on one directory share its key, which is made once', async (t) => {
@@ -237,7 +234,7 @@ t.test('instances on one directory share its key, which is made once', async (t)
   const [one] = instances
   await one?.storage.put('local', 'a', 'content')
   const fresh = '/api/v1/storage/files/local/a?expires=9999999999&signature=AAAA'
-  t.match(await bodyOf(await (one as NonNullable<typeof one>).get(fresh)), { code: '403' }, 'nothing is signed yet')
+  t.hasStrict(await bodyOf(await (one as NonNullable<typeof one>).get(fresh)), { code: '403' }, 'nothing is signed yet')
   const urls = await Promise.all(instances.map(({ storage }) => storage.resolveUrl('local', 'a')))
   t.equal(new Set(urls).size, 1)
   for (const { get } of instances) t.equal(await (await get(urls[0] as string)).text(), 'content')
@@ -245,11 +242,10 @@ t.test('instances on one directory share its key, which is made once', async (t)
   t.same(drafts.map(existsSync), [false, true], 'what a process left that was killed while it made the key goes')
 
   writeFileSync(join(root, 'signing.key'), 'short\n')
-  // effect of platform.storage.root
   const product = defineProduct({ name: 'test', plugins: [storagePlugin], config: { 'platform.storage.root': root } })
   const running = await startForTest(product)
   t.teardown(() => running.stop('test ended'))
-  await t.rejects(running.service(storage).resolveUrl('local', 'a'), { code: 'PLINTH_STORAGE_SIGNING_KEY_FILE' })
+  await rejectsWith(t, running.service(storage).resolveUrl('local', 'a'), { code: 'PLINTH_STORAGE_SIGNING_KEY_FILE' })
   t.match(await (await (one as NonNullable<typeof one>).get('/docs/openapi.json')).text(), /storage\/files\/\{disk\}/)
 })
 
@@ -271,8 +267,8 @@ t.test('what is no file is never waited for', { skip: process.platform === 'win3
     ['GET', 'HEAD'].map(async (method) => (await get(url, { method, signal })).status),
   )
   t.same(new Set(await Promise.all(statuses)), new Set([404]))
-  t.match(await bodyOf(await get(signed, { signal })), { code: '404', data: { reason: 'storage.file-unknown' } })
-  await t.rejects(storage.open('local', 'pipe.txt'), { code: '404' })
+  t.hasStrict(await bodyOf(await get(signed, { signal })), { code: '404', data: { reason: 'storage.file-unknown' } })
+  await rejectsWith(t, storage.open('local', 'pipe.txt'), { code: '404' })
   t.equal(await (await get('/storage/a.txt', { signal })).text(), 'content')
   t.equal(await (await get('/storage/a.txt', { signal, headers: { range: 'bytes=0-0' } })).text(), 'c')
   t.equal((await get('/storage/a.txt', { signal, method: 'HEAD' })).headers.get('content-length'), '7')
@@ -302,13 +298,13 @@ t.test('an address may name who vouches for it at each fetch', async (t) => {
     t.equal(await (await get(url)).text(), 'content')
     t.same(asked.pop(), ['7.42', { disk, path: 'a' }])
     isRevoked = true
-    t.match(await bodyOf(await get(url)), { code: '403', data: { reason: 'shop.gone' } })
+    t.hasStrict(await bodyOf(await get(url)), { code: '403', data: { reason: 'shop.gone' } })
     for (const bad of [
       url.replace('7.42', '7.43'),
       url.replace(/grant=[^&]*&/, ''),
       url.replace('shop%3A', 'forum%3A'),
     ]) {
-      t.match(await bodyOf(await get(bad)), { code: '403', data: { reason: 'storage.signature-invalid' } }, bad)
+      t.hasStrict(await bodyOf(await get(bad)), { code: '403', data: { reason: 'storage.signature-invalid' } }, bad)
     }
   }
   for (const bad of [
@@ -316,13 +312,46 @@ t.test('an address may name who vouches for it at each fetch', async (t) => {
     { guard: 'shop', subject: 'a b' },
     { guard: 'shop', subject: '' },
   ]) {
-    await t.rejects(files.resolveUrl('local', 'a', { grant: bad }), { code: 'PLINTH_STORAGE_URL_GUARD' })
+    await rejectsWith(t, files.resolveUrl('local', 'a', { grant: bad }), { code: 'PLINTH_STORAGE_URL_GUARD' })
   }
   const url = await files.resolveUrl('local', 'a', { grant })
   await running.stop('the plugin is taken out')
   const without = await startStorage(t, { root })
   const reason = 'storage.url-revoked'
-  t.match(await bodyOf(await without.get(url)), { code: '403', data: { reason } }, 'nobody vouches for it any more')
+  t.hasStrict(await bodyOf(await without.get(url)), { code: '403', data: { reason } }, 'nobody vouches for it any more')
+})
+
+t.test('a file of a guarded directory is served only with a grant of its guard', async (t) => {
+  const vouching = definePlugin({
+    id: 'vouching',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { storage },
+    setup({ services }) {
+      services.storage.guardUrls('shop', async () => {}, 'shop')
+      services.storage.guardUrls('forum', async () => {})
+    },
+  })
+  const { storage: files, get } = await startStorage(t, { plugins: [vouching] })
+  for (const path of ['shop/1.csv', 'shops/1.csv']) {
+    for (const disk of ['public', 'local']) await files.put(disk, path, 'content')
+  }
+  const statusOf = async (path: string, grant?: { guard: string; subject: string }, disk = 'local') => {
+    const answer = await get(await files.resolveUrl(disk, path, { name: 'a.csv', ...(grant && { grant }) }))
+    const text = await answer.text()
+    return text.startsWith('{') ? JSON.parse(text).data.reason : text
+  }
+  const revoked = 'storage.url-revoked'
+  for (const disk of ['public', 'local']) {
+    t.equal(await statusOf('shop/1.csv', { guard: 'shop', subject: '1' }, disk), 'content')
+    t.equal(await statusOf('shop/1.csv', undefined, disk), revoked, 'a signature alone is not enough')
+    t.equal(await statusOf('shop/1.csv', { guard: 'forum', subject: '1' }, disk), revoked, 'nor another guard')
+    t.equal(await statusOf('Shop/1.csv', undefined, disk), revoked, 'nor another spelling of the directory')
+    t.equal(await statusOf('shops/1.csv', undefined, disk), 'content', 'another directory is open')
+  }
+  t.equal((await get('/storage/shop/1.csv')).status, 404)
+  t.equal((await get('/storage/SHOP/1.csv')).status, 404)
+  t.equal(await (await get('/storage/shops/1.csv')).text(), 'content')
 })
 
 t.test('a caller who goes away frees the file', async (t) => {

@@ -23,7 +23,7 @@ t.test('A15 operators see each disk, whether it can be written to and what it ho
     plugins: [diskPlugin('acme', full)],
     config: { 'platform.storage.disks.public.enabled': false },
   })
-  t.match(await call(path, 'storage:disk:other'), { code: '403' })
+  t.hasStrict(await call(path, 'storage:disk:other'), { code: '403' })
   await storage.put('local', 'exports/a.csv', 'abc')
   await storage.put('local', 'exports/b.csv', 'defgh')
 
@@ -36,11 +36,11 @@ t.test('A15 operators see each disk, whether it can be written to and what it ho
   t.notMatch(JSON.stringify(data), /secret/, 'the place of the disk stays inside')
 
   const local = (await call(`${path}/local`)).data
-  t.match(local, { state: 'ready', files: 2, bytes: 8, complete: true })
+  t.hasStrict(local, { state: 'ready', files: 2, bytes: 8, complete: true })
   t.type(local.newestAt, 'string')
-  t.match((await call(`${path}/public`)).data, { state: 'disabled', files: 0, newestAt: null, complete: false })
-  t.match((await call(`${path}/acme`)).data, { state: 'failing', files: 0, complete: false })
-  t.match(await call(`${path}/none`), { code: '404', data: { reason: 'storage.disk-unknown' } })
+  t.hasStrict((await call(`${path}/public`)).data, { state: 'disabled', files: 0, newestAt: null, complete: false })
+  t.hasStrict((await call(`${path}/acme`)).data, { state: 'failing', files: 0, complete: false })
+  t.hasStrict(await call(`${path}/none`), { code: '404', data: { reason: 'storage.disk-unknown' } })
 })
 
 t.test('a look at a disk of many files ends, and says that it has not counted all', async (t) => {
@@ -69,12 +69,12 @@ t.test('a disk that never answers is failing at the end of its time', async (t) 
   const answer = call(`${path}/acme`)
   await asked.promise
   await clock.advance(5_000)
-  t.match((await answer).data, { state: 'failing', fault: 'ETIMEDOUT' })
+  t.hasStrict((await answer).data, { state: 'failing', fault: 'ETIMEDOUT' })
 })
 
 t.test('a directory that is a file cannot be written to', async (t) => {
   const root = ownDirectory(t)
   await writeFile(join(root, 'local'), 'in the way')
   const { call } = await startDisks(t, { root })
-  t.match((await call(`${path}/local`)).data, { state: 'failing', fault: 'EEXIST' })
+  t.hasStrict((await call(`${path}/local`)).data, { state: 'failing', fault: 'EEXIST' })
 })

@@ -55,7 +55,6 @@ t.test('a file that cannot be read is a failure, which no cache keeps', async (t
   const faults: Record<string, (open: () => Promise<FileHandle>) => Promise<FileHandle>> = {
     'EACCES on opening': () => Promise.reject(fault('EACCES')),
     'ESTALE on opening': () => Promise.reject(fault('ESTALE')),
-    'EMFILE on opening': () => Promise.reject(fault('EMFILE')),
     'ESTALE on looking': handleWith('stat', 'ESTALE'),
     'EIO on reading': handleWith('read', 'EIO'),
     'ESTALE on reading': handleWith('read', 'ESTALE'),
@@ -72,7 +71,7 @@ t.test('a file that cannot be read is a failure, which no cache keeps', async (t
       t.equal(answer.status, status, `${name}: ${url}`)
       t.equal(answer.headers['cache-control'], 'no-store')
       for (const header of ofFile) t.equal(answer.headers[header], undefined, header)
-      t.match(JSON.parse(answer.body.toString()), { code: '500', data: null })
+      t.hasStrict(JSON.parse(answer.body.toString()), { code: '500', data: null })
       t.notMatch(answer.body.toString(), 'secret')
       t.equal(lines.length, 1, 'the operator learns of it')
     }
@@ -82,6 +81,26 @@ t.test('a file that cannot be read is a failure, which no cache keeps', async (t
     t.equal(mended.headers['cache-control'], 'public, max-age=3600')
   }
 })
+
+t.test(
+  'a file that cannot be opened because too many files are open is unavailable, which no cache keeps',
+  async (t) => {
+    const { storage, server } = await startStorage(t)
+    await storage.put('public', 'cat.png', 'meow!')
+    await storage.put('local', 'cat.png', 'meow!')
+    const signed = await storage.resolveUrl('local', 'cat.png', { name: 'cat.png' })
+    const undo = openBy(t, 'cat.png', () => Promise.reject(fault('EMFILE')))
+    for (const url of ['/storage/cat.png', signed]) {
+      const answer = await ask(server.url, url)
+      t.equal(answer.status, 503, url)
+      t.match(answer.headers, { 'retry-after': '5', 'cache-control': 'no-store' })
+      for (const header of ofFile) t.equal(answer.headers[header], undefined, header)
+      t.hasStrict(JSON.parse(answer.body.toString()), { code: '503', data: { reason: 'http.unavailable' } })
+    }
+    undo()
+    t.equal((await ask(server.url, '/storage/cat.png')).status, 200)
+  },
+)
 
 t.test('what a disk of others fails with is a failure too, and its files are let go', async (t) => {
   const memory = memoryDisk('private')
@@ -130,7 +149,7 @@ t.test('what a disk of others fails with is a failure too, and its files are let
         },
       })
     const bad = await ask(server.url, url)
-    t.match(JSON.parse(bad.body.toString()), { code: '500' })
+    t.hasStrict(JSON.parse(bad.body.toString()), { code: '500' })
     t.equal(bad.headers['cache-control'], 'no-store')
     for (const header of ofFile) t.equal(bad.headers[header], undefined, header)
 
@@ -139,7 +158,7 @@ t.test('what a disk of others fails with is a failure too, and its files are let
     const silent = ask(server.url, url)
     await asked.promise
     await clock.advance(30_000)
-    t.match(JSON.parse((await silent).body.toString()), { code: '500' }, 'what never begins has an end')
+    t.hasStrict(JSON.parse((await silent).body.toString()), { code: '500' }, 'what never begins has an end')
     t.ok(streams.every((stream) => stream.destroyed))
   }
   t.equal(closed, 2, 'what is held and not read is closed')

@@ -1,12 +1,11 @@
 import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { rejectsWith, startForTest, until, watchProcess } from '@plinth/kernel/testing'
 import storagePlugin, { type Disk, storage } from '@plinth/storage'
 import t from 'tap'
+import { directoryFailure } from '../src/disk-states.ts'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
 import { all, ownDirectory, startStorage } from './fixtures/product.ts'
 
@@ -50,10 +49,10 @@ t.test('files are written, read, listed and deleted', async (t) => {
   t.equal(await storage.delete('local', 'a/c.bin'), true)
   t.notOk(existsSync(join(root, 'local/a')), 'an empty directory goes with its last file')
   t.ok(existsSync(join(root, 'local/z')))
-  await t.rejects(storage.put('local', 'z/under', 'x'), { code: '409', reason: 'storage.path-taken' })
+  await rejectsWith(t, storage.put('local', 'z/under', 'x'), { code: '409', reason: 'storage.path-taken' })
   await storage.put('local', 'dir/file', 'x')
-  await t.rejects(storage.put('local', 'dir', 'x'), { code: '409', reason: 'storage.path-taken' })
-  await t.rejects(storage.open('local', 'dir'), { code: '404', reason: 'storage.file-unknown' })
+  await rejectsWith(t, storage.put('local', 'dir', 'x'), { code: '409', reason: 'storage.path-taken' })
+  await rejectsWith(t, storage.open('local', 'dir'), { code: '404', reason: 'storage.file-unknown' })
   t.same(drafts(root, 'local'), [], 'nothing half-written stays')
 })
 
@@ -66,7 +65,7 @@ t.test('a file is written whole or not at all', async (t) => {
     t.equal(content(), 'old', 'what is there stays while it is written')
     throw new Error('the source dried up')
   }
-  await t.rejects(storage.put('local', 'report.txt', failing()), { message: 'the source dried up' })
+  await rejectsWith(t, storage.put('local', 'report.txt', failing()), { message: 'the source dried up' })
   t.equal(content(), 'old')
   t.same(drafts(root, 'local'), [])
 
@@ -84,18 +83,17 @@ t.test('a file is written whole or not at all', async (t) => {
   }
   await t.rejects(storage.put('local', 'report.txt', stuck(), { signal: abort.signal }))
   t.equal(content(), 'old')
-  while (!isReleased) await pause(1)
+  await until(() => isReleased, 'the writer is released')
   t.same(drafts(root, 'local'), [])
 })
 
 t.test('files that are too large are refused and leave nothing', async (t) => {
-  // effect of platform.storage.max-file-size
   const { storage, root } = await startStorage(t, { config: { 'platform.storage.max-file-size': '1KiB' } })
   await storage.put('local', 'a', Buffer.alloc(1024))
   const tooLarge = { code: '400', reason: 'storage.file-too-large', message: /1024 bytes/ }
-  await t.rejects(storage.put('local', 'a', Buffer.alloc(1025)), tooLarge)
-  await t.rejects(storage.put('local', 'b', 'é'.repeat(600), { maxBytes: 10_000 }), tooLarge)
-  await t.rejects(storage.put('local', 'b', 'abcd', { maxBytes: 3 }), { message: /3 bytes/ })
+  await rejectsWith(t, storage.put('local', 'a', Buffer.alloc(1025)), tooLarge)
+  await rejectsWith(t, storage.put('local', 'b', 'é'.repeat(600), { maxBytes: 10_000 }), tooLarge)
+  await rejectsWith(t, storage.put('local', 'b', 'abcd', { maxBytes: 3 }), { message: /3 bytes/ })
   let given = 0
   const endless = async function* () {
     for (;;) {
@@ -103,7 +101,7 @@ t.test('files that are too large are refused and leave nothing', async (t) => {
       yield Buffer.alloc(100)
     }
   }
-  await t.rejects(storage.put('local', 'b', endless()), tooLarge)
+  await rejectsWith(t, storage.put('local', 'b', endless()), tooLarge)
   t.ok(given < 100_000, `it stopped asking after ${given} bytes`)
   t.same(await all(storage.list('local')).then((files) => files.map(({ path }) => path)), ['a'])
   t.same(drafts(root, 'local'), [])
@@ -136,16 +134,16 @@ t.test('what a killed writer leaves goes without a restart, as soon as its lease
   const root = ownDirectory(t)
   const first = await startStorage(t, { root })
   await first.storage.put('local', 'report.txt', 'old')
-  const children = [1, 2].map(() => fork(new URL('fixtures/writer-process.ts', import.meta.url), [root]))
-  t.teardown(() => children.map((child) => child.kill('SIGKILL')))
-  await Promise.all(children.map((child) => once(child, 'message')))
+  const program = new URL('fixtures/writer-process.ts', import.meta.url)
+  const writers = [1, 2].map(() => watchProcess(t, fork(program, [root], { silent: true })))
+  for (const writer of writers) await writer.until(() => writer.messages.length > 0, 'it writes')
   const files = () => drafts(root, 'local').map((name) => join(root, 'local/.drafts', name))
   const isBeat = (file: string) => file.endsWith('.beat')
-  while (files().filter((file) => !isBeat(file) && statSync(file).size > 0).length < 2) await pause(5)
-  for (const child of children) {
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  }
+  await until(
+    () => files().filter((file) => !isBeat(file) && statSync(file).size > 0).length >= 2,
+    'both drafts have content',
+  )
+  for (const writer of writers) await writer.end('SIGKILL')
   // On a slow machine they have shown that they live.
   for (const file of files().filter(isBeat)) rmSync(file)
   t.equal(await text((await first.storage.open('local', 'report.txt')).content), 'old')
@@ -185,13 +183,13 @@ t.test(
         ? drafts(root, 'local').map((name) => statSync(join(root, 'local/.drafts', name)).size)
         : []
     const ageAll = async () => {
-      while (!sizes().includes('first, '.length)) await pause(1)
+      await until(() => sizes().includes('first, '.length), 'the draft has its first part')
       for (const name of drafts(root, 'local')) age(join(root, 'local/.drafts', name), 121)
     }
     const patient = slow()
     await ageAll()
     await clock.advance(10_000)
-    while (!drafts(root, 'local').some((name) => name.endsWith('.beat'))) await pause(1)
+    await until(() => drafts(root, 'local').some((name) => name.endsWith('.beat')), 'the draft has its mark')
     await sweep(started)
     patient.rest.resolve()
     t.match(await patient.written, { size: 11 })
@@ -202,7 +200,7 @@ t.test(
     await sweep(started)
     t.same(drafts(root, 'local'), [])
     stopped.rest.resolve()
-    await t.rejects(stopped.written, { code: 'PLINTH_STORAGE_DRAFT_LOST' })
+    await rejectsWith(t, stopped.written, { code: 'PLINTH_STORAGE_DRAFT_LOST' })
     t.equal(await text((await storage.open('local', 'slow.txt')).content), 'first, last', 'what was there stays')
     t.same(drafts(root, 'local'), [])
   },
@@ -211,16 +209,16 @@ t.test(
 t.test('disks can be switched off, and unknown ones are refused', async (t) => {
   const { storage, get } = await startStorage(t, { config: { 'platform.storage.disks.public.enabled': false } })
   const off = { code: '503', reason: 'storage.disk-disabled' }
-  await t.rejects(storage.put('public', 'a', 'x'), off)
-  await t.rejects(storage.open('public', 'a'), off)
-  await t.rejects(storage.resolveUrl('public', 'a'), off)
+  await rejectsWith(t, storage.put('public', 'a', 'x'), off)
+  await rejectsWith(t, storage.open('public', 'a'), off)
+  await rejectsWith(t, storage.resolveUrl('public', 'a'), off)
   t.equal((await get('/storage/a')).status, 404)
   t.same(storage.disks(), [
     { name: 'public', visibility: 'public', enabled: false },
     { name: 'local', visibility: 'private', enabled: true },
   ])
-  await t.rejects(storage.stat('cloud', 'a'), { code: '404', reason: 'storage.disk-unknown' })
-  await t.rejects(storage.put('local', '../a', 'x'), {
+  await rejectsWith(t, storage.stat('cloud', 'a'), { code: '404', reason: 'storage.disk-unknown' })
+  await rejectsWith(t, storage.put('local', '../a', 'x'), {
     code: '400',
     reason: 'storage.path-invalid',
     data: { rule: 'wrong-segment' },
@@ -229,7 +227,6 @@ t.test('disks can be switched off, and unknown ones are refused', async (t) => {
 
 t.test('disks of others take part under their names', async (t) => {
   const disk = memoryDisk('private')
-  // effect of platform.storage.local-disk
   const settings = { 'platform.storage.local-disk': 'memory' }
   const { storage, get } = await startStorage(t, { plugins: [diskPlugin('memory', disk)], config: settings })
   t.equal(storage.localDisk, 'memory')
@@ -238,7 +235,7 @@ t.test('disks of others take part under their names', async (t) => {
   t.equal(disk.files.get('a/b.txt')?.toString(), 'kept')
   t.equal(await text((await storage.open('memory', 'a/b.txt')).content), 'kept')
   t.same((await all(storage.list('memory', 'a'))).length, 1)
-  await t.rejects(storage.put('memory', '../x', 'x'), { code: '400', reason: 'storage.path-invalid' })
+  await rejectsWith(t, storage.put('memory', '../x', 'x'), { code: '400', reason: 'storage.path-invalid' })
   await storage.probe('memory', AbortSignal.timeout(120_000))
   t.same([...disk.files.keys()], ['a/b.txt'], 'a probe leaves nothing')
 
@@ -257,24 +254,26 @@ t.test('disks of others take part under their names', async (t) => {
 t.test('a start with disks that cannot be is refused with what to do', async (t) => {
   const start = (name: string, visibility: Disk['visibility'], config: Record<string, string>) =>
     startStorage(t, { plugins: [diskPlugin(name, memoryDisk(visibility))], config })
-  // effect of platform.storage.public-disk
   const publicDisk = 'platform.storage.public-disk'
-  await t.rejects(start('s3', 'public', { [publicDisk]: 's4' }), {
+  await rejectsWith(t, start('s3', 'public', { [publicDisk]: 's4' }), {
     cause: { code: 'PLINTH_STORAGE_DISK_UNKNOWN' },
     message: /"s4"; there are public, local, s3/,
   })
-  await t.rejects(start('s3', 'private', { [publicDisk]: 's3' }), {
+  await rejectsWith(t, start('s3', 'private', { [publicDisk]: 's3' }), {
     cause: { code: 'PLINTH_STORAGE_DISK_VISIBILITY' },
     message: /needs a public disk, and "s3" is private/,
   })
-  await t.rejects(start('s3', 'private', { 'platform.storage.local-disk': 'public' }), {
+  await rejectsWith(t, start('s3', 'private', { 'platform.storage.local-disk': 'public' }), {
     message: /needs a private disk/,
   })
-  await t.rejects(start('local', 'private', {}), {
+  await rejectsWith(t, start('local', 'private', {}), {
     cause: { code: 'PLINTH_STORAGE_DISK_NAME' },
     message: /cannot be named "local"/,
   })
-  await t.rejects(start('S 3', 'private', {}), { message: /cannot be named "S 3"/ })
+  await rejectsWith(t, start('S 3', 'private', {}), {
+    cause: { code: 'PLINTH_CONTRIBUTION_INVALID' },
+    message: /is "S 3"/,
+  })
 })
 
 t.test('health and probe tell whether files can be written', async (t) => {
@@ -298,8 +297,10 @@ t.test('the product starts although its directory cannot be made', async (t) => 
   writeFileSync(join(root, 'file'), '')
   const { storage, get } = await startStorage(t, { root: join(root, 'file/storage') })
   await t.rejects(storage.put('local', 'a', 'x'))
-  await t.rejects(storage.resolveUrl('local', 'a'), { code: 'PLINTH_STORAGE_SIGNING_KEY_FILE' })
+  await rejectsWith(t, storage.resolveUrl('local', 'a'), { code: 'PLINTH_STORAGE_SIGNING_KEY_FILE' })
   t.equal((await get('/health/ready')).status, 503)
+  const failure = directoryFailure('local', Object.assign(new Error('not a directory'), { code: 'ENOTDIR' }))
+  t.equal(failure?.code, 'PLINTH_STORAGE_DISK_DIRECTORY')
 })
 
 t.test('the directory is beside the product file, and no server is needed', async (t) => {

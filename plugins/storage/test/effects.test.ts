@@ -1,24 +1,125 @@
-/** What keys of the storage do that no other test is about. */
+/** Effects of the keys of storage. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { effectOf, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
-import { startStorage } from './fixtures/product.ts'
+import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
+import { ownDirectory, startStorage } from './fixtures/product.ts'
 
-t.test('how long browsers keep public files, and how long a signed address lives', async (t) => {
-  const { storage, get, clock } = await startStorage(t, {
-    config: { 'platform.storage.disks.public.max-age': '7m', 'platform.storage.signed-url.lifetime': '90s' },
-  })
-  await storage.put('public', 'cat.png', 'meow!')
-  const kept = (await get('/storage/cat.png')).headers.get('cache-control')
-  t.equal(kept, 'public, max-age=420', 'effect of platform.storage.disks.public.max-age')
-  const address = new URL(await storage.resolveUrl('local', 'a.png'), 'http://test')
-  const lifetimeMs = Number(address.searchParams.get('expires')) * 1000 - clock.now()
-  t.equal(lifetimeMs, 90_000, 'effect of platform.storage.signed-url.lifetime')
+t.test('a public file and a signed address live as long as the keys say', async (t) => {
+  const observe = async (config: KeyValues) => {
+    const { storage, get, clock } = await startStorage(t, { config })
+    await storage.put('public', 'cat.png', 'meow!')
+    const cached = (await get('/storage/cat.png')).headers.get('cache-control')
+    const address = new URL(await storage.resolveUrl('local', 'a.png'), 'http://test')
+    return { cached, lifetimeMs: Number(address.searchParams.get('expires')) * 1000 - clock.now() }
+  }
+  const [cached] = await effectOf(t, 'platform.storage.disks.public.max-age', { changed: '7m', observe })
+  t.equal(cached?.after.cached, 'public, max-age=420')
+  const [lifetime] = await effectOf(t, 'platform.storage.signed-url.lifetime', { changed: '90s', observe })
+  t.equal(lifetime?.after.lifetimeMs, 90_000)
 })
 
-t.test('a disk that is switched off takes and gives nothing', async (t) => {
-  for (const disk of ['local', 'public'] as const) {
-    const { storage } = await startStorage(t, { config: { [`platform.storage.disks.${disk}.enabled`]: false } })
-    const refused = storage.put(disk, 'a.txt', 'text')
-    await t.rejects(refused, { code: /./ }, 'effects of platform.storage.disks.{local,public}.enabled')
-    await storage.put(disk === 'local' ? 'public' : 'local', 'a.txt', 'text')
+t.test('a disk that is switched off stores nothing', async (t) => {
+  const outcomes = await effectOf(t, 'platform.storage.disks.{local,public}.enabled', {
+    changed: false,
+    observe: async (config, key) => {
+      const { storage } = await startStorage(t, { config })
+      const [disk, other] = key.includes('.local.') ? ['local', 'public'] : ['public', 'local']
+      await storage.put(other, 'a.txt', 'text')
+      return storage.put(disk, 'a.txt', 'text').then(
+        () => 'stored',
+        ({ code, reason }: { code: string; reason: string }) => `${code} ${reason}`,
+      )
+    },
+  })
+  for (const { before, after } of outcomes) t.same([before, after], ['stored', '503 storage.disk-disabled'])
+})
+
+t.test('a file is stored up to the largest size', async (t) => {
+  const [outcomes] = await effectOf(t, 'platform.storage.max-file-size', {
+    changed: '1KiB',
+    observe: async (config) => {
+      const { storage } = await startStorage(t, { config })
+      return storage.put('local', 'a', Buffer.alloc(1025)).then(
+        () => 'stored',
+        ({ reason }: { reason: string }) => reason,
+      )
+    },
+  })
+  t.same([outcomes?.before, outcomes?.after], ['stored', 'storage.file-too-large'])
+})
+
+t.test('files are stored in the directory', async (t) => {
+  const [one, other] = [ownDirectory(t), ownDirectory(t)]
+  const [places] = await effectOf(t, 'platform.storage.root', {
+    compared: one,
+    changed: other,
+    observe: async (config) => {
+      const { storage } = await startStorage(t, { config })
+      await storage.put('local', 'a.txt', 'text')
+      const found = [one, other].map((root) => existsSync(join(root, 'local/a.txt')))
+      await storage.delete('local', 'a.txt')
+      return found
+    },
+  })
+  t.same(
+    [places?.before, places?.after],
+    [
+      [true, false],
+      [false, true],
+    ],
+  )
+})
+
+t.test('addresses begin with the configured one, and are signed with the key', async (t) => {
+  const addressOf = (disk: string) => async (config: KeyValues) => {
+    const { storage } = await startStorage(t, { config })
+    return (await storage.resolveUrl(disk, 'a.png')).split('?')[0]
   }
+  const proofs = [
+    await effectOf(t, 'platform.storage.base-url', { changed: '/shop', observe: addressOf('public') }),
+    await effectOf(t, 'platform.storage.disks.public.base-url', {
+      changed: 'https://cdn.example.com',
+      observe: addressOf('public'),
+    }),
+  ].flat()
+  t.same(
+    proofs.map(({ before, after }) => [before, after]),
+    [
+      ['/storage/a.png', '/shop/storage/a.png'],
+      ['/storage/a.png', 'https://cdn.example.com/a.png'],
+    ],
+  )
+  const [one, other] = ['first-key-'.repeat(4), 'second-key-'.repeat(4)]
+  const [isServed] = await effectOf(t, 'platform.storage.signing-key', {
+    compared: one,
+    changed: other,
+    observe: async (config) => {
+      const root = ownDirectory(t)
+      const signing = await startStorage(t, { root, config: { 'platform.storage.signing-key': one } })
+      await signing.storage.put('local', 'a', 'content')
+      const url = await signing.storage.resolveUrl('local', 'a')
+      const serving = await startStorage(t, { root, config })
+      return (await (await serving.get(url)).text()) === 'content'
+    },
+  })
+  t.match(isServed, { before: true, after: false })
+})
+
+t.test('other disks take the place of the usual ones', async (t) => {
+  const observe = async (config: KeyValues, key: string) => {
+    const isPublic = key.endsWith('public-disk')
+    const disk = diskPlugin('memory', memoryDisk(isPublic ? 'public' : 'private'))
+    const { storage } = await startStorage(t, { plugins: [disk], config })
+    return isPublic ? storage.publicDisk : storage.localDisk
+  }
+  const found = await effectOf(t, 'platform.storage.{public,local}-disk', { changed: 'memory', observe })
+  t.same(
+    found.map(({ before, after }) => [before, after]),
+    [
+      ['public', 'memory'],
+      ['local', 'memory'],
+    ],
+  )
 })

@@ -15,6 +15,7 @@ const outcomes = {
   shadowed: text('Without effect: a stronger source gives a value', '不生效：存在更高优先级的来源'),
   rejected: text('Refused', '被拒绝'),
   unchanged: text('Unchanged', '无变化'),
+  unset: text('Secret removed: its destination changes', '密钥已移除：其发送目标已更改'),
 }
 const effectTones = {
   applied: 'good',
@@ -22,6 +23,7 @@ const effectTones = {
   shadowed: 'quiet',
   rejected: 'bad',
   unchanged: 'quiet',
+  unset: 'warn',
 } as const
 const user = { labels: 'iam.user', page: 'iam.user' }
 const userTitle = text('User', '用户')
@@ -112,6 +114,14 @@ export const pages = [history, entry]
 const centre = { id: 'system-config.centre' }
 
 export const needsAttention = [
+  adminAttention('getAdminSystemConfigKeys', {
+    id: 'system-config.insecure',
+    title: text('Settings that are not safe in production', '不适合生产环境的配置项'),
+    tone: 'warn',
+    query: { query: '@insecure' },
+    count: 'total',
+    page: centre,
+  }),
   adminAttention('getAdminSystemConfigInstances', {
     id: 'system-config.refused',
     title: text('Instances that refused a stored value', '拒绝了已存储配置值的实例'),

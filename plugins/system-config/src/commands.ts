@@ -135,6 +135,8 @@ const declared: readonly Command[] = [
       const key = options['key']
       const window = { size: limit, offset: 0, count: 'none' } as const
       const { items } = await runtime.own(configCentre).history(typeof key === 'string' ? { key } : {}, window)
+      // A misspelt key has no history either.
+      if (items.length === 0 && typeof key === 'string') await runtime.own(configCentre).get(key)
       output.result(items, items.length === 0 ? 'Nothing was changed yet.' : items.map(historyLine).join('\n'))
     },
   },
@@ -171,7 +173,7 @@ async function textOfFile(file: string): Promise<string> {
 }
 
 function written(declaration: Parameters<typeof readText>[0] | undefined, key: string, text: string): JsonValue {
-  // An undeclared key is refused by the centre, with the nearest name.
+  // An orphaned value: the centre rejects the change.
   if (declaration === undefined) return text
   const read = readText(declaration, text)
   if (!read.ok) throw usage(`${key} ${read.message}`)
@@ -202,7 +204,9 @@ const fixes: Readonly<Record<string, string>> = {
 
 function commandError(failure: BusinessError): PlinthError {
   const faults = (failure.data?.['errors'] ?? []) as readonly { readonly message: string }[]
-  const reason = [failure.message, ...faults.map((fault) => `  ${fault.message}`)].join('\n')
+  const near = failure.data?.['nearest']
+  const hint = typeof near === 'string' ? ` Did you mean "${near}"?` : ''
+  const reason = [`${failure.message}${hint}`, ...faults.map((fault) => `  ${fault.message}`)].join('\n')
   const fix =
     fixes[failure.reason ?? ''] ?? 'Correct the command line; `plinth config explain` shows the rule of a key.'
   return systemConfigError('PLINTH_SYSTEM_CONFIG_REFUSED', { reason, fix }, failure.cause)
@@ -228,6 +232,7 @@ const outcomes: Readonly<Record<Effect['outcome'], string>> = {
   shadowed: 'does not count: the command line overrides it',
   rejected: 'was refused by its plugin; the old value stays in force',
   unchanged: 'was so already',
+  unset: 'the secret does not apply any more',
 }
 
 function effectLine({ key, before, after, outcome, reason }: Effect): string {

@@ -6,12 +6,15 @@ import {
   type ConfigAdmin,
   type JsonValue,
   type Logger,
+  nearest,
   reasonOf,
 } from '@plinth/kernel'
-import { faultsOf, isState } from './changes/change-check.ts'
-import { Effects, entryOf } from './changes/effects.ts'
+import { faultsOf, isState, mostFaults } from './changes/change-check.ts'
+import { Destinations, type Settled, withheldText } from './changes/destinations.ts'
+import { Effects } from './changes/effects.ts'
 import { neededFaults } from './changes/needed-keys.ts'
 import { Owners } from './changes/owners.ts'
+import { entriesAfter } from './changes/stored-entries.ts'
 import { exportDocument, importChanges } from './changes/transfer.ts'
 import type {
   Actor,
@@ -65,10 +68,12 @@ export class StoredConfigCentre implements ConfigCentre {
   readonly #history: History
   readonly #effects: Effects
   readonly #owners: Owners
+  readonly #destinations: Destinations
   #catalogue: ReadonlyMap<string, CatalogueEntry> | undefined
   #stored: StoredConfig = { version: 0, values: new Map() }
   #problems: ReadonlyMap<string, string> = new Map()
-  #isForgotten = false
+  /** Nothing was read yet, or what was read may be out of date although the version is the same. */
+  #isForgotten = true
   #turns: Promise<unknown> = Promise.resolve()
 
   constructor(options: ConfigCentreOptions) {
@@ -78,6 +83,7 @@ export class StoredConfigCentre implements ConfigCentre {
     this.#store = new ConfigStore({ database, masterKeys, clock, isSensitive, audit })
     this.#history = new History({ database, masterKeys, isSensitive })
     this.#effects = new Effects(options, () => this.#declarations)
+    this.#destinations = new Destinations(options.configAdmin, () => this.#declarations)
     this.#owners = new Owners({ ...options, declarations: () => this.#declarations })
   }
 
@@ -105,29 +111,40 @@ export class StoredConfigCentre implements ConfigCentre {
 
   async get(key: string): Promise<ConfigItem> {
     await this.refresh()
-    if (!this.#declarations.has(key) && !this.#stored.values.has(key)) throw refusal('key-unknown', { params: { key } })
+    if (!this.#declarations.has(key) && !this.#stored.values.has(key)) throw this.#unknown(key)
     return this.#item(key)
   }
 
-  async preview(changes: readonly ConfigChange[]): Promise<Preview> {
+  async preview(changes: readonly ConfigChange[], locale = 'en'): Promise<Preview> {
     await this.refresh()
-    const found = this.#faultsOf(changes)
+    const found = this.#faultsOf(changes, { locale })
+    // The changes after these faults are not judged.
+    if (found.length >= mostFaults) return { effects: [], plugins: [], faults: found, version: this.version }
     const without = (faults: readonly KeyFault[], from: readonly ConfigChange[]) => {
       const broken = new Set(faults.map(({ field }) => field))
       return from.filter(({ key }) => !broken.has(key))
     }
     const checked = without(found, changes)
     // Whoever may only look must not learn from the owner of a secret whether a guess is the right one.
-    const refused = await this.#owners.refusals(checked.filter(({ key }) => !this.#isSensitive(key)))
-    const foreseen = this.#effects.foreseen(without(refused, checked), this.#stored)
+    const refused = await this.#owners.refusals(
+      checked.filter(({ key }) => !this.#isSensitive(key)),
+      this.#stored,
+      { locale },
+    )
+    const settled = this.#destinations.settle(without(refused, checked), this.#stored)
+    const foreseen = this.#effects.foreseen(settled, this.#stored)
     return { ...foreseen, faults: [...found, ...refused], version: this.version }
   }
 
-  #faultsOf(changes: readonly ConfigChange[], stateOf?: string): readonly KeyFault[] {
-    const faults = faultsOf(changes, this.#declarations, this.#stored, stateOf)
+  #faultsOf(
+    changes: readonly ConfigChange[],
+    { locale = 'en' }: Pick<SaveOptions, 'locale'>,
+    owner?: string,
+  ): readonly KeyFault[] {
+    const faults = faultsOf(changes, this.#declarations, this.#stored, { owner, locale })
     // Only what may be stored by itself is looked at together.
     if (faults.length > 0) return faults
-    return neededFaults(changes, this.#declarations, (key) => this.#options.configAdmin.explain(key))
+    return neededFaults(changes, this.#declarations, (key) => this.#options.configAdmin.explain(key), locale)
   }
 
   save(changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult> {
@@ -145,27 +162,30 @@ export class StoredConfigCentre implements ConfigCentre {
     stateOf?: string,
   ): Promise<SaveResult> {
     await this.refresh()
-    const faults = this.#faultsOf(changes, stateOf)
+    const { locale = 'en', signal } = options
+    const faults = this.#faultsOf(changes, options, stateOf)
     if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
     if (options.verify !== false) {
-      const refused = await this.#owners.refusals(changes, options.signal)
+      const refused = await this.#owners.refusals(changes, this.#stored, { locale, signal })
       if (refused.length > 0) throw refusal('invalid', { data: { errors: refused } })
     }
     // In turn with the reloads, so that none of them takes back what is being offered.
     return this.#inTurn(async () => {
       const { log, database, announce } = this.#options
       let before = this.#stored
-      let version = await this.#write(changes, origin, options, stateOf)
+      let settled = this.#settled(changes)
+      let version = await this.#write(settled, origin, options, stateOf)
       // Somebody else was faster, and what was right then need not be right with what is stored now.
       while (version === undefined) {
         await reachingStorage(log, () => this.#read())
         before = this.#stored
-        version = await this.#write(changes, origin, options, stateOf)
+        settled = this.#settled(changes)
+        version = await this.#write(settled, origin, options, stateOf)
       }
       if (version !== before.version) database.afterCommit(() => announce('values'))
       // The change is stored: when it cannot be read back now, the next poll does it.
       await this.#read().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'saved, not yet applied'))
-      return { version, effects: this.#effects.happened(changes, before) }
+      return { version, effects: this.#effects.happened(settled, before) }
     })
   }
 
@@ -175,18 +195,19 @@ export class StoredConfigCentre implements ConfigCentre {
    * @returns the new version; undefined when these values are not those that are stored any more
    */
   async #write(
-    changes: readonly ConfigChange[],
+    { changes }: Settled,
     origin: ChangeOrigin,
     options: SaveOptions,
     stateOf: string | undefined,
   ): Promise<number | undefined> {
     const before = this.#stored
-    const faults = this.#faultsOf(changes, stateOf)
+    const requested = changes.filter(({ isUnset }) => isUnset !== true)
+    const faults = this.#faultsOf(requested, options, stateOf)
     if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
     // An owner that stores its own state has judged it.
     const isOffered = stateOf === undefined && !this.#isOutdated(changes)
     if (isOffered) {
-      const refused = await this.#owners.offer(changes, before)
+      const refused = await this.#owners.offer(changes, before, options.locale ?? 'en')
       if (refused.length > 0) throw refusal('invalid', { data: { errors: refused } })
     }
     let version: number | undefined
@@ -207,14 +228,14 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   async verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification> {
-    if (!this.#declarations.has(key)) throw refusal('key-unknown', { params: { key } })
+    if (!this.#declarations.has(key)) throw this.#unknown(key)
     return this.#owners.verify(key, value, signal)
   }
 
   async isStoredSecret(key: string, value: JsonValue, actor: Actor): Promise<boolean | undefined> {
     await this.refresh()
     const declaration = this.#declarations.get(key)
-    if (declaration === undefined) throw refusal('key-unknown', { params: { key } })
+    if (declaration === undefined) throw this.#unknown(key)
     const stored = this.#stored.values.get(key)?.value
     if (!declaration.sensitive || !declaration.editable || stored === undefined) return undefined
     const isSame = sameSecret(stored, value)
@@ -300,14 +321,15 @@ export class StoredConfigCentre implements ConfigCentre {
 
   async #read(): Promise<void> {
     const { configAdmin, log } = this.#options
+    const isWhole = this.#isForgotten
     this.#isForgotten = false
-    const stored = await this.#store.load().catch((error: unknown) => {
+    const stored = await this.#load(isWhole).catch((error: unknown) => {
       this.forget()
       throw error
     })
     const values = [...stored.values.values()]
-    const entries = values.flatMap((row) => (row.value === undefined ? [] : [entryOf(row.key, row.value, row)]))
-    const { problems, changed, pendingRestart, refused } = await configAdmin.apply(entries)
+    const entries = entriesAfter(stored)
+    const { problems, changed, pendingRestart, refused, withheld } = await configAdmin.apply(entries)
     const keyByPlace = new Map(entries.map(({ name, place }) => [place, name]))
     const found = new Map(
       values.flatMap(({ key, problem }) => (problem === undefined ? [] : [[key, problem] as const])),
@@ -315,22 +337,64 @@ export class StoredConfigCentre implements ConfigCentre {
     for (const { code, place, message } of problems) {
       if (code === 'PLINTH_CONFIG_INVALID_VALUE') found.set(keyByPlace.get(place) ?? place, message)
     }
+    for (const secret of withheld) found.set(secret.key, withheldText(secret))
+    const known = this.#problems
     this.#stored = stored
     this.#problems = found
-    for (const [key, reason] of found) this.#reportUnusable(key, reason)
+    const unused = new Set(withheld.map(({ key }) => key))
+    for (const [key, reason] of found) {
+      if (known.get(key) === reason) continue
+      if (unused.has(key)) log.warn({ key, reason }, 'a secret is not used: its destination has changed')
+      else this.#reportUnusable(key, reason)
+    }
     for (const { key, reason } of refused) log.error({ key, reason }, 'live value refused; the old one stays in force')
     if (changed.length > 0 || pendingRestart.length > 0) {
       log.info({ version: stored.version, changed, pendingRestart }, 'stored configuration applied')
     }
   }
 
-  /** A row of a key of one process was stored by an earlier version; it is ignored and does no harm. */
+  /**
+   * The stored values. A secret of an earlier version is bound to the destination in effect (decision F.2): a process that
+   * serves stores that. A command does not, because its environment may be another one.
+   */
+  async #load(isWhole: boolean): Promise<StoredConfig> {
+    const { isCommand, log } = this.#options
+    const stored = await this.#store.load(isWhole ? undefined : this.#stored)
+    const unbound = this.#destinations.unbound(stored)
+    if (unbound.size === 0) return stored
+    const values = new Map(
+      [...stored.values].map(([key, row]) => [key, { ...row, destination: unbound.get(key) ?? row.destination }]),
+    )
+    if (!isCommand) {
+      await this.#store.bind(unbound, stored.version)
+      log.info({ keys: [...unbound.keys()] }, 'stored secrets are bound to the destinations in effect')
+    }
+    return { ...stored, values }
+  }
+
   #reportUnusable(key: string, reason: string): void {
     const { log } = this.#options
-    const isOfProcess = this.#declarations.get(key)?.scope === 'process'
-    const facts = { key, reason, fix: `Remove the stored value: plinth config reset ${key}` }
-    if (isOfProcess) log.warn(facts, `the stored value of ${key} is ignored: it is set where the process starts`)
-    else log.error(facts, 'stored value cannot be used')
+    const declaration = this.#declarations.get(key)
+    const row = this.#stored.values.get(key)
+    const remove = `Remove the stored value: plinth config reset ${key}`
+    if (declaration?.scope === 'process') {
+      // A row of an earlier version; it is ignored and does no harm.
+      const isSecret = declaration.sensitive || row?.sensitive === true
+      const value = isSecret
+        ? 'The stored value is a secret that cannot be shown.'
+        : `It is ${JSON.stringify(row?.value)}.`
+      const fix = `${value} To go on with it, set ${declaration.env} where the process starts. ${remove}`
+      log.warn({ key, reason, fix }, `the stored value of ${key} is ignored: it is set where the process starts`)
+    } else log.error({ key, reason, fix: remove }, 'stored value cannot be used')
+  }
+
+  #settled(changes: readonly ConfigChange[]): Settled {
+    return this.#destinations.settle(changes, this.#stored)
+  }
+
+  #unknown(key: string) {
+    const near = nearest(key, this.#declarations.keys())
+    return refusal('key-unknown', { params: { key }, data: near === undefined ? {} : { nearest: near } })
   }
 
   get #declarations(): ReadonlyMap<string, CatalogueEntry> {

@@ -1,5 +1,5 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
-import { type CatalogueEntry, type Explanation, type JsonValue, service } from '@plinth/kernel'
+import { type BoundDestination, type CatalogueEntry, type Explanation, type JsonValue, service } from '@plinth/kernel'
 
 /** Who changes something; goes into the history. */
 export interface Actor {
@@ -16,7 +16,18 @@ export type ConfigChange = {
   readonly key: string
   /** Version of the key's stored value that the change was decided on; 0 for none. Absent: whatever is there. */
   readonly expectedVersion?: number
-} & ({ readonly action: 'set'; readonly value: JsonValue } | { readonly action: 'reset' })
+} & (
+  | {
+      readonly action: 'set'
+      readonly value: JsonValue
+      /**
+       * Of a secret that comes from the history: the destination that it was entered for, `undefined` inside where that is
+       * not known. Absent: the secret is entered now, for the destination that applies after the changes.
+       */
+      readonly enteredFor?: { readonly destination: BoundDestination | undefined }
+    }
+  | { readonly action: 'reset' }
+)
 
 /** Why a change of a key is refused. The members are those of the input errors of the HTTP interface. */
 export interface KeyFault {
@@ -30,16 +41,17 @@ export interface KeyFault {
 /**
  * What a change does on the instance that answers: `applied` counts now; `pendingRestart` counts after a restart;
  * `shadowed` counts when the command line no longer overrides it; `rejected` was refused by the plugin that owns the
- * key, the old value stays in force; `unchanged` was stored already.
+ * key, the old value stays in force; `unchanged` was stored already; `unset` is a secret that does not apply any more because
+ * another change of the same request changes its destination: a stored one is removed, one of another source is not used.
  */
-export type Outcome = 'applied' | 'pendingRestart' | 'shadowed' | 'rejected' | 'unchanged'
+export type Outcome = 'applied' | 'pendingRestart' | 'shadowed' | 'rejected' | 'unchanged' | 'unset'
 
 export interface Effect {
   readonly key: string
   /** Owner of the key; `undefined` for an orphaned one. */
   readonly plugin: string | undefined
   readonly outcome: Outcome
-  /** Why it was rejected. */
+  /** Why it was rejected or unset. */
   readonly reason?: string
   /** Stored values before and after, masked for a sensitive key; `undefined` when there is none. */
   readonly before: JsonValue | undefined
@@ -63,6 +75,8 @@ export interface SaveOptions {
   /** False stores values without asking the plugins that could prove them. */
   readonly verify?: boolean
   readonly signal?: AbortSignal
+  /** Language of the messages of faults; English when absent. */
+  readonly locale?: string
 }
 
 export interface SaveResult {
@@ -88,7 +102,10 @@ export interface ConfigItem {
   /** Effective value, every source, and how the newest value fares on this instance. `undefined` for an orphan. */
   readonly explanation: Explanation | undefined
   readonly stored: StoredState | undefined
-  /** What is wrong with the stored value: it breaks its rule, or it cannot be decrypted. It is not in force then. */
+  /**
+   * What is wrong with a value: the stored one breaks its rule or cannot be decrypted, or a secret belongs to another
+   * destination. It is not in force then.
+   */
   readonly problem: string | undefined
 }
 
@@ -186,19 +203,26 @@ export interface ConfigCentre {
    */
   list(query: string): Promise<readonly ConfigItem[]>
 
-  /** One key. Throws BusinessError `404` when no plugin declares it and nothing is stored under it. */
+  /**
+   * One key. Throws BusinessError `404` when no plugin declares it and nothing is stored under it; `data.nearest` is the key that
+   * was probably meant.
+   */
   get(key: string): Promise<ConfigItem>
 
   /**
    * What changes would do, with every fault, also what the owners refuse of values that are no secrets. Changes nothing;
    * listeners of live keys are not called.
+   *
+   * @param locale language of the messages of faults; English when absent
    */
-  preview(changes: readonly ConfigChange[]): Promise<Preview>
+  preview(changes: readonly ConfigChange[], locale?: string): Promise<Preview>
 
   /**
    * Stores all changes or none, as one new version, and applies them here at once; other instances follow. The owners are
    * asked first: their verifiers, and the listeners of live keys, which then have the new values already. When one refuses,
    * nothing is stored and all have their old values back.
+   *
+   * A stored secret whose destination changes without it is removed with the same version (outcome `unset`, decision F.2).
    *
    * @throws BusinessError `400`, reason `system-config.invalid`, with every fault in `data.errors`
    * @throws BusinessError `409`, reason `system-config.conflict`, when a key is no longer at its expected version
@@ -231,7 +255,8 @@ export interface ConfigCentre {
 
   /**
    * The changes that lead back to the values of a version, of all keys or of those given. State of plugins stays. A secret
-   * that was changed since is among them also when it holds the same value again.
+   * that was changed since is among them also when it holds the same value again. It is only restored together with the
+   * destination that it was entered for; otherwise its outcome is `rejected`.
    *
    * @throws BusinessError `400`, reason `system-config.version-unknown`; `400` `system-config.invalid` for secrets that
    *   can no longer be decrypted

@@ -1,5 +1,5 @@
 import { TableNotFoundException } from '@mikro-orm/core'
-import { businessFailures, isBusinessError, type Logger } from '@plinth/kernel'
+import { businessFailures, isBusinessError, isUnavailable, type Logger, reasonOf } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -41,7 +41,12 @@ export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): P
   } catch (error) {
     if (isBusinessError(error)) throw error
     // A database that is not migrated yet was reported at the start.
-    if (!(error instanceof TableNotFoundException)) log.error({ err: error }, 'stored configuration cannot be reached')
+    if (!(error instanceof TableNotFoundException))
+      log.error(shownError(error), 'stored configuration cannot be reached')
     throw refusal('storage-unavailable', { cause: error })
   }
 }
+
+/** The stack of an outage leads to the driver of the database, which has reported the outage itself. */
+export const shownError = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
+  isUnavailable(error) ? { reason: reasonOf(error) } : { err: error }

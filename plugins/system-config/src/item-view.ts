@@ -1,3 +1,4 @@
+import { type Viewer, visibleOperator } from '@plinth/http'
 import { localize, maskedValue } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import type { ConfigItem } from './contract.ts'
@@ -6,14 +7,21 @@ import type { item } from './schemas.ts'
 
 type ItemView = Static<typeof item>
 
+/** The caller who sees the keys, and the language. */
+interface Reader {
+  readonly locale: string
+  readonly principal?: Viewer | undefined
+  readonly traceId: string
+}
+
 /** Items by group, groups in order of name. */
-export function orderedGroups(items: readonly ConfigItem[], locale: string) {
+export function orderedGroups(items: readonly ConfigItem[], reader: Reader) {
   return [...Map.groupBy(items, groupOf)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([group, members]) => ({
       group,
-      displayTitle: titleOf(members, locale) ?? group,
-      items: members.map((member) => itemView(member, locale)),
+      displayTitle: titleOf(members, reader.locale) ?? group,
+      items: members.map((member) => itemView(member, reader)),
     }))
 }
 
@@ -23,7 +31,8 @@ function titleOf([first]: readonly ConfigItem[], locale: string): string | undef
 }
 
 /** One key as the API answers it, texts in the language of the request. */
-export function itemView({ key, declaration, explanation, stored, problem }: ConfigItem, locale: string): ItemView {
+export function itemView({ key, declaration, explanation, stored, problem }: ConfigItem, reader: Reader): ItemView {
+  const { locale } = reader
   const { effective, sources = [], pendingRestart = false, refused } = explanation ?? {}
   const isStoredInForce = effective?.source === 'database' || pendingRestart || refused !== undefined
   return {
@@ -36,7 +45,12 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
     editable: declaration?.editable ?? false,
     ...(declaration?.editable !== true && { locked: lockOf(declaration) }),
     isSet: effective !== undefined && effective.source !== 'default',
-    sources: sources.map((source) => ({ ...source, active: source.place === effective?.place })),
+    sources: sources.map(({ withheld, ...source }) => {
+      const unused = withheld === undefined ? {} : { withheld: [...withheld] }
+      // The place of a stored value names the operator; `stored` says that to callers who may know.
+      const place = source.source === 'database' ? `stored value of ${key}` : source.place
+      return { ...source, ...unused, place, active: source.place === effective?.place }
+    }),
     version: stored?.version ?? 0,
     shadowed: stored !== undefined && declaration !== undefined && problem === undefined && !isStoredInForce,
     pendingRestart,
@@ -46,10 +60,11 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
       stored: {
         ...(stored.value !== undefined && { value: stored.value }),
         updatedAt: stored.updatedAt.toISOString(),
-        updatedBy: stored.updatedBy,
+        updatedBy: visibleOperator(reader, stored.updatedBy),
       },
     }),
     ...(refused !== undefined && { refused }),
+    ...(explanation?.isInsecure && { insecure: localize(declaration?.insecure?.reason ?? '', locale) }),
     ...(problem !== undefined && { problem }),
   }
 }
@@ -62,7 +77,20 @@ function lockOf(declaration: ConfigItem['declaration']): NonNullable<ItemView['l
 }
 
 function declaredMembers(declaration: NonNullable<ConfigItem['declaration']>, locale: string) {
-  const { plugin, type, schema, default: fallback, examples, reload, scope, env, description, deprecated } = declaration
+  const {
+    plugin,
+    type,
+    schema,
+    default: fallback,
+    examples,
+    reload,
+    scope,
+    env,
+    description,
+    rule,
+    deprecated,
+    destination,
+  } = declaration
   const { since = '', replacement, reason } = deprecated ?? {}
   return {
     plugin,
@@ -72,8 +100,10 @@ function declaredMembers(declaration: NonNullable<ConfigItem['declaration']>, lo
     scope: scope ?? ('product' as const),
     env,
     ...(description !== undefined && { displayDescription: localize(description, locale) }),
+    ...(rule !== undefined && { displayRule: localize(rule, locale) }),
     ...(fallback !== undefined && { default: fallback }),
     ...(examples !== undefined && { examples: [...examples] }),
+    ...(destination !== undefined && { destination: [...destination] }),
     ...(deprecated !== undefined && {
       deprecated: {
         since,

@@ -24,6 +24,7 @@ const flags: Readonly<Record<string, Matches>> = {
   orphaned: ({ declaration }) => declaration === undefined,
   deprecated: ({ declaration }) => declaration?.deprecated !== undefined,
   pending: ({ explanation }) => explanation?.pendingRestart === true,
+  insecure: ({ explanation }) => explanation?.isInsecure === true,
   problem: ({ explanation, problem }) => problem !== undefined || explanation?.refused !== undefined,
 }
 

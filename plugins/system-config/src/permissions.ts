@@ -2,9 +2,11 @@ import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Access rules of the routes. */
 export const permissions = {
-  view: { permission: 'system-config:view' },
-  save: { permission: 'system-config:save' },
-  export: { permission: 'system-config:export' },
+  view: { permission: 'system-config:view', scope: 'none' },
+  save: { permission: 'system-config:save', scope: 'none' },
+  /** The history names operators of all organisations. */
+  history: { permission: 'system-config:view', scope: 'all' },
+  export: { permission: 'system-config:export', scope: 'none' },
 } as const
 
 export const permissionDeclarations: readonly PermissionDeclaration[] = [

@@ -4,12 +4,14 @@ import { TableNotFoundException } from '@mikro-orm/core'
 import { PollLoop } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { type AuditEntry, audit, configAdmin, definePlugin, kernel, optional, reasonOf } from '@plinth/kernel'
+import { isMissingTable } from '@plinth/migrations'
 import { sharedStore } from '@plinth/shared-store'
 import { commands } from './commands.ts'
 import { config } from './config.ts'
 import { StoredConfigCentre } from './config-centre.ts'
 import { configCentre } from './contract.ts'
 import { entities } from './entities.ts'
+import { refusal } from './failures.ts'
 import { type Announcement, Announcements } from './instances/announcements.ts'
 import { Instances } from './instances/instances.ts'
 import { changeSets } from './migrations/index.ts'
@@ -23,6 +25,7 @@ import { MasterKeys } from './secrets/master-keys.ts'
 export default definePlugin({
   id: 'system-config',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
@@ -33,7 +36,8 @@ export default definePlugin({
   migrations: changeSets,
   commands,
   async setup(ctx) {
-    const { clock, log, services } = ctx
+    const { log, services } = ctx
+    const { clock } = services.database
     const masterKeys = new MasterKeys({
       configured: ctx.config.get('platform.system-config.master-key'),
       file: resolve(ctx.root, ctx.config.get('platform.system-config.master-key-file')),
@@ -53,10 +57,15 @@ export default definePlugin({
     const poll = new PollLoop({
       pollMs: () => ctx.config.get('platform.system-config.poll-interval'),
       async look() {
-        // A pool that other work has used up keeps new values waiting, and not the sign of life.
-        await instances.beat(centre.report)
-        await centre.refresh()
-        await instances.beat(centre.report)
+        try {
+          // A pool that other work has used up keeps new values waiting, and not the sign of life.
+          await instances.beat(centre.report)
+          await centre.refresh()
+          await instances.beat(centre.report)
+        } catch (error) {
+          // A database that is not migrated yet was reported at the start.
+          if (!isMissingTable(error)) throw error
+        }
         return Number.POSITIVE_INFINITY
       },
       subject: 'stored configuration',
@@ -71,7 +80,10 @@ export default definePlugin({
     if (!isMissing) {
       await centre.load().catch((error: unknown) => {
         if (isServer && !(error instanceof TableNotFoundException)) throw error
-        log.warn({ reason: reasonOf(error) }, 'stored configuration is not there yet; run `plinth migrate`')
+        const message = isMissingTable(error)
+          ? 'stored configuration is not there yet; run `plinth migrate`'
+          : 'stored configuration cannot be reached'
+        log.warn({ reason: reasonOf(error) }, message)
       })
     }
     if (!isServer) return

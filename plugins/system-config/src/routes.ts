@@ -1,5 +1,5 @@
-import { answerList, bulkLimited, routesWith } from '@plinth/http'
-import type { JsonValue } from '@plinth/kernel'
+import { answerList, bulkLimited, previewLimited, routesWith, type Viewer } from '@plinth/http'
+import { bilingual, type JsonValue } from '@plinth/kernel'
 import { fault } from './changes/change-check.ts'
 import type {
   ConfigCentre,
@@ -20,9 +20,10 @@ const root = '/api/v1/admin/system-config'
 
 /** The access guard of the identity plugin puts the principal there. */
 interface Caller {
-  readonly principal?: { readonly username: string; readonly userId: number } | undefined
+  readonly principal?: Viewer | undefined
   readonly traceId: string
   readonly clientIp: string
+  readonly locale: string
   readonly reason?: string
 }
 
@@ -31,7 +32,7 @@ const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
   ...{ traceId, clientIp },
 })
 
-const { view: mayView, save: maySave, export: mayExport } = permissions
+const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport } = permissions
 const { route } = routesWith<{ readonly centre: ConfigCentre }>()
 
 /** Routes of the configuration centre. A dry run is allowed to whoever may look; it changes nothing. */
@@ -43,9 +44,9 @@ export const routes = [
     access: mayView,
     request: { query: schema.itemQuery },
     response: schema.list,
-    handler: async ({ query, locale }, { centre }) => {
-      const items = await centre.list(query.query ?? '')
-      return { version: centre.version, total: items.length, groups: orderedGroups(items, locale) }
+    handler: async (request, { centre }) => {
+      const items = await centre.list(request.query.query ?? '')
+      return { version: centre.version, total: items.length, groups: orderedGroups(items, request) }
     },
   }),
   route({
@@ -55,17 +56,18 @@ export const routes = [
     access: mayView,
     request: { params: schema.keyParams },
     response: schema.item,
-    handler: async ({ params, locale }, { centre }) => itemView(await centre.get(params.key), locale),
+    handler: async (request, { centre }) => itemView(await centre.get(request.params.key), request),
   }),
   route({
     method: 'POST',
     path: `${root}/changes/preview`,
     summary: 'What changes would do: values, plugins, restart, every fault',
     access: mayView,
-    annotations: [bulkLimited],
+    annotations: [previewLimited],
     request: { body: schema.previewBody },
     response: schema.outcome,
-    handler: async ({ body }, { centre }) => previewView(await centre.preview(changesOf(body.changes))),
+    handler: async ({ body, locale }, { centre }) =>
+      previewView(await centre.preview(changesOf(body.changes, locale), locale)),
   }),
   route({
     method: 'POST',
@@ -76,7 +78,7 @@ export const routes = [
     response: schema.outcome,
     handler: async (request, { centre }) => {
       const { changes, ...options } = request.body
-      return resultView(await centre.save(changesOf(changes), saveOptions(request, options)))
+      return resultView(await centre.save(changesOf(changes, request.locale), saveOptions(request, options)))
     },
   }),
   route({
@@ -98,7 +100,7 @@ export const routes = [
     method: 'GET',
     path: `${root}/history`,
     summary: 'Who changed what, when and why, newest first',
-    access: mayView,
+    access: mayViewHistory,
     request: { query: schema.historyQuery },
     response: schema.historyPage,
     handler: ({ query }, { centre }) =>
@@ -112,7 +114,7 @@ export const routes = [
     method: 'GET',
     path: `${root}/history/:id`,
     summary: 'One change of one key',
-    access: mayView,
+    access: mayViewHistory,
     request: { params: schema.historyParams },
     response: schema.historyEntry,
     handler: async ({ params: { id } }, { centre }) => {
@@ -133,7 +135,8 @@ export const routes = [
     response: schema.outcome,
     handler: async (request, { centre }) => {
       const { toVersion, keys, dryRun, ...options } = request.body
-      if (dryRun) return previewView(await centre.preview(await centre.rollbackChanges(toVersion, keys)))
+      if (dryRun)
+        return previewView(await centre.preview(await centre.rollbackChanges(toVersion, keys), request.locale))
       return resultView(await centre.rollback(toVersion, { ...saveOptions(request, options), ...given({ keys }) }))
     },
   }),
@@ -161,7 +164,7 @@ export const routes = [
       const { document: imported, mode = 'merge', expectedVersion, dryRun, ...options } = request.body
       const document = imported as ImportDocument
       const changes = await centre.importChanges(document, mode)
-      if (dryRun) return previewView(await centre.preview(changes))
+      if (dryRun) return previewView(await centre.preview(changes, request.locale))
       if (expectedVersion !== undefined && expectedVersion !== centre.version) {
         const current = centre.version
         const window = { orderBy: historyOrder, size: 1, offset: 0, count: 'none' } as const
@@ -196,7 +199,7 @@ const historyView = ({ changedAt, ...entry }: HistoryEntry) => ({
 })
 
 function saveOptions(caller: Caller, { reason, verify = true }: { reason?: string; verify?: boolean }) {
-  return { actor: actorOf(caller), verify, ...given({ reason: reason ?? caller.reason }) }
+  return { actor: actorOf(caller), verify, locale: caller.locale, ...given({ reason: reason ?? caller.reason }) }
 }
 
 function instanceView({ startedAt, seenAt, ...instance }: InstanceState, newest: number) {
@@ -214,9 +217,10 @@ function instanceView({ startedAt, seenAt, ...instance }: InstanceState, newest:
 
 function changesOf(
   changes: readonly { key: string; action: 'set' | 'reset'; value?: unknown; expectedVersion?: number }[],
+  locale: string,
 ): readonly ConfigChange[] {
   const missing = changes.filter(({ action, value }) => action === 'set' && value === undefined)
-  const errors = missing.map(({ key }) => fault(key, 'required', 'needs a value'))
+  const errors = missing.map(({ key }) => fault(key, 'required', bilingual('needs a value', '需要一个值'), locale))
   if (errors.length > 0) throw refusal('invalid', { data: { errors } })
   return changes.map(({ key, action, value, expectedVersion }) => {
     const common = { key, ...given({ expectedVersion }) }

@@ -1,4 +1,4 @@
-import { instant, listPage, listQuery, reason, Type, text } from '@plinth/http'
+import { instant, listPage, listQuery, nullable, reason, Type, text } from '@plinth/http'
 import { longestKey, mostChanges } from './changes/change-check.ts'
 
 const keyName = Type.String({ minLength: 1, maxLength: longestKey, examples: ['platform.rate-limit.default-window'] })
@@ -18,7 +18,7 @@ export const itemQuery = Type.Object({
     Type.String({
       maxLength: 500,
       description:
-        'Words and filters, all of which must fit: @modified @stored @secret (or @sensitive) @restart @live @env @locked @process @orphaned @deprecated @pending @problem @source:env @group:x @plugin:x',
+        'Words and filters, all of which must fit: @modified @stored @secret (or @sensitive) @restart @live @env @locked @process @orphaned @deprecated @pending @problem @insecure @source:env @group:x @plugin:x',
     }),
   ),
 })
@@ -29,6 +29,11 @@ const sourcedValue = Type.Object({
   place: Type.String({ description: 'File and line, variable, stored value, argument.' }),
   value: Type.Optional(value),
   active: Type.Boolean({ description: 'This source gives the effective value.' }),
+  withheld: Type.Optional(
+    Type.Array(text, {
+      description: 'Of a secret that is not used: the keys of its destination that it was not entered for.',
+    }),
+  ),
 })
 
 export const item = Type.Object({
@@ -38,10 +43,19 @@ export const item = Type.Object({
   group: text,
   displayTitle: text,
   displayDescription: Type.Optional(text),
+  displayRule: Type.Optional(
+    Type.String({ description: 'What the pattern of the value demands; completes "must ...", 必须….' }),
+  ),
   type: Type.Optional(text),
   schema: Type.Optional(Type.Unknown({ description: 'JSON Schema of the value.' })),
   default: Type.Optional(value),
   examples: Type.Optional(Type.Array(Type.Unknown())),
+  destination: Type.Optional(
+    Type.Array(text, {
+      description:
+        'Of a secret: the keys that decide where it is sent. It is unset when one of them changes without it.',
+    }),
+  ),
   required: Type.Boolean(),
   sensitive: Type.Boolean(),
   reload: Type.Optional(Type.Enum(['live', 'restart'])),
@@ -66,12 +80,19 @@ export const item = Type.Object({
   source: Type.Optional(text),
   sources: Type.Array(sourcedValue, { description: 'Every source that gives a value, weakest first.' }),
   version: Type.Integer({ minimum: 0, description: 'Version of the stored value; 0 for none.' }),
-  stored: Type.Optional(Type.Object({ value: Type.Optional(value), updatedAt: instant, updatedBy: text })),
+  stored: Type.Optional(
+    Type.Object({
+      value: Type.Optional(value),
+      updatedAt: instant,
+      updatedBy: nullable(Type.String({ description: 'Null: outside the data scope of the caller.' })),
+    }),
+  ),
   shadowed: Type.Boolean({ description: 'A stored value does not count, because a stronger source gives one.' }),
   pendingRestart: Type.Boolean(),
   refused: Type.Optional(
     Type.String({ description: 'Why the plugin refused the newest value; an older one is in force.' }),
   ),
+  insecure: Type.Optional(Type.String({ description: 'Why the effective value is not safe in production.' })),
   problem: Type.Optional(Type.String({ description: 'Why the stored value cannot be used.' })),
 })
 
@@ -99,7 +120,7 @@ export const previewBody = Type.Object({ changes: Type.Array(change, { minItems:
 const effect = Type.Object({
   key: text,
   plugin: Type.Optional(text),
-  outcome: Type.Enum(['applied', 'pendingRestart', 'shadowed', 'rejected', 'unchanged']),
+  outcome: Type.Enum(['applied', 'pendingRestart', 'shadowed', 'rejected', 'unchanged', 'unset']),
   reason: Type.Optional(text),
   before: Type.Optional(value),
   after: Type.Optional(value),
@@ -167,10 +188,14 @@ export const document = Type.Object({
   omittedSecrets: Type.Array(text),
 })
 export const importBody = Type.Object({
-  document: Type.Object({
-    format: Type.Literal('plinth-config/1'),
-    values: Type.Record(Type.String(), Type.Unknown(), { maxProperties: mostChanges }),
-  }),
+  document: Type.Object(
+    {
+      format: Type.Literal('plinth-config/1'),
+      values: Type.Record(Type.String(), Type.Unknown()),
+    },
+    // An export contains facts about itself too, and those of another version may contain more.
+    { additionalProperties: true },
+  ),
   mode: Type.Optional(Type.Enum(['merge', 'replace'], { default: 'merge' })),
   expectedVersion: Type.Optional(
     Type.Integer({ minimum: 0, description: 'Version of a dry run; another one is a conflict.' }),

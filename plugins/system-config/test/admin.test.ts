@@ -94,7 +94,7 @@ t.test('what a caller may send decides not how long a preview, a save or an impo
   t.equal(preview.result.data.errors.length, many.length)
   t.ok(preview.ms < 1500, `900 unknown long keys cost ${Math.round(preview.ms)} ms`)
   const save = await cpuOf(() => call('POST', 'changes', { changes: many.map((key) => set(key, 1)) }))
-  t.match(save.result, { code: '400', data: { reason: 'system-config.invalid' } })
+  t.hasStrict(save.result, { code: '400', data: { reason: 'system-config.invalid' } })
   t.ok(save.ms < 1500, `to save them ${Math.round(save.ms)} ms`)
   t.equal((await call('POST', 'changes/preview', { changes: unknownKeys(1001).map((key) => set(key, 1)) })).code, '400')
   t.equal((await call('POST', 'changes', { changes: [set('k'.repeat(201), 1)] })).code, '400')
@@ -106,7 +106,9 @@ t.test('what a caller may send decides not how long a preview, a save or an impo
   const imported = await cpuOf(() => call('POST', 'import', documentOf(many)))
   t.equal(imported.result.data.errors.length, many.length)
   t.ok(imported.ms < 1500, `to import them ${Math.round(imported.ms)} ms`)
-  t.equal((await call('POST', 'import', documentOf(unknownKeys(1001)))).code, '400', 'more values than a product has')
+  const full = await cpuOf(() => call('POST', 'import', documentOf(unknownKeys(4900))))
+  t.equal(full.result.data.errors.length, 1000, 'the first faults of a document that fills the request')
+  t.ok(full.ms < 1500, `to find them ${Math.round(full.ms)} ms`)
   const [fault] = (await call('POST', 'import', documentOf(['k'.repeat(100_000)]))).data.errors
   t.match(fault, { rule: 'unknown', message: /more than 200 characters/ })
   t.ok(JSON.stringify(fault).length < 1000, 'and is not repeated in full')
@@ -157,9 +159,9 @@ t.test('C-026 every route is an admin route with a permission of its own', async
     ],
   )
   const changes = { changes: [{ key: limit, action: 'set', value: 1 }] }
-  t.match(await call('POST', 'changes', changes, { 'x-permissions': 'system-config:view' }), { code: '403' })
-  t.match(await call('GET', 'export', undefined, { 'x-permissions': 'system-config:view' }), { code: '403' })
-  t.match(await call('GET', 'keys', undefined, { 'x-permissions': '' }), { code: '403' })
+  t.hasStrict(await call('POST', 'changes', changes, { 'x-permissions': 'system-config:view' }), { code: '403' })
+  t.hasStrict(await call('GET', 'export', undefined, { 'x-permissions': 'system-config:view' }), { code: '403' })
+  t.hasStrict(await call('GET', 'keys', undefined, { 'x-permissions': '' }), { code: '403' })
   const declared = running.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code))
   t.same(declared, everything.split(' '))
 })
@@ -168,7 +170,7 @@ t.test('C-018 C-019 K-009 keys by group, in the language of the request, secrets
   const { call } = await start(t)
   await call('POST', 'changes', { changes: [{ key: secret, action: 'set', value: 'planted-secret' }] })
   const { data } = await call('GET', 'keys?query=%40group%3Asample', undefined, { 'accept-language': 'zh-CN' })
-  t.match(data, { version: 1, total: 9, groups: [{ group: 'sample', displayTitle: '样例' }] })
+  t.match(data, { version: 1, total: 10, groups: [{ group: 'sample', displayTitle: '样例' }] })
   const items = new Map(data.groups[0].items.map((item: { key: string }) => [item.key, item]))
   t.match(items.get(limit), {
     displayTitle: '请求上限',
@@ -200,13 +202,13 @@ t.test('C-018 C-019 K-009 keys by group, in the language of the request, secrets
   ]) {
     t.match((await call('GET', `keys/${key}`)).data, { editable: false, locked }, `why ${key} is locked`)
   }
-  t.match(await call('GET', 'keys/platform.none'), {
+  t.hasStrict(await call('GET', 'keys/platform.none'), {
     status: 200,
     code: '404',
     data: { reason: 'system-config.key-unknown' },
   })
   t.match(await call('GET', 'keys?query=%40nonsense', undefined, { 'accept-language': 'zh-CN' }), {
-    code: '400',
+    code: /^400$/,
     message: /没有筛选条件“@nonsense”/,
   })
 })
@@ -215,7 +217,7 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
   const { call } = await start(t)
   const change = { key: limit, action: 'set', value: 20, expectedVersion: 0 }
   const mode = { key: 'platform.sample.mode', action: 'set', value: 'fast' }
-  t.match(
+  t.hasStrict(
     (await call('POST', 'changes/preview', { changes: [change, mode, { ...mode, key: 'platform.none' }] })).data,
     {
       dryRun: true,
@@ -226,20 +228,20 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
       version: 0,
     },
   )
-  t.match((await call('POST', 'changes', { changes: [change, mode], reason: 'launch' })).data, {
+  t.hasStrict((await call('POST', 'changes', { changes: [change, mode], reason: 'launch' })).data, {
     dryRun: false,
     version: 1,
     effects: [{ outcome: 'applied' }, { outcome: 'pendingRestart' }],
   })
   t.match(await call('POST', 'changes', { changes: [change] }), {
     status: 200,
-    code: '409',
+    code: /^409$/,
     data: {
-      ...{ reason: 'system-config.conflict', currentVersion: 1, updatedAt: /Z$/ },
+      ...{ reason: /^system-config\.conflict$/, currentVersion: 1, updatedAt: /Z$/ },
       conflicts: [{ key: limit, expectedVersion: 0, currentVersion: 1 }],
     },
   })
-  t.match(
+  t.hasStrict(
     await call('POST', 'changes', {
       changes: [
         { ...change, value: 0, expectedVersion: 1 },
@@ -251,7 +253,7 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
       data: { reason: 'system-config.invalid', errors: [{ field: limit, rule: 'minimum' }, { rule: 'format' }] },
     },
   )
-  t.match(await call('POST', 'changes', { changes: [{ key: limit, action: 'set' }] }), {
+  t.hasStrict(await call('POST', 'changes', { changes: [{ key: limit, action: 'set' }] }), {
     code: '400',
     data: { errors: [{ field: limit, rule: 'required' }] },
   })
@@ -266,16 +268,16 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
     t.match(await call('POST', path, body), refused, `I-007 state is not written by ${path}`)
   }
   for (const reason of ['x'.repeat(201), '', '  '])
-    t.match(await call('POST', 'changes', { changes: [change], reason }), { code: '400' }, reason)
+    t.hasStrict(await call('POST', 'changes', { changes: [change], reason }), { code: '400' }, reason)
   const [latest] = (await call('GET', `history?key=${limit}`)).data.items
   t.same((await call('GET', `history/${latest.id}`)).data, latest, 'one change by its id')
   t.match((await call('GET', `history?version=${latest.version}`)).data.items, [{ version: latest.version }])
-  t.match(await call('GET', 'history/99:no.such.key'), {
+  t.hasStrict(await call('GET', 'history/99:no.such.key'), {
     code: '404',
     data: { reason: 'system-config.change-unknown' },
   })
-  t.match(await call('GET', 'history/nothing'), { code: '400' })
-  t.match((await call('GET', `history?key=${limit}`)).data, {
+  t.hasStrict(await call('GET', 'history/nothing'), { code: '400' })
+  t.hasStrict((await call('GET', `history?key=${limit}`)).data, {
     total: 1,
     page: 1,
     items: [{ version: 1, after: 20, actor: 'carol', reason: 'launch', traceId: 'trace-of-the-test', origin: 'save' }],
@@ -297,7 +299,7 @@ t.test('the answer for a key tells whether its stored value counts', async (t) =
     { key: 'platform.sample.window', action: 'set', value: '2m' },
   ]
   const saved = await call('POST', 'changes', { changes })
-  t.match(saved.data.effects, [{ outcome: 'shadowed' }, { outcome: 'pendingRestart' }, { outcome: 'applied' }])
+  t.hasStrict(saved.data.effects, [{ outcome: 'shadowed' }, { outcome: 'pendingRestart' }, { outcome: 'applied' }])
   t.match((await call('GET', `keys/${limit}`)).data, {
     value: 7,
     source: 'command-line',
@@ -322,7 +324,7 @@ t.test('verify, export, import with its difference, and no secret in any answer'
     answers.push(answer.text)
     return answer
   }
-  t.match((await keep('POST', 'verifications', { key: secret, value: 'wrong-planted-secret' })).data, {
+  t.hasStrict((await keep('POST', 'verifications', { key: secret, value: 'wrong-planted-secret' })).data, {
     outcome: 'refused',
     reason: 'the service refuses ******',
   })
@@ -343,20 +345,22 @@ t.test('verify, export, import with its difference, and no secret in any answer'
   document.values['platform.sample.window'] = '2m'
   delete document.values[limit]
   const dry = (await keep('POST', 'import', { document, mode: 'replace', dryRun: true })).data
-  t.match(dry, {
+  t.hasStrict(dry, {
     dryRun: true,
     effects: [
       { key: 'platform.sample.window', after: '2m' },
       { key: limit, before: 20, outcome: 'applied' },
     ],
   })
-  t.match(await keep('POST', 'import', { document, expectedVersion: dry.version - 1 }), {
+  t.hasStrict(await keep('POST', 'import', { document, expectedVersion: dry.version - 1 }), {
     code: '409',
     data: { reason: 'system-config.version-changed' },
   })
-  t.match(await keep('POST', 'import', { document, mode: 'replace', expectedVersion: dry.version }), { code: '200' })
+  t.hasStrict(await keep('POST', 'import', { document, mode: 'replace', expectedVersion: dry.version }), {
+    code: '200',
+  })
   t.match((await keep('GET', 'keys?query=%40stored')).data, { total: 2 })
-  t.match(await keep('POST', 'import', { document: { format: 'other', values: {} } }), { code: '400' })
+  t.hasStrict(await keep('POST', 'import', { document: { format: 'other', values: {} } }), { code: '400' })
   await keep('GET', 'history')
   await keep('GET', 'keys')
   const { running } = await start(t)
@@ -378,7 +382,7 @@ t.test('C-020 a database that does not answer is a clear failure', async (t) => 
     ['POST', 'changes', { changes: [{ key: limit, action: 'set', value: 20 }] }],
   ] as const) {
     const answer = await call(method, path, body)
-    t.match(answer, { status: 200, code: '503', data: { reason: 'system-config.storage-unavailable' } })
+    t.hasStrict(answer, { status: 200, code: '503', data: { reason: 'system-config.storage-unavailable' } })
     t.notMatch(answer.text, /10\.0\.0\.1/)
   }
 })
@@ -401,9 +405,9 @@ t.test('C-021 with the identity plugin: a token, a permission, and the name of t
   }
   const url = '/api/v1/admin/system-config/changes'
   const payload = { changes: [{ key: limit, action: 'set', value: 3 }] }
-  t.match((await inject({ method: 'POST', url, payload })).json(), { code: '401' })
-  t.match((await inject({ method: 'POST', url, payload, headers: await tokenOf('guest') })).json(), { code: '403' })
-  t.match((await inject({ method: 'POST', url, payload, headers: await tokenOf('root') })).json(), { code: '200' })
+  t.hasStrict((await inject({ method: 'POST', url, payload })).json(), { code: '401' })
+  t.hasStrict((await inject({ method: 'POST', url, payload, headers: await tokenOf('guest') })).json(), { code: '403' })
+  t.hasStrict((await inject({ method: 'POST', url, payload, headers: await tokenOf('root') })).json(), { code: '200' })
   const { items } = await running.service(configCentre).history({}, { size: 5, offset: 0, count: 'exact' })
   t.match(items, [{ actor: 'root', after: 3 }])
 
@@ -479,3 +483,37 @@ t.test('no dry run and no save confirms a guessed secret', async (t) => {
   const other = await call('POST', 'rollback', { toVersion: 1, dryRun: true })
   t.same(back.data.effects, other.data.effects, 'nor does the way back')
 })
+
+t.test(
+  'a rejected value is explained in the language of the request, and an unknown key with the near one',
+  async (t) => {
+    const { call } = await start(t)
+    const changes = (key: string, value: unknown) => ({ changes: [{ key, action: 'set', value }] })
+    const messageIn = async (language: string, path: string, body: object) => {
+      const { data } = await call('POST', path, body, { 'accept-language': language })
+      return data.errors.map(({ message }: { message: string }) => message)
+    }
+    for (const path of ['changes/preview', 'changes']) {
+      const text = changes('platform.sample.code', 'a\r\nBcc: x@y')
+      t.strictSame(await messageIn('en', path, text), [
+        'platform.sample.code must be one line of text without control characters; it is "a\\r\\nBcc: x@y"',
+      ])
+      t.strictSame(await messageIn('zh', path, text), [
+        'platform.sample.code 必须是不含控制字符的单行文本；给出的是 "a\\r\\nBcc: x@y"',
+      ])
+      const code = changes('platform.sample.code', 'A 1')
+      t.strictSame(await messageIn('en', path, code), ['platform.sample.code must be lower-case letters; it is "A 1"'])
+      t.strictSame(await messageIn('zh', path, code), ['platform.sample.code 必须是小写字母；给出的是 "A 1"'])
+      t.match(await messageIn('zh', path, changes('platform.sample.safety', true)), [
+        /^platform\.sample\.safety 不能在此写入/,
+      ])
+      t.match(await messageIn('zh', path, changes('platform.sample.limt', 1)), [
+        /；是否想写 platform\.sample\.limit？$/,
+      ])
+    }
+    const unknown = { reason: 'system-config.key-unknown', nearest: 'platform.sample.limit' }
+    t.hasStrict(await call('GET', 'keys/platform.sample.limt'), { code: '404', data: unknown })
+    const item = (await call('GET', 'keys/platform.sample.code', undefined, { 'accept-language': 'zh' })).data
+    t.equal(item.displayRule, '是小写字母')
+  },
+)

@@ -134,7 +134,7 @@ t.test('a store that is down costs the announcement, not the save', async (t) =>
     setup: ({ provide }) => provide(sharedStore, { publish: down, subscribe: down } as unknown as SharedStore),
   })
   const { centre, running } = await startWithClock(t, db, withoutPoll, { plugins: [samplePlugin, broken] })
-  t.match(await centre.save([set(limit, 20)], by), { version: 1, effects: [{ outcome: 'applied' }] })
+  t.hasStrict(await centre.save([set(limit, 20)], by), { version: 1, effects: [{ outcome: 'applied' }] })
   t.equal(running.service(sample).limits.at(-1), 20)
   await running.stop('done')
   t.equal(asked, 2, 'both were tried')

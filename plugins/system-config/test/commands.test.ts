@@ -39,7 +39,7 @@ async function commandLine(t: Test, db: TestDatabase) {
 
 onEachDatabase(t, 'plinth config set, reset, history, export, import and rollback', async (t, db) => {
   const { plinth, refused, running } = await commandLine(t, db)
-  t.match(await refused('config history'), { code: 'PLINTH_SYSTEM_CONFIG_REFUSED', fix: /plinth migrate/ })
+  t.match(await refused('config history'), { code: /^PLINTH_SYSTEM_CONFIG_REFUSED$/, fix: /plinth migrate/ })
   await running.service(database).migrate()
 
   t.match(await plinth('config set', ['platform.sample.limit', '20'], { dryRun: true }), {
@@ -52,7 +52,15 @@ onEachDatabase(t, 'plinth config set, reset, history, export, import and rollbac
   t.match(await plinth('config set', ['platform.sample.mode', 'fast']), { text: /after a restart/ })
   t.match(await refused('config set', ['platform.sample.limit', '0']), { message: /must be at least 1/ })
   t.match(await refused('config set', ['platform.sample.limit', 'many']), { message: /must be a whole number/ })
-  t.match(await refused('config set', ['platform.sample.limt', '1']), { message: /no configuration key/ })
+  t.match(await refused('config set', ['platform.sample.limt', '1']), {
+    message: /no configuration key "platform\.sample\.limt"\. Did you mean "platform\.sample\.limit"\?/,
+  })
+  t.match(await refused('config reset', ['platform.sample.limt']), {
+    message: /did you mean platform\.sample\.limit\?/,
+  })
+  t.match(await refused('config history', [], { key: 'platform.sample.limt' }), {
+    message: /Did you mean "platform\.sample\.limit"/,
+  })
   t.match(await refused('config set', ['platform.sample.safety', 'true']), { message: /never written here/ })
   t.match(await refused('config set', ['platform.sample.state', '1']), { message: /is state of a plugin/ })
   t.match(await refused('config reset', ['platform.sample.state']), { message: /is state of a plugin/ })
@@ -86,7 +94,7 @@ onEachDatabase(t, 'plinth config set, reset, history, export, import and rollbac
     { version: 4, origin: 'rollback' },
     { version: 3, origin: 'import' },
     { version: 2, origin: 'save' },
-    { version: 1, origin: 'save', reason: 'launch' },
+    { version: 1, origin: 'save', reason: /^launch$/ },
   ])
   t.match(await plinth('config history', [], { key: 'platform.sample.mode', limit: '1' }), {
     text: /^4 {2}.*"fast" -> \(none\)/,

@@ -1,8 +1,9 @@
 import { database, type FoundPage } from '@plinth/database'
 import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { rejectsWith, until } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
+import { pino } from 'pino'
 import t from 'tap'
 import { ConfigRow } from '../src/entities.ts'
 import { operator, sample, samplePlugin, startOn } from './fixtures/products.ts'
@@ -39,7 +40,7 @@ onEachDatabase(t, 'change sets make what the entities say', async (t, db) => {
 onEachDatabase(t, 'K-008 a stored live value counts at once, a restart value at the next start', async (t, db) => {
   const first = await startOn(t, db, { environment: { PLATFORM_SAMPLE_MODE: 'slow' } })
   const plan = await first.centre.preview([set('limit', 20), set('mode', 'fast'), set('tags', 'x'), set('limt', 1)])
-  t.match(plan.effects, [
+  t.hasStrict(plan.effects, [
     { key: 'platform.sample.limit', outcome: 'applied', plugin: 'test.sample' },
     { key: 'platform.sample.mode', outcome: 'pendingRestart' },
   ])
@@ -55,7 +56,7 @@ onEachDatabase(t, 'K-008 a stored live value counts at once, a restart value at 
   t.same([first.centre.version, first.running.service(sample).limits], [0, [10]], 'a preview changes nothing')
 
   const saved = await first.centre.save([set('limit', 20, 0), set('mode', 'fast', 0)], { ...by, reason: 'more load' })
-  t.match(saved, {
+  t.hasStrict(saved, {
     version: 1,
     effects: [
       { key: 'platform.sample.limit', outcome: 'applied', before: undefined, after: 20 },
@@ -69,7 +70,7 @@ onEachDatabase(t, 'K-008 a stored live value counts at once, a restart value at 
     (await first.centre.list('@pending')).map((item) => item.key),
     ['platform.sample.mode'],
   )
-  t.match(await first.centre.save([set('limit', 20)], by), { version: 1, effects: [{ outcome: 'unchanged' }] })
+  t.hasStrict(await first.centre.save([set('limit', 20)], by), { version: 1, effects: [{ outcome: 'unchanged' }] })
 
   await first.running.stop('restart')
   const second = await startOn(t, db, { environment: { PLATFORM_SAMPLE_MODE: 'slow' } })
@@ -77,12 +78,12 @@ onEachDatabase(t, 'K-008 a stored live value counts at once, a restart value at 
   t.same(second.running.service(sample).limits, [20])
   t.same(
     second.running.plugins.map(({ id }) => id),
-    ['database', 'system-config', 'test.sample'],
+    ['followed-clock', 'database', 'system-config', 'test.sample'],
   )
 
   const shadowed = await startOn(t, db, { set: { 'platform.sample.limit': '7' } })
-  t.match(await shadowed.centre.preview([set('limit', 30)]), { effects: [{ outcome: 'shadowed' }], plugins: [] })
-  t.match(await shadowed.centre.save([set('limit', 30)], by), { effects: [{ outcome: 'shadowed' }] })
+  t.hasStrict(await shadowed.centre.preview([set('limit', 30)]), { effects: [{ outcome: 'shadowed' }], plugins: [] })
+  t.hasStrict(await shadowed.centre.save([set('limit', 30)], by), { effects: [{ outcome: 'shadowed' }] })
   t.same(shadowed.running.service(sample).limits, [7])
 })
 
@@ -99,7 +100,7 @@ onSqlite(t, 'every fault of every key is reported at once and nothing is saved',
     reset('nothing'),
   ]
   const error = await failure(centre.save(faulty, by))
-  t.match(error, { code: '400', reason: 'system-config.invalid' })
+  t.hasStrict(error, { code: '400', reason: 'system-config.invalid' })
   t.same(
     faultsIn(error).map(({ field, rule }) => `${field.split('.').at(-1)} ${rule}`),
     [
@@ -146,7 +147,14 @@ onEachDatabase(
     const there = b.running.service(sample)
     const next = there.nextLimit()
     await a.centre.save([set('limit', 50), set('mode', 'fast')], by)
-    while (there.limits.at(-1) !== 50) await b.clock.advance(3_000)
+    await until(
+      async () => {
+        await b.clock.advance(3_000)
+        return there.limits.at(-1) === 50
+      },
+      'the other instance applies the value',
+      0,
+    )
     t.equal(await next, 50)
     t.match((await b.centre.get('platform.sample.mode')).explanation, {
       pendingRestart: true,
@@ -193,7 +201,7 @@ onEachDatabase(
     ])
     t.same(attempts.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
     const lost = attempts.find((attempt) => attempt.status === 'rejected')?.reason as BusinessError
-    t.match(lost, { code: '409', reason: 'system-config.conflict' })
+    t.hasStrict(lost, { code: '409', reason: 'system-config.conflict' })
     t.match(lost.data?.['conflicts'], [{ expectedVersion: 0, currentVersion: 1, updatedBy: /alice|bob/ }, {}])
     await Promise.all([a.centre.refresh(), b.centre.refresh()])
     const values = async (centre: ConfigCentre) => (await centre.list('@stored')).map(({ stored }) => stored?.value)
@@ -240,7 +248,7 @@ onEachDatabase(t, 'what no two values may say together is not stored by two who 
     await two.centre.save(switchOff, by)
     return transactional.call(store, work, options) as Promise<never>
   }
-  await t.rejects(one.centre.save(use, by), refused)
+  await rejectsWith(t, one.centre.save(use, by), refused)
   t.match(await one.centre.get(mode), { stored: undefined })
 
   await one.centre.save(resets, by)
@@ -290,7 +298,7 @@ onEachDatabase(t, 'history says who, when and why; a rollback is a new version',
   ])
   await centre.rollback(0, by)
   t.same(await storedKeys(centre), [])
-  t.match(await failure(centre.rollback(99, by)), { code: '400', reason: 'system-config.version-unknown' })
+  t.hasStrict(await failure(centre.rollback(99, by)), { code: '400', reason: 'system-config.version-unknown' })
 })
 
 onSqlite(
@@ -345,7 +353,7 @@ onEachDatabase(t, 'a database that fails in the middle of a save leaves nothing 
     return execute(sql, parameters)
   }
   const error = await failure(centre.save([set('limit', 30), set('window', '5m')], by))
-  t.match(error, { code: '503', reason: 'system-config.storage-unavailable' })
+  t.hasStrict(error, { code: '503', reason: 'system-config.storage-unavailable' })
   t.notMatch(error.message, /disk|secret/)
   t.match(await centre.get('platform.sample.limit'), {
     stored: { value: 20, version: 1 },
@@ -353,6 +361,33 @@ onEachDatabase(t, 'a database that fails in the middle of a save leaves nothing 
   })
   t.equal((await centre.history({}, { size: 10, offset: 0, count: 'exact' })).total, 1)
   t.match(await centre.save([set('limit', 30, 1)], by), { version: 2 }, 'and the next save works')
+})
+
+t.test('an outage of the database is one short line for each operation', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const lines: string[] = []
+  // Nothing listens there.
+  const { centre } = await startOn(t, db, {
+    roles: ['cli'],
+    config: {
+      'platform.database.type': 'postgresql',
+      'platform.database.host': '127.0.0.1',
+      'platform.database.port': 1,
+    },
+    logger: pino({ level: 'warn' }, { write: (line) => void lines.push(line) }),
+  })
+  const error = await failure(centre.history({}, { size: 10, offset: 0, count: 'none' }))
+  t.hasStrict(error, { code: '503', reason: 'system-config.storage-unavailable' })
+  const reason = 'No connection to the postgresql server at 127.0.0.1:1/plinth: connect ECONNREFUSED 127.0.0.1:1.'
+  const own = lines.map((line) => JSON.parse(line)).filter(({ plugin }) => plugin === 'system-config')
+  t.same(
+    own.map(({ level, msg, reason, err }) => ({ level, msg, reason, err })),
+    [
+      { level: 40, msg: 'stored configuration cannot be reached', reason, err: undefined },
+      { level: 50, msg: 'stored configuration cannot be reached', reason, err: undefined },
+    ],
+  )
 })
 
 t.test('K-008 search: words in both languages and filters, all of which must fit', async (t) => {
@@ -375,9 +410,9 @@ t.test('K-008 search: words in both languages and filters, all of which must fit
   t.same(await found('no such thing'), [])
   t.ok((await found('')).length > 20, 'keys of all plugins and of the kernel')
   for (const query of ['@modifed', '@group', '@constructor', '@source:env @__proto__']) {
-    t.match(await failure(centre.list(query)), { code: '400', reason: 'system-config.filter-unknown' }, query)
+    t.hasStrict(await failure(centre.list(query)), { code: '400', reason: 'system-config.filter-unknown' }, query)
   }
-  t.match(await failure(centre.get('platform.nothing')), { code: '404', reason: 'system-config.key-unknown' })
+  t.hasStrict(await failure(centre.get('platform.nothing')), { code: '404', reason: 'system-config.key-unknown' })
 })
 
 t.test('a plugin that the early one needs is set up before all others, whatever the order of the list', async (t) => {
@@ -395,6 +430,6 @@ t.test('a plugin that the early one needs is set up before all others, whatever 
   const { running } = await startOn(t, db, { plugins: [needy, samplePlugin], config: { 'platform.needy.x': 'x' } })
   t.same(
     running.plugins.map(({ id }) => id),
-    ['database', 'system-config', 'test.sample', 'a.needy'],
+    ['followed-clock', 'database', 'system-config', 'test.sample', 'a.needy'],
   )
 })

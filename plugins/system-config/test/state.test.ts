@@ -50,16 +50,16 @@ async function refusal(work: Promise<unknown>): Promise<{ reason: string | undef
 }
 const notEditable = { reason: 'system-config.invalid', rules: ['not-editable'] }
 
-onEachDatabase(t, 'I-007 I-072 state is written by its plugin alone and counts on every instance', async (t, db) => {
+onEachDatabase(t, 'I-007 state is written by its plugin alone and counts on every instance', async (t, db) => {
   const [a, b] = [await startOn(t, db, { plugins }), await startOn(t, db, { plugins })]
-  t.match(await a.centre.saveState('test.setup', [set(installed, true, 0)], by), {
+  t.hasStrict(await a.centre.saveState('test.setup', [set(installed, true, 0)], by), {
     version: 1,
     effects: [{ outcome: 'applied', after: true }],
   })
   await b.centre.refresh()
   for (const { running } of [a, b]) t.same(running.service(setup).seen, [false, true])
   const { items } = await b.centre.history({}, { size: 9, offset: 0, count: 'exact' })
-  t.match(items, [{ key: installed, origin: 'state', actor: 'alice', reason: 'because', traceId: 'trace-1' }])
+  t.hasStrict(items, [{ key: installed, origin: 'state', actor: 'alice', reason: 'because', traceId: 'trace-1' }])
   t.match(await b.centre.get(installed), {
     declaration: { editable: false, state: true },
     explanation: { effective: { source: 'database', value: true } },
@@ -85,7 +85,7 @@ onEachDatabase(t, 'I-007 of many instances that set state at once, one wins', as
   const ends = await Promise.allSettled(tries)
   t.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1)
   for (const end of ends) {
-    if (end.status === 'rejected') t.match(end.reason, { code: '409', reason: 'system-config.conflict' })
+    if (end.status === 'rejected') t.hasStrict(end.reason, { code: '409', reason: 'system-config.conflict' })
   }
 })
 

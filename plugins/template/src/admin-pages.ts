@@ -40,7 +40,7 @@ const templates = adminList('getAdminTemplates', (row) => ({
     title: text('New template', '新建模板'),
     fields: ['code', 'channel', 'locale', ...content],
     long: ['content', 'html'],
-    livePreview: adminLivePreview('postAdminTemplatesPreview', previewed),
+    livePreview: adminLivePreview('postAdminTemplatesPreview', { ...previewed, takes: [...previewed.takes, 'locale'] }),
   }),
   empty: text(
     'There is no template yet; messages say what they were sent with.',
@@ -75,7 +75,7 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
     fields: [...content],
     long: ['content', 'html'],
     whole: true,
-    livePreview: it.livePreview('postAdminTemplatesPreview', previewed),
+    livePreview: it.livePreview('postAdminTemplatesPreview', { ...previewed, body: { locale: 'locale' } }),
     version: 'version',
   }),
   actions: [

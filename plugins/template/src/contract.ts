@@ -1,4 +1,4 @@
-import { service } from '@plinth/kernel'
+import { type NotificationMessage, service } from '@plinth/kernel'
 
 /** A value that a template may be filled with: what JSON can write, and nothing else. */
 export type TemplateValue =
@@ -37,6 +37,8 @@ export interface RenderedTemplate {
   readonly subject: string
   /** Plain text. Not escaped. */
   readonly content: string
+  /** Where subject and content hold values, as `NotificationMessage.valueRanges` of the kernel. */
+  readonly valueRanges: NonNullable<NotificationMessage['valueRanges']>
   /** HTML form of the message with its values escaped; absent when the template has none. */
   readonly html?: string
   /** Those of `template.variables` that were not given; each renders as nothing. A value `null` counts as given. */

@@ -7,7 +7,7 @@ import { Compiler } from './compile/compiler.ts'
 import { config } from './config.ts'
 import { templates } from './contract.ts'
 import { MessageTemplate } from './entities.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { createMessageTemplate } from './migrations/0001-create-message-template.ts'
 import { permissions } from './permissions.ts'
 import { templateRoutes } from './routes.ts'
@@ -19,6 +19,7 @@ export default definePlugin({
   id: 'template',
   version: '1.0.0',
   kernel: '^1.0.0',
+  businessErrors: [refusal],
   requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
   provides: [templates],
   contributes: [optional(adminPages)],
@@ -28,8 +29,9 @@ export default definePlugin({
   migrations: [createMessageTemplate],
   entities: [MessageTemplate],
   messages,
-  setup({ services, config, clock, provide, contribute, onStop }) {
+  setup({ services, config, provide, contribute, onStop }) {
     const { kernel, database: db, http, i18n } = services
+    const { clock } = db
     const defaultLocale = () => i18n?.negotiate(undefined) ?? 'en'
     const cacheSize = config.get('platform.template.cache-size')
     provide(templates, new TemplateService({ db, defaultLocale, cacheSize }))

@@ -19,6 +19,7 @@ import {
   text,
   version,
   versionQuery,
+  visibleOperator,
 } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import type { Static } from 'typebox'
@@ -69,6 +70,8 @@ const previewBody = Type.Object({
   content: Type.Optional(content.properties.content),
   html: content.properties.html,
   htmlFormat: content.properties.htmlFormat,
+  // Without its other rules: while somebody types, it may be incomplete.
+  locale: Type.Optional(Type.String({ maxLength: 35, description: 'For `lang` of MJML that has none.' })),
   variables: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), { description: 'Values to fill it in with: any JSON.' }),
   ),
@@ -86,7 +89,7 @@ const templateItem = Type.Object({
   version: currentVersion,
   createdAt: instant,
   updatedAt: instant,
-  updatedBy: text,
+  updatedBy: nullable(Type.String({ description: 'Null: outside the data scope of the caller.' })),
 })
 const templateView = Type.Object({ ...templateItem.properties, content: text, html: nullable(text) })
 
@@ -107,37 +110,37 @@ export const templateRoutes = [
     method: 'GET',
     path,
     summary: 'Message templates, the newest first',
-    access: { permission: own.view },
+    access: { permission: own.view, scope: 'none' },
     request: { query },
     response: listPage(templateItem),
-    handler: (request, { db }) => listTemplates(request.query, db),
+    handler: (request, { db }) => listTemplates(request, db),
   }),
   route({
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One message template',
-    access: { permission: own.view },
+    access: { permission: own.view, scope: 'none' },
     request: { params: idParams },
     response: templateView,
-    handler: async ({ params }, { admin }) => viewOf(await admin.get(params.id)),
+    handler: async (request, { admin }) => viewOf(request, await admin.get(request.params.id)),
   }),
   route({
     method: 'POST',
     path,
     summary: 'Create a message template',
     description: 'Compiles it. What breaks a rule is refused with `data.fault`: field, rule, line and column.',
-    access: { permission: own.create },
+    access: { permission: own.create, scope: 'none' },
     request: { body: Type.Object({ code, channel, locale, ...content.properties }) },
     response: templateView,
     handler: async (request, { admin }) =>
-      viewOf(await admin.create(request.body, contentOf(request.body), authorOf(request))),
+      viewOf(request, await admin.create(request.body, contentOf(request.body), authorOf(request))),
   }),
   route({
     method: 'POST',
     path: `${path}/preview`,
     summary: 'What a template would say; stores nothing and sends nothing',
     description: 'Compiles and renders what is sent. What breaks a rule is refused as when it is created.',
-    access: { permission: own.view },
+    access: { permission: own.view, scope: 'none' },
     annotations: [rateLimited({ maxAttempts: 240, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })],
     request: { body: previewBody },
     response: Type.Object({
@@ -149,10 +152,16 @@ export const templateRoutes = [
         description: 'Variables that it uses.',
       }),
     }),
-    async handler({ body: { variables = {}, ...source } }, { compiler }) {
+    async handler({ body: { variables = {}, locale, ...source } }, { compiler }) {
       const { subject, content, html, htmlFormat } = contentOf({ subject: '', content: '', ...source })
       const shown = await previewTemplate(
-        { subject, content, html: html === '' ? null : html, htmlFormat },
+        {
+          subject,
+          content,
+          html: html === '' ? null : html,
+          htmlFormat,
+          locale: canonicalLocale(locale ?? '') ?? null,
+        },
         variables as Readonly<Record<string, TemplateValue>>,
         compiler,
       )
@@ -164,19 +173,19 @@ export const templateRoutes = [
     path: `${path}/:id`,
     summary: 'Replace the content of a message template',
     description: 'Compiles it as creating does. Code, channel and language stay.',
-    access: { permission: own.update },
+    access: { permission: own.update, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: templateView,
     handler: async (request, { admin }) => {
       const { params, body } = request
-      return viewOf(await admin.update(params.id, contentOf(body), body.version, authorOf(request)))
+      return viewOf(request, await admin.update(params.id, contentOf(body), body.version, authorOf(request)))
     },
   }),
   route({
     method: 'DELETE',
     path: `${path}/:id`,
     summary: 'Delete a message template',
-    access: { permission: own.delete },
+    access: { permission: own.delete, scope: 'none' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
     async handler(request, { admin }) {
@@ -186,7 +195,8 @@ export const templateRoutes = [
   }),
 ]
 
-function listTemplates(wanted: Static<typeof query>, db: Database) {
+function listTemplates(request: Viewed & { readonly query: Static<typeof query> }, db: Database) {
+  const wanted = request.query
   const { code, channel, locale, enabled } = wanted
   const tag = locale === undefined ? undefined : (canonicalLocale(locale) ?? locale)
   const where = Object.fromEntries(
@@ -195,21 +205,27 @@ function listTemplates(wanted: Static<typeof query>, db: Database) {
   const search = { text: wanted.keyword ?? '', properties: ['code', 'subject'] }
   const exclude = ['content', 'html', 'compiled'] as const
   return answerList(wanted, newestFirst, async (window) =>
-    rowsAs(await findPage(db.fork(), MessageTemplate, where, window, { search, exclude }), itemOf),
+    rowsAs(await findPage(db.fork(), MessageTemplate, where, window, { search, exclude }), (row) =>
+      itemOf(request, row),
+    ),
   )
 }
 
-function itemOf(template: Omit<MessageTemplate, 'content' | 'html' | 'compiled'>): Static<typeof templateItem> {
-  const { id, code, channel, locale, subject, htmlFormat, variables, enabled, version, updatedBy } = template
+function itemOf(
+  request: Viewed,
+  template: Omit<MessageTemplate, 'content' | 'html' | 'compiled'>,
+): Static<typeof templateItem> {
+  const { id, code, channel, locale, subject, htmlFormat, variables, enabled, version } = template
   return {
-    ...{ id, code, channel, locale, subject, htmlFormat: htmlFormat ?? null, variables, enabled, version, updatedBy },
+    ...{ id, code, channel, locale, subject, htmlFormat: htmlFormat ?? null, variables, enabled, version },
+    updatedBy: visibleOperator(request, template.updatedBy),
     createdAt: template.createdAt.toISOString(),
     updatedAt: template.updatedAt.toISOString(),
   }
 }
 
-const viewOf = (template: MessageTemplate): Static<typeof templateView> => ({
-  ...itemOf(template),
+const viewOf = (request: Viewed, template: MessageTemplate): Static<typeof templateView> => ({
+  ...itemOf(request, template),
   content: template.content,
   html: template.html ?? null,
 })
@@ -217,6 +233,8 @@ const viewOf = (template: MessageTemplate): Static<typeof templateView> => ({
 const contentOf = ({ subject, content: body, html, htmlFormat, enabled }: Static<typeof content>): TemplateContent => ({
   ...{ subject, content: body, html: html ?? null, htmlFormat: htmlFormat ?? null, enabled: enabled ?? true },
 })
+
+type Viewed = Pick<GuardedRequest, 'principal'>
 
 const authorOf = (request: Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'reason'>): Author => {
   const { principal, clientIp, traceId, reason } = request

@@ -14,7 +14,7 @@ export interface TemplateName {
   readonly locale: string
 }
 
-export interface TemplateContent extends TemplateSource {
+export interface TemplateContent extends Omit<TemplateSource, 'locale'> {
   readonly enabled: boolean
 }
 
@@ -49,7 +49,7 @@ export class TemplateAdmin {
     const locale = canonicalLocale(name.locale)
     if (locale === undefined)
       throw refusal('locale-invalid', { params: { locale: name.locale }, data: { field: 'locale' } })
-    const compiled = await this.#compiled(content)
+    const compiled = await this.#compiled(content, locale)
     const { db, clock } = this.#parts
     const now = new Date(clock.now())
     const id = db.newId()
@@ -84,7 +84,7 @@ export class TemplateAdmin {
   async update(id: number, content: TemplateContent, version: number, author: Author): Promise<MessageTemplate> {
     const before = await this.get(id)
     if (before.version !== version) throw this.#conflict(before)
-    const compiled = await this.#compiled(content)
+    const compiled = await this.#compiled(content, before.locale)
     const { db, clock } = this.#parts
     await db.transactional(async (em) => {
       const changes = {
@@ -110,10 +110,10 @@ export class TemplateAdmin {
     })
   }
 
-  async #compiled(content: TemplateContent) {
+  async #compiled(content: TemplateContent, locale: string) {
     const { subject, html, htmlFormat, enabled } = content
     if ((html === null) !== (htmlFormat === null)) throw refusal('html-format', { data: { field: 'htmlFormat' } })
-    const compiled = await this.#parts.compiler.compile({ subject, content: content.content, html, htmlFormat })
+    const compiled = await this.#parts.compiler.compile({ subject, content: content.content, html, htmlFormat, locale })
     return {
       ...{ subject, content: content.content, html, htmlFormat, enabled },
       compiled: JSON.stringify(compiled),

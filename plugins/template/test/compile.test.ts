@@ -3,11 +3,19 @@ import t from 'tap'
 import { compile } from '../src/compile/compile.ts'
 import { type HtmlFormat, type SourceRule, sourceLimits } from '../src/compile/source.ts'
 
-const source = (fields: { subject?: string; content?: string; html?: string; htmlFormat?: HtmlFormat }) => ({
+interface Fields {
+  readonly subject?: string
+  readonly content?: string
+  readonly html?: string
+  readonly htmlFormat?: HtmlFormat
+  readonly locale?: string
+}
+const source = (fields: Fields) => ({
   subject: fields.subject ?? 's',
   content: fields.content ?? 'c',
   html: fields.html ?? null,
   htmlFormat: fields.html === undefined ? null : (fields.htmlFormat ?? 'html'),
+  locale: fields.locale ?? null,
 })
 const faultOf = async (fields: Parameters<typeof source>[0]) => (await compile(source(fields))).fault
 const programOf = async (fields: Parameters<typeof source>[0]) => {
@@ -93,11 +101,14 @@ t.test('in HTML a value stands in text or in quotes, and nowhere else', async (t
     '<p class="{{a}}">{{a}}</p>',
     '<p title=\'a {{a}} b\' {{#if a}}class="x"{{/if}}>x</p>',
     '<a href="{{safeUrl a}}">x</a><a href="https://a.b/{{a}}?c={{a}}">x</a><img src="/x/{{a}}">',
+    '<a href=" {{safeUrl a}}">x</a><img src="\t{{! }}\n{{safeUrl a}}">',
     '<a href="mailto:{{a}}">x</a><a href="{{#if a}}{{safeUrl a}}{{else}}https://a.b{{/if}}">x</a><a href="{{safeUrl a}}?{{b}}">x</a>',
     '<table>{{#each a}}<tr><td>{{this}}</td></tr>{{else}}<tr><td>-</td></tr>{{/each}}</table>',
     '<!DOCTYPE html><html><head><title>{{a}}</title><style>p > a { color: red }</style></head><body>a < b {{a}}</body></html>',
     '<!-- plain --><!--[if mso]><v:rect title="{{a}}"><![endif]-->x<!--[if !mso]><!-->{{a}}<!--<![endif]-->',
     '<input disabled><br/><p data-x = "{{a}}">x</p>',
+    '<meta charset="utf-8"><meta http-equiv="Content-Type" content="text/html; charset={{a}}">',
+    '<link rel="stylesheet" href="https://a.b/mail.css"><a href="?a=1&amp;b=2">x</a>',
   ]
   for (const html of allowed) t.equal(await faultOf({ html }), undefined, html)
   const refused: readonly (readonly [string, SourceRule])[] = [
@@ -124,6 +135,17 @@ t.test('in HTML a value stands in text or in quotes, and nowhere else', async (t
     ['<SCR{{! }}IPT>x</SCRIPT>', 'element-refused'],
     ['<iframe src="https://a.b"></iframe>', 'element-refused'],
     ['<base href="https://a.b">', 'element-refused'],
+    ['<meta http-equiv="refresh" content="0;url=https://x.example">', 'element-refused'],
+    ['<META content="0" HTTP-EQUIV=" ReFresh ">', 'element-refused'],
+    ['<meta http-equiv="re&#102;resh">', 'element-refused'],
+    ['<meta http-equiv="{{a}}">', 'no-value-here'],
+    ['<meta http-equiv="re{{#if a}}{{/if}}fresh">', 'no-value-here'],
+    ['<meta http-equiv="re{{! }}fresh">', 'element-refused'],
+    ['<link rel="preload" href="https://a.b/x">', 'element-refused'],
+    ['<link rel="{{a}}" href="https://a.b/x">', 'no-value-here'],
+    ['<svg><animate attributeName="href" to="x"/></svg>', 'element-refused'],
+    ['<a href="java&#115;cript:alert(1)">x</a>', 'address-unsafe'],
+    ['<a href="javascript&colon;alert(1)">x</a>', 'address-unsafe'],
     ['<a href="{{a}}">x</a>', 'address-unsafe'],
     ['<a href=" {{a}}">x</a>', 'address-unsafe'],
     ['<a href="java{{a}}">x</a>', 'address-unsafe'],
@@ -180,6 +202,12 @@ t.test('MJML is compiled in strict mode, its placeholders survive, and the HTML 
     [mjml('<mj-text font-family="{{font}}">x</mj-text>'), 'no-value-here', { near: /font/ }],
     [mjml('<mj-button href="{{link}}">x</mj-button>'), 'address-unsafe'],
     [mjml('<mj-raw><script>x</script></mj-raw>'), 'element-refused'],
+    [mjml('<mj-raw><meta http-equiv="refresh" content="0"></mj-raw>'), 'element-refused'],
+    ['<mjml><mj-body>', 'mjml-open', { line: 1, near: '<mj-body>' }],
+    ['<mjml>\n<mj-body><mj-section></mj-body></mjml>', 'mjml-open', { line: 2, near: '<mj-section>' }],
+    [mjml('<mj-image src="https://a.b/c.png">'), 'mjml-open', { line: 4, near: '<mj-image>' }],
+    [mjml('</mj-text>'), 'mjml-open', { line: 4, near: '</mj-text>' }],
+    [mjml('<mj-text>x'), 'mjml-open', { line: 4, near: '<mj-text>' }],
     [mjml('<mj-text>x</mj-text>'.repeat(2500)), 'mjml-too-large'],
   ]
   for (const [html, rule, more] of refused) {
@@ -207,3 +235,29 @@ t.test('the variables of a template are what it needs: no helpers, items, names 
   for (const [text, variables] of cases) t.same(await variablesOf(text), variables, text)
   t.same(await variablesOf('{{b}}', '<p>{{a}}{{b}}</p>'), ['b', 'a'], 'of all parts')
 })
+
+t.test(
+  'a mail that was written as MJML loads only what its author wrote, in the language of the template',
+  async (t) => {
+    const textsOf = async (fields: Fields) => {
+      const { html } = await programOf({ htmlFormat: 'mjml', ...fields })
+      return html?.filter((step) => typeof step === 'string').join('') ?? ''
+    }
+    const fonts = ['Open Sans', 'Droid Sans', 'Lato', 'Roboto', 'Ubuntu']
+    const body = fonts.map((font) => `<mj-text font-family="${font}, Arial">x</mj-text>`).join('')
+    const loaded = (html: string) => html.match(/(?:href|src)="[^"]*"|url\([^)]*\)/gi)
+    t.equal(loaded(await textsOf({ html: mjml(`<mj-text>x</mj-text>${body}`) })), null)
+    const font = 'https://fonts.example.com/own.css'
+    const own = mjml('<mj-text font-family="Own">x</mj-text>', `<mj-font name="Own" href="${font}" />`)
+    t.same(new Set(loaded(await textsOf({ html: own }))), new Set([`href="${font}"`, `url(${font})`]))
+
+    const languages = async (fields: Fields) => new Set((await textsOf(fields)).match(/lang="[^"]*"/g))
+    const html = mjml('<mj-text>x</mj-text>')
+    t.same(await languages({ html, locale: 'zh-CN' }), new Set(['lang="zh-CN"']))
+    t.same(
+      await languages({ html: html.replace('<mjml>', '<mjml lang="de">'), locale: 'zh-CN' }),
+      new Set(['lang="de"']),
+    )
+    t.same(await languages({ html }), new Set(['lang="und"']), 'a preview without a language')
+  },
+)

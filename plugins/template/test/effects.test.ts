@@ -1,6 +1,7 @@
 /** What keys of the templates do that no other test is about. */
 import { database } from '@plinth/database'
 import { createDatabase, watchStatements } from '@plinth/database/testing'
+import { until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { path, startTemplates } from './fixtures/product.ts'
 
@@ -33,9 +34,9 @@ t.test('a template that takes too long to compile is refused', async (t) => {
     ...{ code: 'large', channel: 'mail', locale: 'en', subject: 's', content: 'c' },
     ...{ html, htmlFormat: 'mjml' },
   })
-  while (clock.sleepers === sleepers) await new Promise(setImmediate)
+  await until(() => clock.sleepers !== sleepers, 'a timer is set', 0)
   await clock.advance(2_000)
   const refused = await saving
   // effect of platform.template.compile-deadline
-  t.match(refused, { code: '400', data: { reason: 'template.compile-timeout' } })
+  t.hasStrict(refused, { code: '400', data: { reason: 'template.compile-timeout' } })
 })

@@ -44,6 +44,8 @@ export interface ChallengeParts {
 
 /** Bytes of the number that is signed, and of the one that names the challenge. */
 const randomSize = 16
+/** An expired challenge is kept for so long, so that the audit can tell it from an unknown one. */
+const keptAfterExpiryMs = 15 * 60_000
 
 /**
  * Challenges that all instances share. A login takes its challenge before anything is checked, in one step: of several
@@ -71,7 +73,7 @@ export class Challenges {
     })
     const challengeId = randomBytes(randomSize).toString('base64url')
     const stored: StoredChallenge = { message, address, chainId, expiresAt: expiresAt.getTime() }
-    await store.set(keyOf(challengeId), JSON.stringify(stored), lifetimeMs)
+    await store.set(keyOf(challengeId), JSON.stringify(stored), lifetimeMs + keptAfterExpiryMs)
     return { challengeId, message, issuedAt, expiresAt }
   }
 

@@ -1,14 +1,16 @@
 import { type ConfigView, key, type LocalizedText } from '@plinth/kernel'
 
-const attempts = (title: LocalizedText, standard: number) =>
+const attempts = (title: LocalizedText, standard: number, description: LocalizedText) =>
   key.integer({
     title,
-    description: { en: 'Challenges and logins each. 0: unlimited.', 'zh-CN': '挑战与登录分别计数，0 表示不限。' },
+    description,
     default: standard,
     minimum: 0,
     maximum: 1_000_000,
     reload: 'live',
   })
+
+const unlimited = { en: '0: unlimited.', 'zh-CN': '0 表示不限。' }
 
 const window = (title: LocalizedText) =>
   key.duration({ title, default: '5m', minimum: '1s', maximum: '30d', reload: 'live' })
@@ -31,6 +33,7 @@ export const keys = {
     minLength: 1,
     maxLength: 200,
     pattern: '^[ -~]+$',
+    rule: { en: 'have only printable ASCII characters', 'zh-CN': '只含可打印的 ASCII 字符' },
     reload: 'live',
   }),
   'platform.wallet-login.chain-id': key.integer({
@@ -43,6 +46,15 @@ export const keys = {
     minimum: 1,
     reload: 'live',
   }),
+  'platform.wallet-login.registration-enabled': key.boolean({
+    title: { en: 'Accounts for new wallets', 'zh-CN': '新钱包自动注册' },
+    description: {
+      en: 'Off: only wallets that have an account already can sign in.',
+      'zh-CN': '关闭后，仅已有账户的钱包可以登录。',
+    },
+    default: true,
+    reload: 'live',
+  }),
   'platform.wallet-login.chain-required': key.boolean({
     title: { en: 'This chain alone', 'zh-CN': '仅限该链' },
     description: {
@@ -53,18 +65,37 @@ export const keys = {
     reload: 'live',
   }),
   'platform.wallet-login.rate-limit.address-max-attempts': attempts(
-    { en: 'Attempts per wallet', 'zh-CN': '每个钱包的尝试次数' },
+    { en: 'Failed logins per wallet and network address', 'zh-CN': '每个钱包与 IP 的失败登录次数' },
     10,
+    {
+      en: `Counted for each wallet on each network address, so that nobody can use it up for the owner of a wallet elsewhere. A login that succeeds ends the count. ${unlimited.en}`,
+      'zh-CN': `按“钱包 + IP”计数，他人无法在别处耗尽钱包所有者的次数；登录成功后清零。${unlimited['zh-CN']}`,
+    },
   ),
-  'platform.wallet-login.rate-limit.address-window': window({ en: 'Window per wallet', 'zh-CN': '每个钱包的时间窗口' }),
+  'platform.wallet-login.rate-limit.address-window': window({
+    en: 'Window per wallet and network address',
+    'zh-CN': '每个钱包与 IP 的时间窗口',
+  }),
   'platform.wallet-login.rate-limit.ip-max-attempts': attempts(
-    { en: 'Attempts per address of the network', 'zh-CN': '每个 IP 的尝试次数' },
+    { en: 'Attempts per network address', 'zh-CN': '每个 IP 的尝试次数' },
     60,
+    {
+      en: `Challenges and logins are counted separately. ${unlimited.en}`,
+      'zh-CN': `挑战与登录分别计数。${unlimited['zh-CN']}`,
+    },
   ),
   'platform.wallet-login.rate-limit.ip-window': window({
-    en: 'Window per address of the network',
+    en: 'Window per network address',
     'zh-CN': '每个 IP 的时间窗口',
   }),
+  'platform.wallet-login.rate-limit.alert-attempts': attempts(
+    { en: 'Attempts that raise an alert', 'zh-CN': '触发告警的尝试次数' },
+    1000,
+    {
+      en: 'Challenges or logins of all wallets and networks together, in the window per network address. More raise an alert; nothing is rejected. 0: no alert.',
+      'zh-CN': '在每个 IP 的时间窗口内，所有钱包与网络的挑战或登录总数。超过时仅告警，不会拒绝。0 表示不告警。',
+    },
+  ),
 }
 
 export type WalletLoginConfig = ConfigView<typeof keys>

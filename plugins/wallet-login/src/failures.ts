@@ -9,4 +9,5 @@ export const refusal = businessFailures('wallet-login', en['wallet-login'], {
   'chain-refused': '400',
   'challenge-refused': '401',
   'name-not-bound': '403',
+  'registration-closed': '403',
 })

@@ -1,3 +1,5 @@
+import { database } from '@plinth/database'
+import { abuseSuspected, events } from '@plinth/events'
 import { http, signInWays, site } from '@plinth/http'
 import { accounts, identity, loginGuard, renameGuard } from '@plinth/iam'
 import { definePlugin, optional } from '@plinth/kernel'
@@ -7,23 +9,30 @@ import { walletVerifier } from '@plinth/web3'
 import { AttemptLimits } from './attempt-limits.ts'
 import { Challenges } from './challenges.ts'
 import { keys } from './config.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { renameRule } from './rename-rule.ts'
 import { signIn, walletRoutes } from './routes.ts'
+import { UnusualAttempts } from './unusual-attempts.ts'
 import { WalletLogin } from './wallet-login.ts'
 
 /** Login with an EVM wallet: accounts, tokens and audit are those of iam, signatures are checked by web3. */
 export default definePlugin({
   id: 'wallet-login',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
-  requires: { http, site, accounts, identity, rateLimiter, sharedStore, walletVerifier },
+  requires: {
+    ...{ database, http, site, accounts, identity, rateLimiter, sharedStore, walletVerifier },
+    events: optional(events),
+  },
   contributes: [loginGuard, renameGuard, optional(signInWays)],
   config: keys,
   configGroups: { 'wallet-login': { en: 'Wallet sign-in', 'zh-CN': '钱包登录' } },
   messages,
-  setup({ services, config, clock, contribute }) {
-    const { http, site, accounts, identity, rateLimiter, sharedStore: store, walletVerifier: verifier } = services
+  setup({ services, config, log, contribute, onDrain }) {
+    const { http, site, accounts, identity, rateLimiter: limiter, sharedStore: store } = services
+    const { walletVerifier: verifier, events } = services
+    const { clock } = services.database
     const settings = () => ({
       lifetimeMs: config.get('platform.wallet-login.challenge-lifetime'),
       statement: config.get('platform.wallet-login.statement'),
@@ -31,8 +40,11 @@ export default definePlugin({
       siteUrl: site.url || http.url || 'http://localhost',
     })
     const challenges = new Challenges({ store, clock, settings })
-    const limits = new AttemptLimits(rateLimiter, config)
-    const login = new WalletLogin({ challenges, verifier, accounts, identity })
+    events?.declarePublished(abuseSuspected)
+    const unusual = new UnusualAttempts({ events, store, clock, log })
+    onDrain(() => unusual.drain())
+    const limits = new AttemptLimits({ limiter, config, unusual })
+    const login = new WalletLogin({ challenges, verifier, accounts, identity, config })
     contribute(loginGuard, 'wallet-login', limits.guard)
     contribute(renameGuard, 'wallet-login', renameRule)
     contribute(signInWays, signIn.id, signIn)

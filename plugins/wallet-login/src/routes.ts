@@ -60,7 +60,7 @@ export const walletRoutes = [
     }),
     handler: async (request, { challenges, limits, config }, reply) => {
       const wallet = checkedAddress(request.body.address)
-      await limits.assertAllowed('challenge', { address: wallet, clientIp: request.clientIp })
+      await limits.assertChallengeAllowed(request.clientIp)
       const chainId = chainOf(request.body.chainId, config)
       const { issuedAt, expiresAt, ...challenge } = await challenges.create(wallet, chainId)
       reply.header('cache-control', 'no-store')
@@ -96,6 +96,8 @@ export const walletRoutes = [
           userAgent: request.headers['user-agent'] ?? '',
           method,
           identifier: wallet,
+          // An address is public, and two wallets are told apart by both ends of it.
+          shownIdentifier: `${wallet.slice(0, 6)}***${wallet.slice(-4)}`,
           setHeader: (name, value) => void reply.header(name, value),
         },
       )

@@ -9,7 +9,7 @@ import {
   type Row,
 } from '@plinth/http'
 import { bilingual as text } from '@plinth/kernel'
-import { advice, handling, reasons, riskLevels } from './display-names.ts'
+import { advice, attemptReasons, causes, handling, reasons, riskLevels, riskReasons } from './display-names.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
 const order = { labels: 'money.payment-order', page: 'money.payment-order' }
@@ -45,6 +45,23 @@ const results = {
   failed: text('Failed', '失败'),
 }
 
+const triggers = {
+  settle: text('Operator', '操作人员'),
+  retry: text('Operator, again', '操作人员重试'),
+  'auto-approve': text('Timeout', '超时自动通过'),
+  'auto-reject': text('Timeout', '超时自动拒绝'),
+  'auto-retry': text('Automatic retry', '自动重试'),
+}
+const triggerTones = {
+  ...({
+    settle: 'info',
+    retry: 'info',
+    'auto-approve': 'quiet',
+    'auto-reject': 'quiet',
+    'auto-retry': 'quiet',
+  } as const),
+}
+
 const stateTones = {
   ...({ pending: 'quiet', confirming: 'info', review_required: 'warn', ready: 'good' } as const),
   ...({ settling: 'info', settled: 'good', blocked: 'bad', failed: 'bad' } as const),
@@ -67,10 +84,7 @@ const adviceTones = {
 }
 const resultTones = { settled: 'good', skipped: 'quiet', failed: 'bad' } as const
 
-const causes = {
-  'match-context-missing': text('The order does not say what to look for', '订单缺少匹配信息'),
-  'several-matching-transfers': text('Several transfers fit', '多笔转账匹配'),
-}
+const paidAmount = text('Paid amount', '实付金额')
 
 type Plan = Operations['postAdminWeb3PaymentConfirmations']['data']
 
@@ -84,8 +98,13 @@ const planColumns = (it: Row<Plan>) => [
   it.text('transfer.from', { mono: true, opens: { base: 'explorer', path: 'address' } }),
   it.text('transfer.to', { mono: true, opens: { base: 'explorer', path: 'address' } }),
   it.text('transfer.tokenContract', { mono: true, opens: { base: 'explorer', path: 'address' } }),
-  it.amount('transfer.value'),
+  it.amount('expectedAmount', { decimals: 'decimals', symbol: 'symbol' }),
+  it.amount('transfer.value', { title: paidAmount, decimals: 'transfer.decimals', symbol: 'transfer.symbol' }),
+  it.text('payer', { mono: true, opens: { base: 'explorer', path: 'address' } }),
+  it.chips('claimedBy'),
+  it.count('claimedByTotal'),
   it.text('transfer.blockNumber', { mono: true, opens: { base: 'explorer', path: 'block' } }),
+  it.time('blockTime'),
   it.count('confirmations'),
   it.count('requiredConfirmations'),
   it.text('providerId'),
@@ -110,6 +129,13 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     row.status('state', stateTones, { labels: states }),
     row.status('action', actionTones, { labels: reviewActions }),
     row.chips('reasons', undefined, { labels: reasons }),
+    row.status('lastAttempt.outcome', resultTones, { labels: results, title: text('Last attempt', '最近一次尝试') }),
+    row.chips('lastAttempt.reasons', undefined, {
+      labels: attemptReasons,
+      title: text('Why not settled', '未结算原因'),
+    }),
+    row.time('lastAttempt.attemptedAt', { hidden: true }),
+    row.time('heldAt', { hidden: true }),
     row.text('chainName'),
     row.text('transactionHash', { mono: true, hidden: true, opens: { base: 'plan.explorer', path: 'tx' } }),
     row.flag('retryable'),
@@ -119,7 +145,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     row.text('id', { mono: true, hidden: true }),
   ],
   find: ['outTradeNo'],
-  filters: [{ name: 'status', labels: statuses }, 'outTradeNo', 'retryable'],
+  filters: [{ name: 'status', labels: statuses }, { name: 'lastOutcome', labels: results }, 'outTradeNo', 'retryable'],
   create: adminForm('postAdminWeb3PaymentSettlementReviewLogs', {
     title: text('New review', '新建复核'),
     lead: text(
@@ -182,7 +208,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
   const settle = {
     label: settleLabel,
     params: { id: 'id' },
-    when: { status: ['open', 'approved'] },
+    when: { status: ['open', 'approved'], state: ['pending', 'confirming', 'ready', 'failed'] },
     confirm: settleConfirm,
     preview: it.preview('postAdminWeb3PaymentConfirmations', {
       body: { outTradeNo: 'outTradeNo', transactionHash: 'transactionHash', logIndex: 'logIndex' },
@@ -207,10 +233,32 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           it.flag('candidate'),
           it.time('createdAt'),
           it.time('retryAt'),
+          it.time('heldAt'),
           it.reference('actorUserId', user, { title: text('Reviewed by', '复核人') }),
           it.text('remark'),
           it.reference('sourceLogId', review, { title: text('Follows the review', '源自复核') }),
           it.chips('permissions'),
+        ],
+      },
+      {
+        title: text('Attempts to settle', '结算尝试'),
+        columns: [
+          it.status('lastAttempt.outcome', resultTones, {
+            labels: results,
+            title: text('Last attempt', '最近一次尝试'),
+          }),
+          it.chips('lastAttempt.reasons', undefined, {
+            labels: attemptReasons,
+            title: text('Why not settled', '未结算原因'),
+          }),
+          it.time('lastAttempt.attemptedAt'),
+          it.rows('attempts', (attempt) => [
+            attempt.time('createdAt'),
+            attempt.status('startedBy', triggerTones, { labels: triggers }),
+            attempt.status('outcome', resultTones, { labels: results }),
+            attempt.chips('reasons', undefined, { labels: attemptReasons }),
+            attempt.reference('actorUserId', user),
+          ]),
         ],
       },
       {
@@ -224,8 +272,17 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           it.text('plan.transfer.from', { mono: true, opens: { base: 'plan.explorer', path: 'address' } }),
           it.text('plan.transfer.to', { mono: true, opens: { base: 'plan.explorer', path: 'address' } }),
           it.text('plan.transfer.tokenContract', { mono: true, opens: { base: 'plan.explorer', path: 'address' } }),
-          it.amount('plan.transfer.value'),
+          it.amount('plan.expectedAmount', { decimals: 'plan.decimals', symbol: 'plan.symbol' }),
+          it.amount('plan.transfer.value', {
+            title: paidAmount,
+            decimals: 'plan.transfer.decimals',
+            symbol: 'plan.transfer.symbol',
+          }),
+          it.text('plan.payer', { mono: true, opens: { base: 'plan.explorer', path: 'address' } }),
+          it.chips('plan.claimedBy'),
+          it.count('plan.claimedByTotal'),
           it.text('plan.transfer.blockNumber', { mono: true, opens: { base: 'plan.explorer', path: 'block' } }),
+          it.time('plan.blockTime'),
           it.count('plan.confirmations'),
           it.count('plan.requiredConfirmations'),
           it.text('plan.providerId'),
@@ -266,17 +323,32 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
           result.status('state', stateTones, { labels: states }),
-          result.chips('reasons', undefined, { labels: reasons }),
+          result.chips('reasons', undefined, { labels: attemptReasons }),
+        ],
+      }),
+      it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
+        ...settle,
+        label: text('Settle in spite of the causes', '仍然结算'),
+        query: { acceptCauses: { value: true } },
+        when: { status: ['open', 'approved'], state: 'review_required' },
+        confirm: text(
+          'You have found out whose payment this is. The order {outTradeNo} is settled although other orders or another payer may be concerned: it counts as paid, and what it was for is done.',
+          '您已确认该付款的归属。尽管可能涉及其他订单或其他付款人，仍将结算订单 {outTradeNo}：订单记为已支付并完成后续处理。',
+        ),
+        answer: (result) => [
+          result.status('outcome', resultTones, { labels: results }),
+          result.status('state', stateTones, { labels: states }),
+          result.chips('reasons', undefined, { labels: attemptReasons }),
         ],
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdRetry', {
         ...settle,
         label: text('Settle again', '再次结算'),
-        when: { status: ['noted', 'rejected'], retryable: true },
+        when: { status: ['open', 'approved'], state: 'blocked', retryable: true },
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
           result.status('state', stateTones, { labels: states }),
-          result.chips('reasons', undefined, { labels: reasons }),
+          result.chips('reasons', undefined, { labels: attemptReasons }),
         ],
       }),
     ],
@@ -324,7 +396,7 @@ const closing = [
       it.text('entry.outTradeNo', { mono: true }),
       it.flag('stillRisky'),
       it.status('entry.riskLevel', riskTones, { labels: riskLevels }),
-      it.chips('entry.riskReasons', undefined, { labels: reasons }),
+      it.chips('entry.riskReasons', undefined, { labels: riskReasons }),
       it.status('entry.suggestedAction', adviceTones, { labels: advice }),
     ],
   }),
@@ -349,7 +421,7 @@ const auditColumns = (row: Row<AuditLog>) => [
   row.time('createdAt'),
   row.text('outTradeNo', { link: true, mono: true }),
   row.status('riskLevel', riskTones, { labels: riskLevels }),
-  row.chips('riskReasons', undefined, { labels: reasons }),
+  row.chips('riskReasons', undefined, { labels: riskReasons }),
   row.status('suggestedAction', adviceTones, { labels: advice }),
   row.status('handlingStatus', handlingTones, { labels: handling }),
   row.text('chainName'),
@@ -388,7 +460,7 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
     answer: (it) => [
       it.text('outTradeNo', { mono: true }),
       it.status('riskLevel', riskTones, { labels: riskLevels }),
-      it.chips('riskReasons', undefined, { labels: reasons }),
+      it.chips('riskReasons', undefined, { labels: riskReasons }),
       it.status('suggestedAction', adviceTones, { labels: advice }),
     ],
   }),
@@ -417,7 +489,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
     {
       columns: [
         it.status('riskLevel', riskTones, { labels: riskLevels }),
-        it.chips('riskReasons', undefined, { labels: reasons }),
+        it.chips('riskReasons', undefined, { labels: riskReasons }),
         it.status('suggestedAction', adviceTones, { labels: advice }),
         it.status('handlingStatus', handlingTones, { labels: handling }),
         it.reference('outTradeNo', order),
@@ -446,7 +518,10 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
           mono: true,
           opens: { base: 'confirmation.explorer', path: 'address' },
         }),
-        it.amount('confirmation.transfer.value'),
+        it.amount('confirmation.expectedAmount', { decimals: 'confirmation.decimals', symbol: 'confirmation.symbol' }),
+        it.amount('confirmation.transfer.value', {
+          ...{ decimals: 'confirmation.transfer.decimals', symbol: 'confirmation.transfer.symbol', title: paidAmount },
+        }),
         it.count('confirmation.confirmations'),
         it.count('confirmation.requiredConfirmations'),
         it.text('confirmation.providerId'),
@@ -461,7 +536,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
       answer: (plan) => [
         plan.status('action', adviceTones, { labels: advice }),
         plan.status('riskLevel', riskTones, { labels: riskLevels }),
-        plan.chips('riskReasons', undefined, { labels: reasons }),
+        plan.chips('riskReasons', undefined, { labels: riskReasons }),
         plan.flag('retryable'),
         plan.flag('needsManualReview'),
         plan.flag('needsFundReview'),
@@ -474,7 +549,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
       answer: (found) => [
         found.flag('stillRisky'),
         found.status('entry.riskLevel', riskTones, { labels: riskLevels }),
-        found.chips('entry.riskReasons', undefined, { labels: reasons }),
+        found.chips('entry.riskReasons', undefined, { labels: riskReasons }),
         found.status('entry.suggestedAction', adviceTones, { labels: advice }),
       ],
     }),

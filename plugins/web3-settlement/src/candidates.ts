@@ -1,5 +1,6 @@
 import type { PaymentOrder, PaymentTransaction } from '@plinth/money/payments'
 import type { Chain } from '@plinth/web3'
+import type { ClaimedOrder } from './claim-reader.ts'
 import type { Parts } from './parts.ts'
 import { type ConsumedTransfer, type PlanInput, planSettlement, type SettlementPlan } from './planning/plan.ts'
 import type { TransferPick } from './planning/transfers.ts'
@@ -27,8 +28,8 @@ export interface Candidate {
   readonly plan: SettlementPlan
   readonly order: PaymentOrder | undefined
   readonly chain: Chain | undefined
-  /** Monotonic time at which the first question was asked: nothing in the plan is older. */
-  readonly askedAt: number
+  /** Monotonic time at which the chain answered. */
+  readonly answeredAt: number
 }
 
 interface Asked {
@@ -39,7 +40,10 @@ interface Asked {
   readonly chain: Chain | undefined
 }
 
-type CandidateParts = Pick<Parts, 'payments' | 'chains' | 'clock'>
+/** Inputs of a plan, in addition to the question, its order and its chain. */
+type PlanAnswers = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | 'hasMoreClaims'>>
+
+type CandidateParts = Pick<Parts, 'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs'>
 
 /** Makes plans: asks for orders, chains, what chains say and what was used already. It writes nothing. */
 export class Candidates {
@@ -57,14 +61,15 @@ export class Candidates {
 
   /** In the order of the questions, at most 200; a chain is asked for a hundred of its transactions at a time. */
   async ofMany(questions: readonly CandidateQuestion[]): Promise<readonly Candidate[]> {
-    const askedAt = this.#parts.clock.monotonic()
+    const { clock, claims: reader, blockTimeToleranceMs } = this.#parts
     const orders = await this.#ordersOf(questions)
     const known = await this.#chainsOf(orders.values())
     const made: Candidate[] = []
-    const plan = ({ at, question, order, chain }: Asked, facts?: unknown, used: readonly PaymentTransaction[] = []) => {
-      const consumed = used.map(consumedBy)
-      const input: PlanInput = { ...question, order: order ?? null, chain: chain ?? null, facts, consumed }
-      made[at] = { plan: planSettlement(input), order, chain, askedAt }
+    const plan = ({ at, question, order, chain }: Asked, answers: PlanAnswers = {}, answeredAt = clock.monotonic()) => {
+      const about = { order: order ?? null, chain: chain ?? null, blockTimeToleranceMs: blockTimeToleranceMs() }
+      const result = planSettlement({ ...question, ...about, facts: undefined, consumed: [], ...answers })
+      made[at] = { plan: result, order, chain, answeredAt }
+      return result
     }
     const byChain = new Map<string, Map<string, Asked[]>>()
     for (const [at, question] of questions.entries()) {
@@ -86,7 +91,19 @@ export class Candidates {
     await Promise.all(
       parts.map(async ({ chainName, part }) => {
         const { facts, used } = await this.#ask(chainName, part)
-        for (const [hash, askers] of part) for (const asked of askers) plan(asked, facts.get(hash), used.get(hash))
+        const answeredAt = clock.monotonic()
+        const claimed: (ClaimedOrder & { readonly asked: Asked; readonly answers: PlanAnswers })[] = []
+        for (const [hash, askers] of part) {
+          const answers = { facts: facts.get(hash), consumed: used.get(hash)?.map(consumedBy) ?? [] }
+          for (const asked of askers) {
+            const { order } = asked
+            const first = plan(asked, answers, answeredAt)
+            if (order?.status === 'pending') claimed.push({ hash, order, plan: first, asked, answers })
+          }
+        }
+        // The sender of a transfer is known once there is a plan. The claims on it complete the plan.
+        const claimsOn = await reader.read(chainName, claimed)
+        for (const one of claimed) plan(one.asked, { ...one.answers, ...claimsOn(one) }, answeredAt)
       }),
     )
     return made

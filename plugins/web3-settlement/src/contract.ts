@@ -1,5 +1,7 @@
 import { event } from '@plinth/events'
 import { Type } from '@plinth/http'
+import { service } from '@plinth/kernel'
+import type { AttemptReason, CandidateState } from './planning/reasons.ts'
 
 const orderNumber = Type.String({ minLength: 1, maxLength: 64 })
 const payment = {
@@ -37,3 +39,46 @@ export const settlementAtRisk = event(
     auditLogId: Type.Integer(),
   }),
 )
+
+/** An address that somebody says to pay from. */
+export interface PayerClaim {
+  /** EVM address; mixed case needs the right checksum. */
+  readonly address: string
+  /** Of the text of `payerMessage`, by the key of the address (`personal_sign`). Not needed for an address of the buyer's account. */
+  readonly signature?: string | undefined
+}
+
+/** Reasons that keep an order from its settlement now. */
+export interface SettlementView {
+  readonly state: CandidateState
+  /** Blocking reasons in the order of the document, then causes. */
+  readonly reasons: readonly AttemptReason[]
+}
+
+/** For plugins that create orders which are paid on a chain. */
+export interface OrderSettlements {
+  /**
+   * The text that a payer signs. It names the order, the chain and the receiver, so that the signature proves nothing elsewhere.
+   *
+   * @throws BusinessError "404" `payment.order-unknown`
+   */
+  payerMessage(outTradeNo: string): Promise<string>
+  /**
+   * Proves who pays a pending order, and stores it with the order (decision F.4). The address is bound to the account of the order's
+   * user, or its key has signed. From then on a transfer from another address needs a person.
+   *
+   * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and as
+   *   `Payments.provePayer`
+   */
+  provePayer(outTradeNo: string, claim: PayerClaim): Promise<void>
+  /** Asks the chain about the transaction that the order names. Writes nothing. Never within a transaction of the database. */
+  view(outTradeNo: string): Promise<SettlementView>
+  /**
+   * Reads which of some orders have a review that may still settle them.
+   *
+   * @param outTradeNos at most 200
+   */
+  underReview(outTradeNos: readonly string[]): Promise<ReadonlySet<string>>
+}
+
+export const orderSettlements = service<OrderSettlements>('web3-settlement.orders', { from: '@plinth/web3-settlement' })

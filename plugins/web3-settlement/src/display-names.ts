@@ -1,7 +1,7 @@
 import { type LocalizedText, bilingual as text } from '@plinth/kernel'
-import type { RiskLevel, SuggestedAction } from './audit/risk.ts'
+import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { HandlingStatus } from './entities.ts'
-import type { BlockingReason } from './planning/reasons.ts'
+import type { AttemptObstacle, AttemptReason, BlockingReason, ReviewCause } from './planning/reasons.ts'
 
 /** What people read instead of a code. */
 type Names<Code extends string> = Readonly<Record<Code, LocalizedText>>
@@ -54,3 +54,29 @@ export const reasons: Names<BlockingReason> = {
   'transfer-removed': text('Transfer is gone from the chain', '转账已从链上消失'),
   'rpc-query-failed': text('Chain not reached', '链查询失败'),
 }
+
+/** Of risks of an order that is paid. */
+export const riskReasons: Names<RiskReason> = {
+  ...reasons,
+  'transfer-moved': text('Transfer moved to another block', '转账已移至其他区块'),
+}
+
+/** Of causes, which ask for a person. */
+export const causes: Names<ReviewCause> = {
+  'match-context-missing': text('The order does not say what to look for', '订单缺少匹配信息'),
+  'several-matching-transfers': text('Several transfers fit', '多笔转账匹配'),
+  'named-by-another-order': text('Another order claims this transfer', '其他订单也声明了此转账'),
+  'transfer-before-order': text('The transfer is older than the order', '转账早于订单'),
+  'payer-mismatch': text('Sent by another address than the payer', '付款地址与订单不符'),
+}
+
+/** Names of the reasons that kept an attempt from starting. */
+const obstacles: Names<AttemptObstacle> = {
+  'saver-not-active': text('The user who saved the review is disabled or deleted', '保存复核的用户已停用或删除'),
+  'second-person-required': text('A second person has to settle', '须由第二人结算'),
+  'approval-rejected': text('The approval rejected the step', '审批未通过'),
+  'retries-used-up': text('No automatic retries left', '自动重试次数已用完'),
+}
+
+/** Of everything that can stand against an attempt to settle. */
+export const attemptReasons: Names<AttemptReason> = { ...reasons, ...causes, ...obstacles }

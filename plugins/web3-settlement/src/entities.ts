@@ -1,8 +1,8 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
-import type { RiskLevel, SuggestedAction } from './audit/risk.ts'
+import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { SettlementPlan } from './planning/plan.ts'
-import type { BlockingReason, CandidateState } from './planning/reasons.ts'
+import type { AttemptReason, BlockingReason, CandidateState } from './planning/reasons.ts'
 
 /** What a review log is about: a request to settle, a mere note, or what was done about one by itself. */
 export const reviewActions = ['settle', 'record', 'auto-approve', 'auto-reject', 'auto-retry'] as const
@@ -22,6 +22,9 @@ export const ReviewLog = defineEntity({
     { properties: ['retryAt'] },
     { properties: ['retryable', 'id'] },
     { properties: ['createdAt'] },
+    { properties: ['transactionHash', 'status'] },
+    { properties: ['lastOutcome', 'id'] },
+    { properties: ['sourceLogId'] },
   ],
   properties: {
     id: column.primaryKey(),
@@ -33,7 +36,7 @@ export const ReviewLog = defineEntity({
     action: column.text(16).$type<ReviewAction>(),
     status: column.text(16).$type<ReviewStatus>(),
     state: column.text(16).$type<CandidateState>(),
-    /** The plan was `ready`. */
+    /** The plan was `ready`, and no attempt has found a reason that stays. */
     candidate: column.boolean(),
     /** A candidate whose action asks for settlement and that nothing has ended yet. */
     retryable: column.boolean(),
@@ -49,6 +52,12 @@ export const ReviewLog = defineEntity({
     permissionSnapshot: column.json<string[]>(),
     /** When it is tried again by itself; null: never. */
     retryAt: column.timestamp().nullable(),
+    /** Of the last attempt to settle from this review, or from a review that follows from it; null before the first. */
+    lastOutcome: column.text(16).$type<SettlementOutcome>().nullable(),
+    lastReasons: column.json<AttemptReason[]>().nullable(),
+    lastAttemptAt: column.timestamp().nullable(),
+    /** Since when a person has to decide and nothing is done automatically; null: not held. */
+    heldAt: column.timestamp().nullable(),
     version: column.integer(),
     traceId: column.text(128).nullable(),
     createdAt: column.timestamp(),
@@ -56,7 +65,7 @@ export const ReviewLog = defineEntity({
 })
 export type ReviewLog = InferEntity<typeof ReviewLog>
 
-export const settlementTriggers = ['settle', 'retry', 'auto-approve', 'auto-retry'] as const
+export const settlementTriggers = ['settle', 'retry', 'auto-approve', 'auto-reject', 'auto-retry'] as const
 export type SettlementTrigger = (typeof settlementTriggers)[number]
 export const settlementOutcomes = ['settled', 'skipped', 'failed'] as const
 export type SettlementOutcome = (typeof settlementOutcomes)[number]
@@ -65,7 +74,7 @@ export type SettlementOutcome = (typeof settlementOutcomes)[number]
 export const CallbackLog = defineEntity({
   name: 'Web3PaymentCallbackLog',
   tableName: 'web3_payment_callback_log',
-  indexes: [{ properties: ['outTradeNo', 'id'] }, { properties: ['createdAt'] }],
+  indexes: [{ properties: ['outTradeNo', 'id'] }, { properties: ['createdAt'] }, { properties: ['reviewLogId', 'id'] }],
   properties: {
     id: column.primaryKey(),
     outTradeNo: column.text(64),
@@ -73,7 +82,7 @@ export const CallbackLog = defineEntity({
     /** `trigger` is a word of SQL. */
     startedBy: column.text(16).$type<SettlementTrigger>(),
     outcome: column.text(16).$type<SettlementOutcome>(),
-    reasons: column.json<BlockingReason[]>(),
+    reasons: column.json<AttemptReason[]>(),
     chainName: column.text(64).nullable(),
     transactionHash: column.text(66).nullable(),
     eventKey: column.text(255).nullable(),
@@ -120,7 +129,7 @@ export const AuditLog = defineEntity({
     outTradeNo: column.text(64),
     chainName: column.text(64).nullable(),
     transactionHash: column.text(66).nullable(),
-    riskReasons: column.json<BlockingReason[]>(),
+    riskReasons: column.json<RiskReason[]>(),
     riskLevel: column.text(8).$type<RiskLevel>(),
     risky: column.boolean(),
     suggestedAction: column.text(24).$type<SuggestedAction>(),
@@ -151,12 +160,18 @@ export const AuditCount = defineEntity({
   },
 })
 
-/** How far the scheduled audit has come in the settled orders of a provider and chain. */
+/** How far a walk of the scheduled audit has come in the settled orders of a provider and chain. */
 export const AuditPosition = defineEntity({
   name: 'Web3SettlementAuditPosition',
   tableName: 'web3_settlement_audit_position',
   uniques: [{ properties: ['walk'] }],
-  properties: { id: column.primaryKey(), walk: column.text(140), afterId: column.id() },
+  properties: {
+    id: column.primaryKey(),
+    walk: column.text(140),
+    afterId: column.id(),
+    /** Payment time of the order `afterId`, in milliseconds, where the walk is ordered by it. */
+    afterAt: column.bigint().nullable(),
+  },
 })
 
 export const entities = [ReviewLog, CallbackLog, RetryCount, AuditLog, AuditCount, AuditPosition]

@@ -1,5 +1,6 @@
 import { type Database, findPage } from '@plinth/database'
 import type { LabelSource } from '@plinth/http'
+import { callerLogs } from './caller-orders.ts'
 import { ReviewLog } from './entities.ts'
 import { own } from './permissions.ts'
 
@@ -10,12 +11,13 @@ const labelOf = ({ id, outTradeNo }: Pick<ReviewLog, 'id' | 'outTradeNo'>) => ({
 /** Reviews by the orders that they are of. */
 export const reviewLabels = (db: Database): LabelSource => ({
   permission: own.reviewView,
-  async byIds(ids) {
+  scope: 'caller',
+  async byIds(ids, request) {
     const numbers = ids.map(Number).filter(Number.isSafeInteger)
-    return (await db.fork().find(ReviewLog, { id: { $in: numbers } })).map(labelOf)
+    return (await db.fork().find(ReviewLog, { $and: [{ id: { $in: numbers } }, callerLogs(request)] })).map(labelOf)
   },
-  async search(text) {
-    const where = text === '' ? {} : { outTradeNo: text }
+  async search(text, request) {
+    const where = { $and: [text === '' ? {} : { outTradeNo: text }, callerLogs(request)] }
     return (await findPage<ReviewLog>(db.fork(), ReviewLog, where, window)).items.map(labelOf)
   },
 })

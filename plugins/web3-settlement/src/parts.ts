@@ -1,22 +1,27 @@
-import type { Database } from '@plinth/database'
-import type { Clock, ConfigView, Logger, Makers, ServicesOf } from '@plinth/kernel'
+import type { Database, DatabaseClock } from '@plinth/database'
+import { asClass, asFunction, type ConfigView, type Logger, type Resolvers, type ServicesOf } from '@plinth/kernel'
 import { AuditLogs } from './audit/audit-logs.ts'
+import { AuditWalk } from './audit/audit-walk.ts'
 import { SettledAudit } from './audit/settled-audit.ts'
 import { Candidates } from './candidates.ts'
+import { ClaimReader } from './claim-reader.ts'
 import type { keys } from './config.ts'
+import { Attempts } from './execution/attempts.ts'
 import { AutoRetry } from './execution/auto-retry.ts'
 import { Executor } from './execution/executor.ts'
 import { OverdueReviews, type OverdueRules } from './execution/overdue-reviews.ts'
 import { Settlements } from './execution/settlements.ts'
+import { PayerProofs } from './payer-proofs.ts'
 import type { requires } from './requires.ts'
 import type { ReviewApprovals } from './reviews/review-approvals.ts'
 import { ReviewLogs } from './reviews/review-logs.ts'
+import { Savers } from './reviews/savers.ts'
 
 /** What the product gives to the plugin. */
 interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
-  readonly clock: Clock
+  readonly clock: DatabaseClock
   readonly log: Logger
   readonly approvals: ReviewApprovals
 }
@@ -26,39 +31,69 @@ export interface Parts extends Given {
   /** Milliseconds until a try that time may mend is made again. */
   readonly retryDelayMs: () => number
   readonly overdueRules: () => OverdueRules
+  /** How much earlier than its order the block of a payment may be. */
+  readonly blockTimeToleranceMs: () => number
+  /** Whether somebody other than the saver of a review has to settle it. */
+  readonly needsSecondPerson: () => boolean
+  readonly claims: ClaimReader
   readonly candidates: Candidates
   readonly reviews: ReviewLogs
+  readonly payers: PayerProofs
+  readonly savers: Savers
+  readonly attempts: Attempts
   readonly executor: Executor
   readonly settlements: Settlements
   readonly overdue: OverdueReviews
   readonly autoRetry: AutoRetry
+  /** Confirmations of a block that no reorganisation reaches. */
+  readonly finalConfirmations: () => number
+  readonly auditWalk: AuditWalk
   readonly audit: SettledAudit
   readonly logs: AuditLogs
 }
 
 const auto = 'platform.money.web3.settlement.review.auto'
 
-/** How each part is made that is not given. */
-export const makers: Makers<Parts, Given> = {
-  retryDelayMs:
+/** A resolver for each part that is not given. */
+export const resolvers: Resolvers<Parts, Given> = {
+  retryDelayMs: asFunction(
     ({ config }) =>
-    () =>
-      config.get('platform.money.web3.settlement.retry.fixed-delay'),
-  overdueRules:
+      () =>
+        config.get('platform.money.web3.settlement.retry.fixed-delay'),
+  ),
+  overdueRules: asFunction(({ config }) => () => ({
+    enabled: config.get(`${auto}.enabled`),
+    timeoutMs: config.get(`${auto}.timeout`),
+    action: config.get(`${auto}.action`),
+    executeApproved: config.get(`${auto}.execute-approved`),
+    limit: config.get(`${auto}.limit`),
+  })),
+  blockTimeToleranceMs: asFunction(
     ({ config }) =>
-    () => ({
-      enabled: config.get(`${auto}.enabled`),
-      timeoutMs: config.get(`${auto}.timeout`),
-      action: config.get(`${auto}.action`),
-      executeApproved: config.get(`${auto}.execute-approved`),
-      limit: config.get(`${auto}.limit`),
-    }),
-  candidates: Candidates,
-  reviews: ReviewLogs,
-  executor: Executor,
-  settlements: Settlements,
-  overdue: OverdueReviews,
-  autoRetry: AutoRetry,
-  audit: SettledAudit,
-  logs: AuditLogs,
+      () =>
+        config.get('platform.money.web3.settlement.block-time-tolerance'),
+  ),
+  needsSecondPerson: asFunction(
+    ({ config }) =>
+      () =>
+        config.get('platform.money.web3.settlement.review.four-eyes'),
+  ),
+  claims: asClass(ClaimReader),
+  candidates: asClass(Candidates),
+  reviews: asClass(ReviewLogs),
+  payers: asClass(PayerProofs),
+  savers: asClass(Savers),
+  attempts: asClass(Attempts),
+  executor: asClass(Executor),
+  settlements: asClass(Settlements),
+  overdue: asClass(OverdueReviews),
+  autoRetry: asClass(AutoRetry),
+  finalConfirmations: asFunction(
+    ({ config }) =>
+      () =>
+        config.get('platform.money.web3.settlement.audit.final-confirmations'),
+  ),
+  auditWalk: asClass(AuditWalk),
+  audit: asClass(SettledAudit),
+  logs: asClass(AuditLogs),
 }

@@ -1,16 +1,18 @@
 import { approvalWorkflow } from '@plinth/approval'
+import { settlementFailed } from '@plinth/events'
 import { adminPages, attention, labelSources } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { reviewWorkflow, settlementWorkflow } from './approval-workflow.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { keys } from './config.ts'
+import { orderSettlements } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { reviewLabels } from './label-source.ts'
 import { changeSets } from './migrations/index.ts'
 import { addNotices } from './notices/notices.ts'
-import { makers, type Parts } from './parts.ts'
+import { type Parts, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { requires } from './requires.ts'
 import { ReviewApprovals } from './reviews/review-approvals.ts'
@@ -26,9 +28,10 @@ export default definePlugin({
   id: 'web3-settlement',
   title: { en: 'Settlement on chains', 'zh-CN': '链上结算' },
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires,
-  provides: [settlementWork],
+  provides: [settlementWork, orderSettlements],
   contributes: [approvalWorkflow, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   permissions,
@@ -36,16 +39,19 @@ export default definePlugin({
   entities,
   messages,
   scheduledTasks: tasks,
-  setup({ services, config, clock, log, wire, provide, contribute }) {
+  setup({ services, config, log, wire, provide, contribute }) {
     const { database: db, http, events, notification } = services
+    const { clock } = db
     const approvals = new ReviewApprovals(services.approvals)
-    const parts = wire<Parts>()({ ...services, db, config, clock, log, approvals }, makers)
+    const parts = wire<Parts>()({ ...services, db, config, clock, log, approvals }, resolvers)
     const { overdue, autoRetry, audit } = parts
 
+    events.declarePublished(settlementFailed)
     contribute(approvalWorkflow, reviewWorkflow, settlementWorkflow)
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'web3-settlement.review', reviewLabels(db))
+    provide(orderSettlements, parts.payers)
     provide(settlementWork, { overdue, autoRetry, audit })
     http.addRoutes(reviewRoutes, parts)
     http.addRoutes(auditRoutes, parts)

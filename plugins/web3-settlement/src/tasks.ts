@@ -21,6 +21,7 @@ const handleOverdue: ScheduledTask<Uses> = {
   displayName: { en: 'Handle overdue settlement reviews', 'zh-CN': '处理超时的结算复核' },
   fixedDelay: `${review}.fixed-delay`,
   autoStartup: `${review}.auto-startup`,
+  irreversible: true,
   async run({ own, signal }) {
     await own(settlementWork).overdue.handle(signal)
   },
@@ -32,6 +33,7 @@ const retrySettlements: ScheduledTask<Uses> = {
   displayName: { en: 'Retry settlements', 'zh-CN': '重试结算' },
   fixedDelay: `${retry}.fixed-delay`,
   autoStartup: `${retry}.auto-startup`,
+  irreversible: true,
   async run({ own, signal }) {
     await own(settlementWork).autoRetry.run(signal)
   },
@@ -43,13 +45,14 @@ const auditSettled: ScheduledTask<Uses> = {
   displayName: { en: 'Audit settled payments', 'zh-CN': '审计已结算付款' },
   fixedDelay: `${audit}.fixed-delay`,
   autoStartup: `${audit}.auto-startup`,
-  async run({ own, config, clock, signal }) {
+  irreversible: true,
+  async run({ services: { database: db }, own, config, signal }) {
     if (!config.get(`${audit}.enabled`)) return
     const chainName = config.get(`${audit}.chain-name`).trim()
     const scope = {
       provider: config.get(`${audit}.provider`),
       chainName: chainName === '' ? undefined : chainName,
-      paidBefore: new Date(clock.now() - config.get(`${audit}.older-than-minutes`) * 60_000),
+      paidBefore: new Date(db.clock.expiryNow() - config.get(`${audit}.older-than-minutes`) * 60_000),
       limit: config.get(`${audit}.limit`),
       requiredConfirmations: config.get(`${audit}.required-confirmations`),
     }

@@ -26,14 +26,14 @@ onEachDatabase(
     await save(young.outTradeNo)
     clock.shiftWallClock(10 * minute)
     const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
-    t.match(data, {
+    t.hasStrict(data, {
       ...{ handled: 1, executed: 1 },
       items: [{ reviewLogId: review.id, action: 'auto-approve', reason: null, result: { outcome: 'settled' } }],
     })
     t.equal(await statusOf(old.outTradeNo), 'success')
     t.equal(await statusOf(young.outTradeNo), 'pending', 'half an hour is not over')
     t.equal(await statusOf(noted.outTradeNo), 'pending', 'a note asks for nothing')
-    t.match(
+    t.hasStrict(
       await rows(`select action, status from web3_settlement_review_log where out_trade_no = 'order-1' order by id`),
       [
         { action: 'settle', status: 'approved' },
@@ -51,7 +51,7 @@ onEachDatabase(
 )
 
 onSqlite(t, 'S-045 an overdue review is rejected where the product says so', async (t: Test, at) => {
-  const config = { [`${auto}.action`]: 'auto-reject' } // effect of platform.money.web3.settlement.review.auto.action
+  const config = { [`${auto}.action`]: 'auto-reject' }
   const { paidOrder, save, settle, call, clock, statusOf, rows } = await startSettlement(t, at, { config })
   const { outTradeNo } = await paidOrder()
   const { data: review } = await save(outTradeNo)
@@ -59,18 +59,18 @@ onSqlite(t, 'S-045 an overdue review is rejected where the product says so', asy
   const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
   t.match(data, { handled: 1, executed: 0, items: [{ action: 'auto-reject', result: null }] })
   t.equal(await statusOf(outTradeNo), 'pending')
-  t.match(await rows('select action, status from web3_settlement_review_log order by id'), [
+  t.hasStrict(await rows('select action, status from web3_settlement_review_log order by id'), [
     { action: 'settle', status: 'rejected' },
     { action: 'auto-reject', status: 'rejected' },
   ])
-  t.match(await settle(review.id), { code: '409', data: { reason: 'approval.state-not-allowed' } })
+  t.hasStrict(await settle(review.id), { code: '409', data: { reason: 'approval.state-not-allowed' } })
 })
 
 onSqlite(t, 'S-046 S-047 an approval alone executes nothing, and a run handles so many', async (t: Test, at) => {
   const config = {
-    [`${auto}.execute-approved`]: false, // effect of platform.money.web3.settlement.review.auto.execute-approved
-    [`${auto}.limit`]: 2, // effect of platform.money.web3.settlement.review.auto.limit
-    [`${auto}.timeout`]: '10m', // effect of platform.money.web3.settlement.review.auto.timeout
+    [`${auto}.execute-approved`]: false,
+    [`${auto}.limit`]: 2,
+    [`${auto}.timeout`]: '10m',
   }
   const { paidOrder, save, call, clock, count, runTask } = await startSettlement(t, at, { config })
   for (let index = 0; index < 3; index++) await save((await paidOrder()).outTradeNo)
@@ -88,7 +88,7 @@ onSqlite(t, 'S-046 S-047 an approval alone executes nothing, and a run handles s
 })
 
 onSqlite(t, 'the handling of overdue reviews can be switched off', async (t: Test, at) => {
-  const config = { [`${auto}.enabled`]: false } // effect of platform.money.web3.settlement.review.auto.enabled
+  const config = { [`${auto}.enabled`]: false }
   const { paidOrder, save, call, clock } = await startSettlement(t, at, { config })
   await save((await paidOrder()).outTradeNo)
   clock.shiftWallClock(31 * minute)
@@ -107,7 +107,7 @@ onSqlite(
     })
     clock.shiftWallClock(31 * minute)
     const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
-    t.match(data, { executed: 0, items: [{ reason: 'rpc-query-failed', result: { outcome: 'skipped' } }] })
+    t.hasStrict(data, { executed: 0, items: [{ reason: 'rpc-query-failed', result: { outcome: 'skipped' } }] })
     await told()
     t.equal(log.sent.length, 1)
     t.equal(mail.sent.length, 0)
@@ -133,10 +133,10 @@ onSqlite(
 
 onSqlite(t, 'S-049 a notice goes where the settings say, to whom they say', async (t: Test, at) => {
   const config = {
-    [`${auto}.failure-notification.channels`]: ['mail'], // effect of platform.money.web3.settlement.review.auto.failure-notification.channels
-    [`${auto}.failure-notification.subject`]: 'Look here', // effect of platform.money.web3.settlement.review.auto.failure-notification.subject
-    [`${auto}.failure-notification.recipient-type`]: 'email', // effect of platform.money.web3.settlement.review.auto.failure-notification.recipient-type
-    [`${auto}.failure-notification.recipient-value`]: 'ops@example.org', // effect of platform.money.web3.settlement.review.auto.failure-notification.recipient-value
+    [`${auto}.failure-notification.channels`]: ['mail'],
+    [`${auto}.failure-notification.subject`]: 'Look here',
+    [`${auto}.failure-notification.recipient-type`]: 'email',
+    [`${auto}.failure-notification.recipient-value`]: 'ops@example.org',
   }
   const { paidOrder, save, call, clock, world, log, mail, told } = await startSettlement(t, at, { config })
   const { outTradeNo, transactionHash } = await paidOrder()
@@ -154,7 +154,7 @@ onSqlite(
   'S-049 no notice where it is switched off, and none by a channel that is not loaded',
   async (t: Test, at) => {
     for (const [config, expected] of [
-      [{ [`${auto}.failure-notification.enabled`]: false }, 0], // effect of platform.money.web3.settlement.review.auto.failure-notification.enabled
+      [{ [`${auto}.failure-notification.enabled`]: false }, 0],
       [{ [`${auto}.failure-notification.channels`]: ['pigeon'] }, 1],
     ] as const) {
       const isFirst = expected === 0
@@ -178,7 +178,7 @@ onEachDatabase(
   'S-051 S-081 retries by themselves are counted for each order and fingerprint, and end',
   async (t: Test, at) => {
     const { paidOrder, save, settle, clock, world, rows, runTask, call, log, told } = await startSettlement(t, at, {
-      config: { [`${retry}.max-attempts`]: 2 }, // effect of platform.money.web3.settlement.retry.max-attempts
+      config: { [`${retry}.max-attempts`]: 2 },
     })
     const { outTradeNo, transactionHash } = await paidOrder()
     const hash = String(transactionHash)
@@ -219,7 +219,7 @@ onEachDatabase(
     world.answers.set(String(other.transactionHash), paidBy(String(other.transactionHash)))
     clock.shiftWallClock(6 * minute)
     await runTask(retryTask)
-    t.match((await call('GET', `${reviewPath}/${second.id}`)).data, { status: 'settled', retryAt: null })
+    t.hasStrict((await call('GET', `${reviewPath}/${second.id}`)).data, { status: 'settled', retryAt: null })
   },
 )
 
@@ -227,7 +227,7 @@ onSqlite(
   t,
   'S-051 nothing is retried where retries are switched off, nor what time does not mend',
   async (t: Test, at) => {
-    const config = { [`${retry}.enabled`]: false } // effect of platform.money.web3.settlement.retry.enabled
+    const config = { [`${retry}.enabled`]: false }
     const { paidOrder, save, settle, clock, world, rows, runTask } = await startSettlement(t, at, { config })
     const { outTradeNo, transactionHash } = await paidOrder()
     const hash = String(transactionHash)
@@ -306,7 +306,7 @@ onEachDatabase(t, 'S-051 a retry settles nothing that was rejected since its tur
   await retried
   t.equal(await one.statusOf(outTradeNo), 'pending')
   t.equal(await one.count('test_effect'), 0)
-  t.match((await one.call('GET', `${reviewPath}/${review.id}`)).data, { status: 'rejected', retryAt: null })
+  t.hasStrict((await one.call('GET', `${reviewPath}/${review.id}`)).data, { status: 'rejected', retryAt: null })
 })
 
 onEachDatabase(t, 'S-051 what another instance has retried since it was found due waits again', async (t: Test, at) => {
@@ -378,7 +378,7 @@ onSqlite(
     for (const [status, logs] of byStatus) t.equal(await counted(`status=${status}`), logs.length, status)
     t.equal(await counted('retryable=true&status=open'), 2)
     t.equal(await counted(`status=open&outTradeNo=${paid?.outTradeNo}`), 0)
-    t.match(await call('GET', `${reviewPath}?status=shut`), { code: '400' })
+    t.hasStrict(await call('GET', `${reviewPath}?status=shut`), { code: '400' })
   },
 )
 
@@ -396,11 +396,21 @@ onSqlite(
 
 onSqlite(t, 'S-050 S-061 tasks bear the names that the product gives them', async (t: Test, at) => {
   const config = {
-    [`${auto}.task-name`]: 'reviews', // effect of platform.money.web3.settlement.review.auto.task-name
-    [`${retry}.task-name`]: 'retries', // effect of platform.money.web3.settlement.retry.task-name
-    'platform.money.web3.settlement.audit.task-name': 'audits', // effect of platform.money.web3.settlement.audit.task-name
+    [`${auto}.task-name`]: 'reviews',
+    [`${retry}.task-name`]: 'retries',
+    'platform.money.web3.settlement.audit.task-name': 'audits',
   }
   const { running } = await startSettlement(t, at, { plugins: [schedulerPlugin], config })
   const names = (await running.service(scheduler).list()).map(({ name }) => name)
   for (const name of ['reviews', 'retries', 'audits']) t.ok(names.includes(name), name)
+  const audit = 'platform.money.web3.settlement.audit.task-name'
+  const verify = (name: string) => running.config.verify(audit, name, new AbortController().signal)
+  t.match(await verify('retries'), {
+    outcome: /^refused$/,
+    reason: /"retries".*platform\.money\.web3\.settlement\.retry/,
+  })
+  for (const name of ['bad name\n!', '', 'Audits', 'a..b', '-a']) {
+    t.match(await verify(name), { outcome: /^refused$/, reason: /^must / }, JSON.stringify(name))
+  }
+  t.same(await verify('audits.nightly-2'), { outcome: 'verified' })
 })

@@ -1,9 +1,10 @@
 /** Processes that are killed on the way from a review to a notice: an order is settled once, with one effect, or not at all. */
+
 import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onEachDatabase } from '@plinth/database/testing'
+import { watchProcess } from '@plinth/kernel/testing'
 import t from 'tap'
 import { crashPoints } from './fixtures/crash-points.ts'
 import type { CrashedWork, CrashWorkerArguments } from './fixtures/crash-worker.ts'
@@ -28,15 +29,10 @@ onEachDatabase(
         ...{ config: at.config, now: clock.now(), sentTo, orders: points.length },
         ...work,
       }
-      const child = fork(worker, [JSON.stringify(about)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-      t.teardown(() => child.kill('SIGKILL'))
+      const crashing = watchProcess(t, fork(worker, [JSON.stringify(about)], { silent: true }))
+      const [code, signal] = await crashing.ended()
       // biome-ignore lint/suspicious/noExplicitAny: an answer of the product
-      let recovered: any
-      child.on('message', (answer) => {
-        recovered = answer
-      })
-      // Its end may be told before what it said.
-      const [[code, signal]] = await Promise.all([once(child, 'exit'), once(child, 'disconnect')])
+      const recovered = crashing.messages.at(-1) as any
       return { ended: signal ?? code, recovered }
     }
     /** All that a settlement of this order leaves behind, counted. */

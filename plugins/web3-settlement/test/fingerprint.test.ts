@@ -50,7 +50,6 @@ t.test(
       { token: stranger },
       { receiver: stranger },
       { amount: 1_000_001n },
-      { requiredConfirmations: 4 },
       { transfer: null },
       { transfer: { ...transfer, blockNumber: 11 } },
       { transfer: { ...transfer, blockHash: hashOf('12') } },
@@ -71,6 +70,13 @@ t.test(
     t.equal(new Set(all).size, all.length)
   },
 )
+
+t.test('a fingerprint does not cover the required confirmations, and one of the first version does', async (t) => {
+  const other = { ...reviewed, requiredConfirmations: 4 }
+  t.equal(reviewFingerprint(other), base)
+  t.equal(reviewFingerprint(reviewed, 1), 'a85ee74831c19740c8e5d886015ada64a4159328aa7cd0fdf7e4d3da5f1b0923')
+  t.not(reviewFingerprint(other, 1), reviewFingerprint(reviewed, 1))
+})
 
 t.test('S-018 the order of the reasons changes nothing, and neither does a reason that passes by itself', async (t) => {
   const with2 = reviewFingerprint({ ...reviewed, reasons: ['amount-mismatch', 'transfer-removed'] })

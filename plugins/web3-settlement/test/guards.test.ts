@@ -1,6 +1,6 @@
 /** What the plugin does not do, seen on the running product. */
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
-import { http } from '@plinth/http'
+import { http, type RateLimited, rateLimitedAnnotation } from '@plinth/http'
 import t, { type Test } from 'tap'
 import { hashNumber, paidBy } from './fixtures/doubles.ts'
 import { admin, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
@@ -16,7 +16,7 @@ onEachDatabase(
     const tables = ['money_payment_order', 'money_payment_transaction', 'web3_settlement_review_log']
     const watched = tables.map((table) => watchStatements(db, table))
     const { outTradeNo } = await paidOrder()
-    t.match((await settle((await save(outTradeNo)).data.id)).data, { outcome: 'settled' })
+    t.hasStrict((await settle((await save(outTradeNo)).data.id)).data, { outcome: 'settled' })
     const overdue = await paidOrder()
     await save(overdue.outTradeNo)
     clock.shiftWallClock(day)
@@ -26,7 +26,7 @@ onEachDatabase(
     for (const sql of statements)
       t.notMatch(sql, /\bfor (?:no key )?(?:update|share)\b|lock in share|skip locked|nowait/i)
     for (const part of [
-      "set status = 'success', version = version + 1, paid_at = ?, transaction_hash = ?",
+      'set status = ?, version = version + ?, paid_at = ?, transaction_hash = ? where id = ? and status = ? and version = ?',
       "set state = 'settling', version = version + 1 where id = ? and version = ?",
     ]) {
       t.ok(
@@ -53,7 +53,7 @@ onSqlite(
 
     const { outTradeNo } = await paidOrder({ amountRaw: '7' })
     const { data: review } = await save(outTradeNo)
-    t.match(review, { state: 'blocked', reasons: ['amount-mismatch'] })
+    t.hasStrict(review, { state: 'blocked', reasons: ['amount-mismatch'] })
     /** What each route is sent that asks for a body. */
     const bodies: Readonly<Record<string, object>> = {
       [`POST ${admin}/payment-confirmations`]: { outTradeNo },
@@ -89,9 +89,9 @@ onSqlite(
       t.equal(takesBody, body !== undefined, `${method} ${path} is known here`)
       const answer = await call(method as 'POST', url, body)
       t.same(Object.keys(answer).sort(), ['code', 'data', 'message'], url)
-      t.match(answer, { code: '200', message: 'success' }, url)
+      t.match(answer, { code: /^200$/, message: 'success' }, url)
       if (body !== undefined) {
-        t.match(await call(method as 'POST', url, []), { code: '400' }, `${url}, badly`)
+        t.hasStrict(await call(method as 'POST', url, []), { code: '400' }, `${url}, badly`)
       }
       t.equal(await statusOf(outTradeNo), 'pending', url)
       t.equal(await statusOf(settled.outTradeNo), 'success', url)
@@ -116,7 +116,7 @@ onSqlite(
     }
     await login('admin')
     for (const number of [outTradeNo, cent.outTradeNo]) {
-      t.match(await confirm(number), { state: 'ready', explorer: 'https://explorer.example' })
+      t.hasStrict(await confirm(number), { state: 'ready', explorer: 'https://explorer.example' })
       t.equal(await statusOf(number), 'pending', number)
     }
     for (const table of ['money_payment_transaction', 'web3_settlement_review_log', 'web3_payment_callback_log']) {
@@ -125,7 +125,7 @@ onSqlite(
     // Stage one and two: dry run, fingerprint and log; then the executor.
     const { reviewFingerprint } = await confirm(outTradeNo)
     const { data: review } = await save(outTradeNo, { reviewFingerprint })
-    t.match((await settle(review.id)).data, { outcome: 'settled' })
+    t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })
   },
 )
 
@@ -139,10 +139,10 @@ onSqlite(
     const again = hashNumber(77)
     world.answers.set(again, paidBy(again))
     const { data: late } = await save(outTradeNo, { transactionHash: again })
-    t.match(late, { state: 'blocked', reasons: ['local-order-already-paid'] })
-    t.match((await settle(late.id)).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
+    t.hasStrict(late, { state: 'blocked', reasons: ['local-order-already-paid'] })
+    t.hasStrict((await settle(late.id)).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
     await told()
-    t.match(await rows('select status, refunded_amount, version from money_payment_order'), [
+    t.hasStrict(await rows('select status, refunded_amount, version from money_payment_order'), [
       { status: 'success', refunded_amount: 0, version: 2 },
     ])
     t.match(await rows('select type from money_payment_transaction'), [{ type: 'web3-settlement' }])
@@ -155,7 +155,7 @@ onSqlite(t, 'S-031 what a scene is for is done by its handler, and by nothing el
   const seen: unknown[] = []
   world.handlers.set('gift', async ({ outTradeNo, status }) => void seen.push([outTradeNo, status]))
   const { outTradeNo } = await paidOrder({ scene: 'gift' })
-  t.match((await settle((await save(outTradeNo)).data.id)).data, { outcome: 'settled' })
+  t.hasStrict((await settle((await save(outTradeNo)).data.id)).data, { outcome: 'settled' })
   t.equal(await statusOf(outTradeNo), 'success')
   t.same(seen, [[outTradeNo, 'success']])
   for (const table of ['test_effect', 'money_journal', 'money_account']) t.equal(await count(table), 0, table)
@@ -189,3 +189,24 @@ onSqlite(
     t.equal(states.length, 6, 'all but those that the executor sets')
   },
 )
+
+onSqlite(t, 'what handles many reviews, orders or audit logs has a quota', async (t: Test, at) => {
+  const { running } = await startSettlement(t, at)
+  const limited = running.service(http).routes.flatMap(({ method, path, annotations }) => {
+    const limit = annotations.find(({ id }) => id === rateLimitedAnnotation)?.value as RateLimited | undefined
+    const isOwn = path.startsWith(`${admin}/payment-`)
+    return isOwn && limit !== undefined ? [[`${method} ${path}`, limit.maxAttempts, limit.windowSeconds]] : []
+  })
+  t.same(
+    limited.sort(),
+    [
+      [`POST ${auditPath}/compensation-plan-batch`, 30, 60],
+      [`POST ${auditPath}/recheck-batch`, 30, 60],
+      [`POST ${admin}/payment-confirmations/batch`, 10, 60],
+      [`POST ${admin}/payment-confirmations/settled-audits`, 30, 60],
+      [`POST ${reviewPath}/auto-handle-expired`, 10, 60],
+      [`POST ${reviewPath}/retry-batch`, 10, 60],
+      [`PUT ${auditPath}/status-batch`, 30, 60],
+    ].sort(),
+  )
+})

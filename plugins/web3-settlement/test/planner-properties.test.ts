@@ -13,6 +13,7 @@ import {
   hashOf,
   order,
   otherLog,
+  payer,
   type RawFacts,
   type RawLog,
   readyCase,
@@ -83,6 +84,8 @@ const someOrder = fc
     amountRaw: mostly('1000000', '01000000', '0', '', null, '-1', '1'),
     requiredConfirmations: mostly(3, null, 4),
     transactionHash: mostly(hash, null, '', '0x12', hash.toUpperCase().replace('0X', '0x')),
+    payer: mostly(null, payer, stranger),
+    createdAt: mostly(1_000, 1_000_000, 1_000_001, 2_000_000),
   })
   .map((change) => order(change as Parameters<typeof order>[0]))
 
@@ -108,6 +111,17 @@ const someInput = fc
       { maxLength: 1 },
     ),
     wasMined: fc.boolean(),
+    claims: fc.array(
+      fc.record({
+        outTradeNo: mostly('order-2', 'order-1', 'order-3').map(String),
+        namesTransaction: fc.boolean(),
+        logIndex: fc.constantFrom(null, null, 3, 5),
+        payer: fc.constantFrom(null, payer, stranger),
+        hasEqualTerms: fc.boolean(),
+      }),
+      { maxLength: 2 },
+    ),
+    blockTimeToleranceMs: fc.constantFrom(0, 1, 300_000),
     pick: fc.constantFrom(undefined, undefined, { logIndex: 5 }, { ordinal: 1 }, { ordinal: 0, logIndex: 3 }),
   })
   .map((change) => readyCase(change))

@@ -117,7 +117,7 @@ t.test(
         }),
       }),
     )
-    t.match(plan, {
+    t.hasStrict(plan, {
       state: 'blocked',
       reasons: ['amount-mismatch'],
       transfer: { logIndex: 7, logOrdinal: 2, value: '999', blockNumber: 10 },

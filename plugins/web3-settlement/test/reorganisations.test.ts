@@ -173,6 +173,7 @@ onSqlite(
           orders.push({ outTradeNo, transaction })
         }
         const paid = new Set<number>()
+        const settledAt = new Map<number, string>()
         const reviews = new Map<number, { id: number; place: Place | undefined }>()
         const isUsed = (transaction: string) =>
           orders.some((one, at) => paid.has(at) && one.transaction === transaction)
@@ -186,13 +187,20 @@ onSqlite(
             const { data } = await call('POST', `${admin}/payment-confirmations/settled-audits`, {
               outTradeNos: numbers,
             })
-            const expected = [...paid].filter((at) => chain.confirmationsOf(orders[at]?.transaction ?? '') < required)
+            const expected = [...paid].filter((at) => {
+              const { transaction } = orders[at] ?? { transaction: '' }
+              const isMoved = JSON.stringify(chain.placeOf(transaction)) !== settledAt.get(at)
+              return isMoved || chain.confirmationsOf(transaction) < required
+            })
             equal([data.audited, data.risky], [numbers.length, expected.length], 'audit')
             risks += expected.length
           } else {
             const { outTradeNo, transaction } = orders[one.order] ?? { outTradeNo: '', transaction: '' }
             const place = chain.placeOf(transaction)
             const confirmations = chain.confirmationsOf(transaction)
+            // The first and the last order name one transaction: while both wait, a person has to decide.
+            const rival = [3, undefined, undefined, 0][one.order]
+            const isContested = rival !== undefined && !paid.has(rival) && !paid.has(one.order)
             const isReady = confirmations >= required && !isUsed(transaction) && !paid.has(one.order)
             if (one.what === 'pay') {
               if (place === undefined && !chain.waiting.includes(transaction)) chain.waiting.push(transaction)
@@ -204,7 +212,9 @@ onSqlite(
                   : place === undefined
                     ? 'pending'
                     : isReady
-                      ? 'ready'
+                      ? isContested
+                        ? 'review_required'
+                        : 'ready'
                       : 'confirming'
               equal([data.state, data.confirmations], [expected, place === undefined ? null : confirmations], 'plan')
             } else if (one.what === 'review') {
@@ -213,7 +223,7 @@ onSqlite(
               const review = reviews.get(one.order)
               if (review === undefined) continue
               const isAsReviewed = place !== undefined && JSON.stringify(place) === JSON.stringify(review.place)
-              const { data } = await settle(review.id)
+              const { data } = await settle(review.id, 'settle', undefined, true)
               equal(
                 data.outcome,
                 isReady && isAsReviewed ? 'settled' : 'skipped',
@@ -221,6 +231,7 @@ onSqlite(
               )
               if (data.outcome === 'settled') {
                 paid.add(one.order)
+                settledAt.set(one.order, JSON.stringify(place))
                 settlements += 1
               }
             }

@@ -12,10 +12,10 @@ onEachDatabase(
     const { paidOrder, save, settle, statusOf, rows, count, world, call, log, told } = await startSettlement(t, at)
     const { outTradeNo, transactionHash } = await paidOrder()
     const dry = await call('POST', `${admin}/payment-confirmations`, { outTradeNo })
-    t.match(dry, { code: '200', data: { state: 'ready', reasons: [], confirmations: 3 } })
+    t.hasStrict(dry, { code: '200', data: { state: 'ready', reasons: [], confirmations: 3 } })
     t.equal(await statusOf(outTradeNo), 'pending', 'a plan that is ready changes nothing')
     const review = await save(outTradeNo, { remark: 'looks good', reviewFingerprint: dry.data.reviewFingerprint })
-    t.match(review, {
+    t.hasStrict(review, {
       code: '200',
       data: {
         ...{ state: 'ready', candidate: true, retryable: true, status: 'open', action: 'settle', remark: 'looks good' },
@@ -26,18 +26,18 @@ onEachDatabase(
 
     const asked = world.questions.length
     const result = await settle(review.data.id)
-    t.match(result, { code: '200', data: { outcome: 'settled', state: 'settled', reason: null, reasons: [] } })
+    t.hasStrict(result, { code: '200', data: { outcome: 'settled', state: 'settled', reason: null, reasons: [] } })
     t.equal(world.questions.length, asked + 1, 'the chain was asked afresh')
     t.equal(await statusOf(outTradeNo), 'success')
     t.match(await rows('select type, transaction_hash, log_ordinal from money_payment_transaction'), [
       { type: 'web3-settlement', transaction_hash: transactionHash, log_ordinal: 0 },
     ])
     t.equal(await count('test_effect'), 1, 'the handler of the scene ran once')
-    t.match(await rows('select outcome, started_by, event_key from web3_payment_callback_log'), [
+    t.hasStrict(await rows('select outcome, started_by, event_key from web3_payment_callback_log'), [
       { outcome: 'settled', started_by: 'settle', event_key: `local:${transactionHash}:5` },
     ])
     const { data: logs } = await call('GET', `${reviewPath}?outTradeNo=${outTradeNo}`)
-    t.match(logs.items, [
+    t.hasStrict(logs.items, [
       { action: 'settle', status: 'settled', state: 'settled', sourceLogId: review.data.id },
       { id: review.data.id, status: 'settled', state: 'settled', retryable: false },
     ])
@@ -59,16 +59,17 @@ onEachDatabase(
     const { data: review } = await save(outTradeNo)
     await settle(review.id)
     const again = await settle(review.id)
-    t.match(again.data, { outcome: 'skipped', reason: 'local-order-already-paid' })
+    t.hasStrict(again.data, { outcome: 'skipped', reason: 'local-order-already-paid' })
     t.match((await settle(review.id, 'retry')).data, again.data, 'a retry is the same')
 
     for (const status of ['closed', 'refunded']) {
       const other = await paidOrder()
       const { data } = await save(other.outTradeNo)
       await db.execute('update money_payment_order set status = ? where out_trade_no = ?', [status, other.outTradeNo])
-      t.match((await settle(data.id)).data, { outcome: 'skipped', reasons: ['order-not-settleable'] })
+      const { outcome, reasons } = (await settle(data.id)).data
+      t.same([outcome, reasons], ['skipped', ['order-not-settleable']])
       const planned = await save(other.outTradeNo)
-      t.match(
+      t.hasStrict(
         planned.data,
         { state: 'blocked', reasons: ['local-order-not-settleable'] },
         'the plan has its own name for it',
@@ -78,8 +79,8 @@ onEachDatabase(
     // Another order of the same amount claims the same transfer.
     const claim = await paidOrder({ transactionHash: transactionHash ?? null })
     const { data: claimed } = await save(claim.outTradeNo)
-    t.match(claimed, { state: 'blocked', reasons: ['transaction-already-exists'] })
-    t.match((await settle(claimed.id)).data, { outcome: 'skipped', reasons: ['transaction-already-exists'] })
+    t.hasStrict(claimed, { state: 'blocked', reasons: ['transaction-already-exists'] })
+    t.hasStrict((await settle(claimed.id)).data, { outcome: 'skipped', reasons: ['transaction-already-exists'] })
     t.equal(await statusOf(claim.outTradeNo), 'pending')
     t.equal(await count('money_payment_transaction'), 1)
     t.equal(await count('test_effect'), 1)
@@ -105,39 +106,39 @@ onSqlite(
         receipt: elsewhere,
       }),
     )
-    t.match((await settle(first.id)).data, {
+    t.hasStrict((await settle(first.id)).data, {
       outcome: 'skipped',
       reasons: ['review-fingerprint-mismatched'],
       plan: { state: 'ready' },
     })
     const { data: second } = await save(moved.outTradeNo)
-    t.match((await settle(second.id)).data, { outcome: 'settled' }, 'a new review settles')
+    t.hasStrict((await settle(second.id)).data, { outcome: 'settled' }, 'a new review settles')
 
     const short = await paidOrder()
     const { data: early } = await save(short.outTradeNo)
     const hash = String(short.transactionHash)
     world.answers.set(hash, paidBy(hash, { head: 11 }))
-    t.match((await settle(early.id)).data, {
+    t.hasStrict((await settle(early.id)).data, {
       outcome: 'skipped',
       state: 'confirming',
       reasons: ['chain-confirmations-insufficient'],
     })
     world.answers.set(hash, undefined)
-    t.match((await settle(early.id)).data, { outcome: 'skipped', state: 'failed', reasons: ['rpc-query-failed'] })
+    t.hasStrict((await settle(early.id)).data, { outcome: 'skipped', state: 'failed', reasons: ['rpc-query-failed'] })
     world.answers.set(hash, paidBy(hash, { receipt: null, canonicalBlockHash: null }))
-    t.match((await settle(early.id)).data, {
+    t.hasStrict((await settle(early.id)).data, {
       ...{ outcome: 'skipped', state: 'blocked' },
       reasons: ['chain-transaction-not-mined', 'review-fingerprint-mismatched', 'transfer-removed'],
     })
     world.answers.set(hash, paidBy(hash))
-    t.match((await settle(early.id)).data, { outcome: 'settled' }, 'back where it was')
+    t.hasStrict((await settle(early.id)).data, { outcome: 'settled' }, 'back where it was')
 
     const refused = await save(moved.outTradeNo, { reviewFingerprint: '0'.repeat(64) })
     t.match(refused, {
-      code: '409',
-      data: { reason: 'web3-settlement.fingerprint-differs', reviewFingerprint: /^[0-9a-f]{64}$/ },
+      code: /^409$/,
+      data: { reason: /^web3-settlement\.fingerprint-differs$/, reviewFingerprint: /^[0-9a-f]{64}$/ },
     })
-    t.match(await call('POST', `${reviewPath}/1/settle`), {
+    t.hasStrict(await call('POST', `${reviewPath}/1/settle`), {
       code: '404',
       data: { reason: 'web3-settlement.review-log-unknown' },
     })
@@ -153,14 +154,14 @@ onSqlite(
     const { paidOrder, save, statusOf, world, call, count, db } = await startSettlement(t, at)
     const confirm = async (outTradeNo: string, body: object = {}) =>
       (await call('POST', `${admin}/payment-confirmations`, { outTradeNo, ...body })).data
-    t.match(await confirm('nobody'), { state: 'blocked', reasons: ['order-not-found'] })
+    t.hasStrict(await confirm('nobody'), { state: 'blocked', reasons: ['order-not-found'] })
     const change = async (order: object, answer: object | null, ...reasons: string[]) => {
       const made = await paidOrder(order)
       const hash = String(made.transactionHash)
       if (answer !== null) world.answers.set(hash, answer)
       t.same((await confirm(made.outTradeNo)).reasons, reasons, reasons.join())
       const { data } = await save(made.outTradeNo)
-      t.match(await call('POST', `${reviewPath}/${data.id}/settle`), { data: { outcome: 'skipped' } })
+      t.hasStrict(await call('POST', `${reviewPath}/${data.id}/settle`), { data: { outcome: 'skipped' } })
       t.equal(await statusOf(made.outTradeNo), 'pending')
     }
     const paid = (change: object) => {
@@ -209,27 +210,31 @@ onEachDatabase(
     const { paidOrder, save, settle, statusOf, count, world, call, lines } = await startSettlement(t, at)
     const orphan = await paidOrder({ scene: 'nobody' })
     const { data: first } = await save(orphan.outTradeNo)
-    t.match((await settle(first.id)).data, { outcome: 'skipped', reasons: ['applier-not-available'] })
+    t.hasStrict((await settle(first.id)).data, { outcome: 'skipped', reasons: ['applier-not-available'] })
     t.equal(await statusOf(orphan.outTradeNo), 'pending')
     const { outTradeNo } = await paidOrder({ scene: 'gift' })
     const { data: review } = await save(outTradeNo)
     world.handlers.set('gift', async (order, db) => {
       await world.handlers.get('test')?.(order, db)
       const [log] = await db.query('select state from web3_settlement_review_log where id = ?', [review.id])
-      t.match(log, { state: 'settling' }, 'S-011 the candidate is settling while it is written')
+      t.hasStrict(log, { state: 'settling' }, 'S-011 the candidate is settling while it is written')
       throw new Error('https://node.example/key-of-the-node is away')
     })
     const failed = await settle(review.id)
-    t.match(failed.data, { outcome: 'failed', state: 'failed', reasons: ['applier-not-available'] })
+    t.hasStrict(failed.data, { outcome: 'failed', state: 'failed', reasons: ['applier-not-available'] })
     t.notMatch(JSON.stringify(failed), /node\.example/)
     t.equal(await statusOf(outTradeNo), 'pending')
     for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await count(table), 0, table)
     t.ok(lines.some((line) => line.includes('left nothing behind')))
-    t.match((await call('GET', `${reviewPath}/${review.id}`)).data, { status: 'open', state: 'ready', retryable: true })
+    t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, {
+      status: 'open',
+      state: 'ready',
+      retryable: true,
+    })
     world.handlers.set('gift', async () => {})
-    t.match((await settle(review.id)).data, { outcome: 'settled', state: 'settled' })
+    t.hasStrict((await settle(review.id)).data, { outcome: 'settled', state: 'settled' })
     t.equal(await statusOf(outTradeNo), 'success')
-    t.match((await settle(review.id)).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
+    t.hasStrict((await settle(review.id)).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
     t.equal(await statusOf(outTradeNo), 'success', 'what is paid stays paid')
   },
 )
@@ -264,7 +269,9 @@ onEachDatabase(
     const first = await one.paidOrder()
     const second = await one.paidOrder({ transactionHash: first.transactionHash ?? null })
     const claims = [await one.save(first.outTradeNo), await one.save(second.outTradeNo)]
-    const claimed = await outcomes(claims.map(({ data }, index) => (index === 0 ? one : other).settle(data.id)))
+    const claimed = await outcomes(
+      claims.map(({ data }, index) => (index === 0 ? one : other).settle(data.id, 'settle', undefined, true)),
+    )
     t.same(claimed.filter((outcome) => outcome === 'settled').length, 1, `two orders, one transfer: ${claimed}`)
     t.ok(
       claimed.filter((outcome) => outcome !== 'settled').every((outcome) => allowed.test(outcome)),
@@ -284,12 +291,13 @@ onEachDatabase(t, 'S-080 a transfer whose log got another index is not used twic
   const hash = String(first.transactionHash)
   const second = await paidOrder({ transactionHash: hash })
   const { data: early } = await save(second.outTradeNo)
-  t.match((await settle((await save(first.outTradeNo)).data.id)).data, { outcome: 'settled' })
+  const { data: review } = await save(first.outTradeNo)
+  t.hasStrict((await settle(review.id, 'settle', undefined, true)).data, { outcome: 'settled' })
   // Mined again in a block where its log stands first.
   world.answers.set(hash, paidBy(hash, {}, [transferLog(0)]))
   const { data: late } = await save(second.outTradeNo)
   t.match(late, { reasons: ['transaction-already-exists'], plan: { eventKey: `local:${hash}:0` } })
-  for (const { id } of [early, late]) t.match((await settle(id)).data, { outcome: 'skipped' })
+  for (const { id } of [early, late]) t.hasStrict((await settle(id)).data, { outcome: 'skipped' })
   t.equal(await statusOf(second.outTradeNo), 'pending')
   t.equal(await count('money_payment_transaction'), 1)
 })
@@ -323,7 +331,7 @@ onEachDatabase(
     )
     t.equal(data.items[0].reason, 'web3-settlement.review-log-unknown')
     t.same(world.questions.flat(), [1, 2, 3, 4].map(hashNumber), 'one after another')
-    t.match(await call('POST', `${reviewPath}/retry-batch`, { ids: [] }), { code: '400' })
+    t.hasStrict(await call('POST', `${reviewPath}/retry-batch`, { ids: [] }), { code: '400' })
     t.ok(clock)
   },
 )
@@ -348,7 +356,7 @@ onSqlite(t, 'S-055 S-073 each act needs its permission, and keeps what was held 
   t.equal((await call('GET', `${admin}/payment-settlement-audit-logs`, undefined, 'viewer')).code, '403')
   t.equal((await call('POST', `${reviewPath}/auto-handle-expired`, undefined, 'executor')).code, '403')
   t.equal((await call('GET', reviewPath, undefined, 'viewer')).code, '200')
-  t.match((await settle(review.id, 'settle', 'executor')).data, { outcome: 'settled' })
+  t.hasStrict((await settle(review.id, 'settle', 'executor')).data, { outcome: 'settled' })
   t.match(await rows('select action, result from approval_instance order by id'), [
     { action: 'record', result: 'approved' },
     { action: 'settle', result: 'approved' },
@@ -367,6 +375,6 @@ onSqlite(t, 'S-002 S-003 an order of a large amount and addresses in other lette
     ...{ tokenContract: upper(token), receiver: upper(receiver) },
   })
   world.answers.set(transactionHash, paidBy(transactionHash, {}, [transferLog(1, { value: amount })]))
-  t.match((await settle((await save('large')).data.id)).data, { outcome: 'settled' })
+  t.hasStrict((await settle((await save('large')).data.id)).data, { outcome: 'settled' })
   t.equal(await statusOf('large'), 'success')
 })

@@ -21,6 +21,10 @@ export const keys = {
     default: '',
     maxLength: 64,
     pattern: '^(?:[a-z0-9][a-z0-9-]*)?$',
+    rule: {
+      en: 'be empty or the code of a chain: lower-case letters, digits and "-", no "-" in front',
+      'zh-CN': '为空，或是链代码：由小写字母、数字和“-”组成，不以“-”开头',
+    },
     reload: 'live',
   }),
   'platform.web3.rpc.deadline': key.duration({
@@ -54,6 +58,18 @@ export const keys = {
     default: '8MiB',
     minimum: '1KiB',
     maximum: '64MiB',
+    reload: 'live',
+  }),
+  'platform.web3.rpc.agreement': key.integer({
+    title: { en: 'Providers that must agree', 'zh-CN': '须一致的服务数' },
+    description: {
+      en: 'RPC providers of a chain that must say the same about a transaction before it counts, for example as paid. 1: one provider is trusted. A chain with fewer providers gives no facts.',
+      'zh-CN':
+        '同一条链上须有多少个 RPC 服务对交易给出相同结果，该交易才会被采信（例如认定为已付款）。1 表示信任单个服务。服务数不足的链不提供任何结果。',
+    },
+    default: 1,
+    minimum: 1,
+    maximum: 10,
     reload: 'live',
   }),
   'platform.web3.rpc.breaker.failures': key.integer({

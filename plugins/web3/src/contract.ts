@@ -23,7 +23,7 @@ export type VerificationReason =
   | 'signature-high-s'
   /** Somebody else signed, or something else was signed. */
   | 'signature-mismatch'
-  /** A contract may have to decide, and no provider of its chain could be asked: the same call may be valid later. */
+  /** A contract may have to decide, and too few providers answered, or they disagree: the same call may be valid later. */
   | 'contract-unanswered'
 
 /** Who vouched: the key of the account, or the contract at the address (EIP-1271). */
@@ -37,6 +37,8 @@ export interface VerificationResult {
   readonly recoveredAddress?: Address
   /** Absent when not valid. */
   readonly method?: VerificationMethod
+  /** RPC providers that said that the contract agrees; absent unless `method` is `eip-1271`. */
+  readonly agreedProviders?: number
   /** Absent when valid. */
   readonly reason?: VerificationReason
 }
@@ -152,7 +154,11 @@ export interface ChainTransaction {
   readonly blockHash: Hex | null
 }
 
-/** What one provider said about one transaction. Its parts fit together: no part is from another provider. */
+/**
+ * Facts about one transaction from one provider. They are consistent: no part is from another provider. Where several must
+ * agree (`platform.web3.rpc.agreement`), the others said the same about the block and the receipt, and `head`, `safeNumber`
+ * and `finalizedNumber` are the lowest of them.
+ */
 export interface ChainObservation {
   readonly providerId: string
   readonly chainId: number
@@ -164,6 +170,8 @@ export interface ChainObservation {
   readonly head: number
   /** The block that is now at the height of the receipt's: another one than the receipt says after a reorganisation. Null without a receipt. */
   readonly canonicalBlockHash: Hex | null
+  /** When this block was made, as its node says: milliseconds since the epoch. Null without a receipt, and where the node does not say. */
+  readonly blockTime: number | null
   /** Where the finality of the chain is `safe`. */
   readonly safeNumber?: number
   /** Where the finality of the chain is `finalized`. */
@@ -190,6 +198,10 @@ export type ProviderFault =
   | 'result-invalid'
   /** Parts of the answer contradict each other. */
   | 'inconsistent'
+  /** Its newest block is higher than the chain can be, by the time and by the other providers. */
+  | 'head-implausible'
+  /** Fewer providers than needed said the same (`platform.web3.rpc.agreement`). */
+  | 'unconfirmed'
   /** Behind its own receipt, or too far behind what the chain was lately seen at. */
   | 'stale-head'
   /** The node of another chain. */
@@ -225,8 +237,9 @@ export interface FactsRequest {
 }
 
 /**
- * Chains and what their nodes say. Asks one provider at a time, the next one only when an answer does not hold. Never within
- * a transaction of the database; every call ends within the deadlines of two requests per provider.
+ * Chains and what their nodes say. Asks one provider at a time, the next one only when an answer does not hold, or when
+ * several must agree. Never within a transaction of the database; every call ends within the deadlines of three requests per
+ * provider.
  */
 export interface Chains {
   /** By name. */
@@ -244,6 +257,24 @@ export interface Chains {
 }
 
 export const chains = service<Chains>('web3.chains', { from: '@plinth/web3' })
+
+/** Decimals and symbol that the contract of a token reports. For display only: a contract may report anything. */
+export interface TokenInfo {
+  /** Decimal places of one whole token, 0 to 77; null where they are not known. */
+  readonly decimals: number | null
+  /** 1 to 16 letters, digits or signs; null where it is not known. */
+  readonly symbol: string | null
+}
+
+export interface Tokens {
+  /**
+   * Decimals and symbol of a token. They are kept after the first answer; a chain that does not answer is asked again after a
+   * minute. Never throws for what a chain or a contract answers. Never within a transaction of the database.
+   */
+  info(chainName: string, contract: string): Promise<TokenInfo>
+}
+
+export const tokens = service<Tokens>('web3.tokens', { from: '@plinth/web3' })
 
 /**
  * The explorer of a chain, below which are `/tx/…`, `/address/…` and `/block/…` (EIP-3091); null when its page of a transaction

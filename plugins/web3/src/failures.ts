@@ -7,11 +7,13 @@ export const messages = { en, 'zh-CN': zhCN }
 export const refusal = businessFailures('web3', en.web3, {
   'address-invalid': '400',
   'chain-unknown': '404',
+  'contract-wallets-protected': '403',
   'chain-taken': '409',
   'chains-too-many': '409',
   'explorer-url-invalid': '400',
   'provider-id-twice': '400',
   'provider-url-missing': '400',
   'provider-url-refused': '400',
+  'provider-url-twice': '400',
   'version-conflict': '409',
 })

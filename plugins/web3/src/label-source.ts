@@ -8,6 +8,7 @@ export function chainLabels(registry: Pick<ChainRegistry, 'list'>): LabelSource 
     (await registry.list()).map(({ name, chainId }) => ({ id: name, name: `${name} (${chainId})` }))
   return {
     permission: own.chainView,
+    scope: 'none',
     byIds: async (ids) => (await labels()).filter(({ id }) => ids.includes(id)),
     search: async (text) => labelsWith(await labels(), text),
   }

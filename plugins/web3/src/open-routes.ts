@@ -134,7 +134,7 @@ async function chainIdOf(chains: Pick<Chains, 'get'>, name: string): Promise<num
   return chain.chainId
 }
 
-const viewOf = <Result extends VerificationResult | TypedDataVerification>(result: Result, chain: string) => ({
-  ...result,
-  chain,
-})
+const viewOf = <Result extends VerificationResult | TypedDataVerification>(
+  { agreedProviders: _, ...result }: Result,
+  chain: string,
+) => ({ ...result, chain })

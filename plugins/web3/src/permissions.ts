@@ -4,6 +4,7 @@ import type { PermissionDeclaration } from '@plinth/kernel'
 export const own = {
   chainView: 'web3:chain:view',
   chainSave: 'web3:chain:save',
+  contractWalletsSave: 'web3:contract-wallets:save',
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
@@ -18,6 +19,14 @@ export const permissions: readonly PermissionDeclaration[] = [
     description: {
       en: 'Providers decide what counts as paid.',
       'zh-CN': 'RPC 服务决定哪些付款被认定为到账。',
+    },
+  },
+  {
+    code: own.contractWalletsSave,
+    displayName: { en: 'Set up the chain of contract wallets', 'zh-CN': '维护合约钱包所在的链' },
+    description: {
+      en: 'In addition to "Set up chains": create, enable, and change the providers of the chain whose contract wallets may sign. Its providers decide who signs in with such a wallet.',
+      'zh-CN': '在“维护链配置”之外，创建、启用允许合约钱包签名的链及修改其 RPC 服务。这些服务决定谁能以合约钱包登录。',
     },
   },
 ]

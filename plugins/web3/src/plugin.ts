@@ -9,9 +9,10 @@ import { ChainFactCollector } from './chains/chain-facts.ts'
 import { ChainRegistry } from './chains/chain-registry.ts'
 import { chainRoutes } from './chains/chain-routes.ts'
 import { entities } from './chains/entities.ts'
+import { TokenFacts } from './chains/token-facts.ts'
 import { keys, secretKeyName } from './config.ts'
-import { chains, walletVerifier } from './contract.ts'
-import { messages } from './failures.ts'
+import { chains, tokens, walletVerifier } from './contract.ts'
+import { messages, refusal } from './failures.ts'
 import { chainLabels } from './label-source.ts'
 import { changeSets } from './migrations/index.ts'
 import { openRoutes, scopes } from './open-routes.ts'
@@ -24,9 +25,10 @@ import { createWalletVerifier } from './signatures/wallet-verifier.ts'
 export default definePlugin({
   id: 'web3',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: { kernel, database, http, outgoingHttp, configCentre, openScopes: optional(openScopes) },
-  provides: [walletVerifier, chains],
+  provides: [walletVerifier, chains, tokens],
   contributes: [optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { web3: { en: 'Chains and tokens', 'zh-CN': '链与代币' } },
@@ -34,28 +36,32 @@ export default definePlugin({
   migrations: changeSets,
   permissions,
   messages,
-  async setup({ plugin: { id: plugin }, services, config, clock, log, provide, contribute }) {
+  async setup({ plugin: { id: plugin }, services, config, log, provide, contribute }) {
     const { kernel, database: db, http: server, outgoingHttp, configCentre: centre, openScopes } = services
+    const { clock } = db
     const stored = () => config.get(secretKeyName)
     const box = new SealedBox(new PluginKey({ plugin, name: secretKeyName, centre, stored }))
-    const registry = new ChainRegistry({ db, clock, box, http: outgoingHttp, kernel })
+    const chainName = () => config.get('platform.web3.contract-wallets.chain')
+    const parts = { db, clock, box, http: outgoingHttp, kernel, contractWalletChain: chainName }
+    const registry = new ChainRegistry(parts)
     const settings = () => ({
       deadlineMs: config.get('platform.web3.rpc.deadline'),
       batchSize: config.get('platform.web3.rpc.batch-size'),
       maxResponseBytes: config.get('platform.web3.rpc.max-response-size'),
+      agreement: config.get('platform.web3.rpc.agreement'),
       breaker: {
         failures: config.get('platform.web3.rpc.breaker.failures'),
         pauseMs: config.get('platform.web3.rpc.breaker.pause'),
       },
     })
     const collector = new ChainFactCollector({ source: registry, http: outgoingHttp, clock, log, settings })
-    const chainName = () => config.get('platform.web3.contract-wallets.chain')
     const contracts = new ContractWallets({ chains: collector, chainName })
     const verifier = createWalletVerifier(await bestBackend(), contracts)
     log.info({ backend: verifier.backend }, 'wallet signatures are checked by this backend')
 
     provide(walletVerifier, verifier)
     provide(chains, collector)
+    provide(tokens, new TokenFacts({ chains: collector, clock }))
     for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'web3.chain', chainLabels(registry))
     server.addRoutes(chainRoutes, { registry, collector })

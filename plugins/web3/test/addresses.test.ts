@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import net from 'node:net'
 import { isBusinessError } from '@plinth/kernel'
 import { isAddressShaped, toChecksumAddress, web3Addresses } from '@plinth/web3'
 import fc from 'fast-check'
@@ -45,7 +48,18 @@ t.test('W-009 of the 2^n ways to write an address in mixed case only the checksu
   )
 })
 
-t.test('W-008 the helpers answer at once, and any text at all', async (t) => {
+t.test('W-008 the helpers take any text, need no key and open no connection', async (t) => {
+  const { connect } = net.Socket.prototype
+  let connections = 0
+  net.Socket.prototype.connect = function (this: net.Socket, ...words: never[]) {
+    connections += 1
+    return Reflect.apply(connect, this, words)
+  }
+  t.teardown(() => {
+    net.Socket.prototype.connect = connect
+  })
+  net.connect(1, '127.0.0.1').on('error', () => {})
+  t.equal(connections, 1, 'a connection is counted')
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' }), addressBytes), (text) => {
       const address = web3Addresses.normalize(text)
@@ -54,6 +68,13 @@ t.test('W-008 the helpers answer at once, and any text at all', async (t) => {
       if (address !== null) t.match(address, /^0x[0-9a-f]{40}$/)
     }),
   )
+  // A request that a helper began in the background would connect before this one.
+  const server = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as net.AddressInfo
+  await fetch(`http://127.0.0.1:${port}`)
+  t.equal(connections, 2)
 })
 
 t.test(

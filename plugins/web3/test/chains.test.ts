@@ -1,69 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
-import { systemClock } from '@plinth/kernel'
+import { onEachDatabase } from '@plinth/database/testing'
 import { manualClock } from '@plinth/kernel/testing'
-import { type ChainFacts, type ChainObservation, explorerBase } from '@plinth/web3'
-import {
-  deployToken,
-  type FaultProxy,
-  type ProviderFault,
-  skipAnvil,
-  startAnvil,
-  startFaultProxy,
-} from '@plinth/web3/testing'
+import { explorerBase } from '@plinth/web3'
+import { deployToken, type ProviderFault } from '@plinth/web3/testing'
 import { pino } from 'pino'
-import t, { type Test } from 'tap'
-import { outcome, type StartSettings, startWeb3 } from './fixtures/product.ts'
-
-const admin = '/api/v1/admin/web3/chains'
-const unknown = `0x${'12'.repeat(32)}`
-const shop = `0x${'a'.repeat(40)}` as const
-
-/** A test with a chain, on SQLite. */
-const onChain = (name: string, tests: (t: Test, db: TestDatabase) => Promise<void>) =>
-  t.test(name, { skip: skipAnvil }, async (t) => {
-    const db = await createDatabase('sqlite')
-    t.teardown(() => db.drop())
-    await tests(t, db)
-  })
-
-/** Two proxies before one chain, and a product that knows them as the providers `first` and `second`. */
-async function startProviders(t: Test, db: Parameters<typeof startWeb3>[1], settings: StartSettings = {}) {
-  const chain = await startAnvil({ slotsInAnEpoch: 1 })
-  const first = await startFaultProxy(chain.url)
-  const second = await startFaultProxy(chain.url, 'PLANTED-second-key-91c2')
-  t.teardown(async () => {
-    await first.close()
-    await second.close()
-    await chain.stop()
-  })
-  const lines: string[] = []
-  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
-  const product = await startWeb3(t, db, {
-    ports: [first.port, second.port],
-    clock: systemClock,
-    logger,
-    ...settings,
-    // Real time, and a machine that may be busy; tests of silence set their own.
-    config: { 'platform.web3.rpc.deadline': '1m', ...settings.config },
-  })
-  const token = await product.adminToken()
-  const create = (name: string, content: object) =>
-    product.call('POST', admin, token, { name, chainId: chain.chainId, requiredConfirmations: 2, ...content })
-  const provider = (id: string, proxy: Pick<FaultProxy, 'url'>) => ({ id, url: proxy.url })
-  return { ...product, chain, first, second, lines, token, create, provider }
-}
-
-const observed = (facts: ChainFacts | undefined): ChainObservation => {
-  if (facts === undefined || 'error' in facts) throw new Error(`no facts: ${JSON.stringify(facts)}`)
-  return facts
-}
-const failed = (facts: ChainFacts | undefined) => {
-  if (facts === undefined || !('error' in facts)) return 'facts'
-  return `${facts.error}: ${facts.attempts.map(({ providerId, fault }) => `${providerId} ${fault}`).join(', ')}`
-}
+import t from 'tap'
+import { outcome, startWeb3 } from './fixtures/product.ts'
+import { admin, failed, observed, onChain, shop, startProviders, unknown } from './fixtures/providers.ts'
 
 onEachDatabase(
   t,
@@ -73,7 +18,7 @@ onEachDatabase(
     const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
     const { running, call, adminToken, chains } = await startWeb3(t, db, { ports: [8545, 8546], logger })
     const token = await adminToken()
-    // effect of platform.web3.secret-key: what is stored of an address cannot be read
+    // What is stored of an address cannot be read.
     const secret = 'PLANTED-rpc-key-55aa'
     const body = {
       name: 'local',
@@ -86,7 +31,7 @@ onEachDatabase(
       ],
     }
     const created = await call('POST', admin, token, body)
-    t.match(created, {
+    t.hasStrict(created, {
       code: '200',
       data: { name: 'local', enabled: true, finality: 'depth', maxHeadLagBlocks: 50, version: 1 },
     })
@@ -104,6 +49,21 @@ onEachDatabase(
       await refused({ providers: [{ id: 'spare' }, { id: 'spare' }] }),
       '400 web3.provider-id-twice providers/1/id',
     )
+    for (const providers of [
+      ['a', 'b'].map((id) => ({ id, url: 'http://127.0.0.1:8545/' })),
+      [
+        { id: 'a', url: 'http://127.0.0.1:8545' },
+        { id: 'b', url: 'HTTP://127.0.0.1:8545/x/../#b' },
+      ],
+      [{ id: 'own-node' }, { id: 'new', url: `http://127.0.0.1:8545/${secret}` }],
+      [{ id: 'own-node' }, { id: 'spare', url: `http://127.0.0.1:8545/${secret}` }],
+    ]) {
+      t.equal(await refused({ providers }), '400 web3.provider-url-twice providers/1/url')
+    }
+    const twice = ['a', 'b'].map((id) => ({ id, url: 'http://127.0.0.1:8546/' }))
+    t.hasStrict((await call('POST', admin, token, { ...body, name: 'twice', chainId: 6, providers: twice })).data, {
+      ...{ reason: 'web3.provider-url-twice', field: 'providers/1/url', rule: 'distinct' },
+    })
     for (const url of [
       'http://127.0.0.1:9999/',
       'ftp://127.0.0.1:8545/',
@@ -120,9 +80,33 @@ onEachDatabase(
       'https://explorer.example/',
       'javascript:{hash}',
       'https://u:p@explorer.example/{hash}',
+      'https://explorer.example/"><b>/{hash}',
+      'https://explorer.example/<script>alert(1)</script>/{hash}',
+      'https://explorer.example/tx/{hash}?x=" onmouseover="alert(1)',
+      'https://{hash}.example/',
+      'https://explorer.example:{hash}/',
+      'https:\\\\explorer.example\\{hash}',
+      'https://explorer.example/../tx/{hash}',
+      'https://explorer.example/\u202Etx/{hash}',
+      'https://explorer.example/`/{hash}',
+      'data:text/html,{hash}',
+      ' https://explorer.example/tx/{hash}',
     ]) {
-      t.equal(await refused({ explorerTransactionUrl }), '400 web3.explorer-url-invalid explorerTransactionUrl')
+      t.equal(
+        await refused({ explorerTransactionUrl }),
+        '400 web3.explorer-url-invalid explorerTransactionUrl',
+        explorerTransactionUrl,
+      )
     }
+    for (const explorerTransactionUrl of ['https://explorer.example/?tx={hash}#logs', body.explorerTransactionUrl]) {
+      const { data } = await call('PUT', `${admin}/${id}`, token, { explorerTransactionUrl })
+      t.match(data, { explorerTransactionUrl })
+    }
+    const stored = (value: string) =>
+      running.service(database).execute('update web3_chain set explorer_transaction_url = ?', [value])
+    await stored('https://explorer.example/"><b>/{hash}')
+    t.equal((await chains.get('local'))?.explorerTransactionUrl, null, 'an address of an earlier release is not shown')
+    await stored(body.explorerTransactionUrl)
     for (const name of ['evm', 'Main Net', ''])
       t.equal((await call('POST', admin, token, { ...body, name })).code, '400', name)
     t.equal((await call('GET', admin, token)).data.length, 1)
@@ -130,11 +114,14 @@ onEachDatabase(
     const changed = await call('PUT', `${admin}/${id}`, token, {
       providers: [{ id: 'spare' }],
       finality: 'safe',
-      version: 1,
+      version: 3,
     })
-    t.match(changed.data, { version: 2, finality: 'safe', providers: [{ id: 'spare' }], updatedBy: 'admin' })
+    t.match(changed.data, { version: 4, finality: 'safe', providers: [{ id: 'spare' }], updatedBy: 'admin' })
     const stale = await call('PUT', `${admin}/${id}`, token, { enabled: false, version: 1 })
-    t.match(stale, { code: '409', data: { reason: 'web3.version-conflict', currentVersion: 2, updatedBy: 'admin' } })
+    t.hasStrict(stale, {
+      code: '409',
+      data: { reason: 'web3.version-conflict', currentVersion: 4, updatedBy: 'admin' },
+    })
     await call('PUT', `${admin}/${id}`, token, { enabled: false })
     t.match(await chains.get('local'), { enabled: false, requiredConfirmations: 3, providers: [{ id: 'spare' }] })
     t.equal(failed(await chains.facts('local', { transactionHash: unknown })), 'chain-not-configured: ')
@@ -147,8 +134,7 @@ onEachDatabase(
     const audits = await call('GET', '/api/v1/admin/iam/audits?targetType=web3-chain', token)
     t.match(audits.data.items.map(({ action }: { action: string }) => action).sort(), [
       'web3-chain.create',
-      'web3-chain.update',
-      'web3-chain.update',
+      ...Array(4).fill('web3-chain.update'),
     ])
     const kysely = running.service(database).fork().getKysely<Record<string, object>>()
     const rows = await Promise.all(
@@ -178,6 +164,7 @@ onChain('facts of a real chain: unknown, waiting, mined, two transfers, failed, 
     transaction: null,
     receipt: null,
     canonicalBlockHash: null,
+    blockTime: null,
   })
   await chain.automine(false)
   const waiting = await token.transfer(buyer, shop, 5n, { gas: 100_000 })
@@ -188,7 +175,7 @@ onChain('facts of a real chain: unknown, waiting, mined, two transfers, failed, 
   await chain.automine(true)
   await chain.mine()
   const mined = observed(await factsOf(waiting.toUpperCase().replace('0X', '0x')))
-  t.match(mined, {
+  t.hasStrict(mined, {
     receipt: {
       status: 'success',
       transactionHash: waiting,
@@ -197,6 +184,8 @@ onChain('facts of a real chain: unknown, waiting, mined, two transfers, failed, 
   })
   t.ok(mined.head >= (mined.receipt?.blockNumber ?? 0))
   t.equal(mined.canonicalBlockHash, mined.receipt?.blockHash)
+  const block = await chain.rpc<{ timestamp: string }>('eth_getBlockByHash', [mined.receipt?.blockHash, false])
+  t.equal(mined.blockTime, Number(block.timestamp) * 1000)
   t.equal(mined.receipt?.logs[0]?.topics.length, 3)
   await chain.mine(2)
   t.equal(observed(await factsOf(waiting)).head, mined.head + 2)
@@ -313,7 +302,7 @@ onChain(
       await call('POST', `${admin}/${data.id}/verify`, adminToken)
       first.fault = fault as ProviderFault
       const answered = observed(await chains.facts('local', { transactionHash: hash }))
-      t.match(
+      t.hasStrict(
         answered,
         { providerId: 'second', receipt: { transactionHash: hash, status: 'success' } },
         `${fault}: the next one answers`,
@@ -450,7 +439,7 @@ onChain('one receipt that is longer than is read costs no other its facts', asyn
       ? { ...(result as object), padding: 'x'.repeat(20_000) }
       : result
   const facts = await chains.factsOfMany('local', [small, large])
-  t.match(facts.get(small), { receipt: { status: 'success' } })
+  t.hasStrict(facts.get(small), { receipt: { status: 'success' } })
   t.equal(failed(facts.get(large)), 'rpc-query-failed: first answer-too-large')
 })
 

@@ -1,6 +1,7 @@
 /** Wallets that are contracts (EIP-1271), on a chain of this machine. */
 import { createDatabase, type TestDatabase } from '@plinth/database/testing'
 import { systemClock } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import { type Chain, type Hex, walletVerifier } from '@plinth/web3'
 import { deploy, deployToken, type FaultProxy, skipAnvil, startAnvil, startFaultProxy } from '@plinth/web3/testing'
 import t, { type Test } from 'tap'
@@ -15,6 +16,7 @@ const signature = await anna.signMessage({ message })
 const agreement: Hex = `0x1626ba7e${'00'.repeat(28)}`
 // effect of platform.web3.contract-wallets.chain
 const on = { 'platform.web3.contract-wallets.chain': 'local' }
+const shop = `0x${'5c'.repeat(20)}`
 const abi = parseAbi(['function isValidSignature(bytes32 digest, bytes signature) view returns (bytes4)'])
 
 const onChain = (name: string, tests: (t: Test, db: TestDatabase) => Promise<void>) =>
@@ -24,23 +26,35 @@ const onChain = (name: string, tests: (t: Test, db: TestDatabase) => Promise<voi
     await tests(t, db)
   })
 
-/** A product with the chain `local`, whose providers `first` and `second` are proxies before one node. */
-async function startWallets(t: Test, db: TestDatabase, settings: { config?: object; deadline?: string } = {}) {
+interface WalletSettings {
+  readonly config?: object
+  readonly deadline?: string
+  /** Providers of the chain, 3 when absent. */
+  readonly providers?: number
+}
+
+/** A product with the chain `local`, whose providers `first`, `second` and `third` are proxies before one node. */
+async function startWallets(t: Test, db: TestDatabase, settings: WalletSettings = {}) {
   const chain = await startAnvil()
-  const [first, second] = [await startFaultProxy(chain.url), await startFaultProxy(chain.url)]
+  const [first, second, third] = [
+    await startFaultProxy(chain.url),
+    await startFaultProxy(chain.url),
+    await startFaultProxy(chain.url),
+  ]
   t.teardown(async () => {
-    await first.close()
-    await second.close()
+    await Promise.all([first.close(), second.close(), third.close()])
     await chain.stop()
   })
   const { deadline = '60s' } = settings
   const product = await startWeb3(t, db, {
-    ports: [first.port, second.port],
+    ports: [first.port, second.port, third.port],
     clock: systemClock,
     config: { 'platform.web3.rpc.deadline': deadline, ...settings.config },
   })
   const token = await product.adminToken()
-  const providers = [first, second].map(({ url }, at) => ({ id: ['first', 'second'][at], url }))
+  const providers = [first, second, third]
+    .slice(0, settings.providers)
+    .map(({ url }, at) => ({ id: ['first', 'second', 'third'][at], url }))
   const content = { name: 'local', chainId: chain.chainId, providers }
   const created = await product.call('POST', '/api/v1/admin/web3/chains', token, content)
   t.equal(created.code, '200')
@@ -48,9 +62,9 @@ async function startWallets(t: Test, db: TestDatabase, settings: { config?: obje
   const verify = (address: string, change: object = {}, chainId = chain.chainId) =>
     verifier.verifyPersonalOnChain(chainId, { address, message, signature, ...change })
   const forget = () => {
-    for (const proxy of [first, second]) proxy.clear()
+    for (const proxy of [first, second, third]) proxy.clear()
   }
-  return { ...product, ...{ chain, first, second, token, verifier, verify, forget, id: created.data.id } }
+  return { ...product, ...{ chain, first, second, third, token, verifier, verify, forget, id: created.data.id } }
 }
 
 const calls = ({ requests }: FaultProxy) => requests.flat().filter((method) => method === 'eth_call').length
@@ -58,28 +72,28 @@ const calls = ({ requests }: FaultProxy) => requests.flat().filter((method) => m
 onChain('contract wallets are off by default: no chain is asked, and only a key signs', async (t, db) => {
   const { chain, first, second, verify } = await startWallets(t, db)
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
-  t.match(await verify(wallet), { valid: false, reason: 'signature-mismatch', method: undefined })
+  t.hasStrict(await verify(wallet), { valid: false, reason: 'signature-mismatch', method: undefined })
   t.match(await verify(anna.address), { valid: true, method: 'ecrecover' })
   t.same([first.requests, second.requests], [[], []])
 })
 
 onChain('where they are on, the contract at the address decides over exactly what was signed', async (t, db) => {
   const product = await startWallets(t, db, { config: on })
-  const { chain, first, second, verify, verifier, forget } = product
+  const { chain, first, second, third, verify, verifier, forget } = product
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
   const asked: unknown[] = []
   first.rewrite = ({ method, params }, result) => {
     if (method === 'eth_call') asked.push(params)
     return result
   }
-  t.strictSame(await verify(wallet), { valid: true, address: wallet, method: 'eip-1271' })
+  t.strictSame(await verify(wallet), { valid: true, address: wallet, method: 'eip-1271', agreedProviders: 2 })
   const data = encodeFunctionData({ abi, args: [hashMessage(message), signature] })
   t.same(asked, [[{ to: wallet, data, gas: '0x1e8480' }, 'latest']], 'bounded gas, in the newest block')
-  t.equal(calls(second), 0, 'one provider is asked')
+  t.same([calls(second), calls(third)], [1, 0], 'two providers are asked')
 
-  t.match(await verify(wallet, { message: 'hello!' }), { valid: false, reason: 'signature-mismatch' })
+  t.hasStrict(await verify(wallet, { message: 'hello!' }), { valid: false, reason: 'signature-mismatch' })
   const other = await privateKeyToAccount(`0x${'22'.repeat(32)}`).signMessage({ message })
-  t.match(await verify(wallet, { signature: other }), { valid: false, reason: 'signature-mismatch' })
+  t.hasStrict(await verify(wallet, { signature: other }), { valid: false, reason: 'signature-mismatch' })
   for (const [odd, expected] of [
     ['0x', 'signature-malformed'],
     [`0x${'ab'.repeat(700)}`, 'signature-malformed'],
@@ -104,7 +118,7 @@ onChain('where they are on, the contract at the address decides over exactly wha
     primaryType: 'Mail',
     domain: { verifyingContract: wallet },
   })
-  t.match(verifier.verifyTypedData(document), { valid: false, reason: 'signature-mismatch' })
+  t.hasStrict(verifier.verifyTypedData(document), { valid: false, reason: 'signature-mismatch' })
 
   forget()
   t.match(await verify(anna.address), {
@@ -112,11 +126,11 @@ onChain('where they are on, the contract at the address decides over exactly wha
     method: 'ecrecover',
     recoveredAddress: anna.address.toLowerCase(),
   })
-  t.match(await verify(wallet, {}, 5), { valid: false, reason: 'signature-mismatch' }, 'another chain')
-  t.match(await verifier.verifyTypedDataOnChain(5, document), { valid: false, reason: 'chain-id-mismatch' })
-  t.match(await verify(wallet, { signature: `0x${'ab'.repeat(4097)}` }), { reason: 'signature-malformed' })
-  t.match(await verify(wallet, { signature: 'ab' }), { reason: 'signature-malformed' })
-  t.match(await verify('0x12'), { reason: 'address-invalid' })
+  t.hasStrict(await verify(wallet, {}, 5), { valid: false, reason: 'signature-mismatch' }, 'another chain')
+  t.hasStrict(await verifier.verifyTypedDataOnChain(5, document), { valid: false, reason: 'chain-id-mismatch' })
+  t.hasStrict(await verify(wallet, { signature: `0x${'ab'.repeat(4097)}` }), { reason: 'signature-malformed' })
+  t.hasStrict(await verify(wallet, { signature: 'ab' }), { reason: 'signature-malformed' })
+  t.hasStrict(await verify('0x12'), { reason: 'address-invalid' })
   t.same([first.requests, second.requests], [[], []], 'for none of these a chain is asked')
 
   const endpoint = (chain: string) => `/api/v1/open/web3/chains/${chain}/wallet-signatures/personal/verify`
@@ -124,9 +138,9 @@ onChain('where they are on, the contract at the address decides over exactly wha
   const body = { address: wallet, message, signature }
   const answer = await product.signed(app, endpoint('local'), body)
   t.strictSame(answer.data, { valid: true, address: wallet, method: 'eip-1271', chain: 'local' })
-  t.match((await product.signed(app, endpoint('evm'), body)).data, { valid: false, reason: 'signature-mismatch' })
+  t.hasStrict((await product.signed(app, endpoint('evm'), body)).data, { valid: false, reason: 'signature-mismatch' })
   await product.call('PUT', `/api/v1/admin/web3/chains/${product.id}`, product.token, { enabled: false })
-  t.match(await verify(wallet), { valid: false, reason: 'signature-mismatch' }, 'a disabled chain decides nothing')
+  t.hasStrict(await verify(wallet), { valid: false, reason: 'signature-mismatch' }, 'a disabled chain decides nothing')
 })
 
 onChain('only the exact answer of a contract that exists counts', async (t, db) => {
@@ -139,22 +153,30 @@ onChain('only the exact answer of a contract that exists counts', async (t, db) 
     ...{ 'the value at the other end': 4, nothing: 5, 'no end': 6, 'very much': 7 },
   }
   for (const [name, mode] of Object.entries(odd)) {
-    t.match(await verify(await deploy(chain, 'OddWallet', mode)), { valid: false, reason: 'signature-mismatch' }, name)
+    t.hasStrict(
+      await verify(await deploy(chain, 'OddWallet', mode)),
+      { valid: false, reason: 'signature-mismatch' },
+      name,
+    )
   }
-  t.match(await verify(empty), { valid: false, reason: 'signature-mismatch' }, 'no contract')
-  t.match(await verify(token.address), { valid: false, reason: 'signature-mismatch' }, 'a contract that is no wallet')
+  t.hasStrict(await verify(empty), { valid: false, reason: 'signature-mismatch' }, 'no contract')
+  t.hasStrict(
+    await verify(token.address),
+    { valid: false, reason: 'signature-mismatch' },
+    'a contract that is no wallet',
+  )
   // The precompiled contract 4 answers what it is given, which begins with the right value.
-  t.match(await verify(`0x${'04'.padStart(40, '0')}`), { valid: false, reason: 'signature-mismatch' }, 'an echo')
+  t.hasStrict(await verify(`0x${'04'.padStart(40, '0')}`), { valid: false, reason: 'signature-mismatch' }, 'an echo')
 
   const reverting = await deploy(chain, 'OddWallet', 2)
   for (let time = 0; time < 5; time++) await verify(reverting)
   forget()
   t.match(await verify(wallet), { valid: true })
-  t.same([calls(first), calls(second)], [1, 0], 'contracts of strangers do not get a provider left alone')
+  t.same([calls(first), calls(second)], [1, 1], 'contracts of strangers do not get a provider left alone')
 })
 
 onChain('a provider that fails is followed by the next one; nobody who answers is no answer', async (t, db) => {
-  const { chain, first, second, verify } = await startWallets(t, db, {
+  const { chain, first, second, third, verify } = await startWallets(t, db, {
     config: { ...on, 'platform.web3.rpc.breaker.failures': 100 },
   })
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
@@ -169,23 +191,57 @@ onChain('a provider that fails is followed by the next one; nobody who answers i
   }
   first.rewrite = undefined
   first.fault = 'other-chain'
-  second.rewrite = ({ method }, result) => (method === 'eth_call' ? `0x${'00'.repeat(32)}` : result)
-  t.match(
+  for (const proxy of [second, third]) {
+    proxy.rewrite = ({ method }, result) => (method === 'eth_call' ? `0x${'00'.repeat(32)}` : result)
+  }
+  t.hasStrict(
     await verify(wallet),
     { valid: false, reason: 'signature-mismatch' },
     'the node of another chain is not heard',
   )
   first.fault = 'reset'
   second.fault = 'status-429'
-  t.match(await verify(wallet), { valid: false, reason: 'contract-unanswered', method: undefined })
+  third.fault = 'reset'
+  t.hasStrict(await verify(wallet), { valid: false, reason: 'contract-unanswered', method: undefined })
+})
+
+onChain('of several providers two must say that a contract agrees', async (t, db) => {
+  const { chain, first, second, third, verify } = await startWallets(t, db, { config: on })
+  const wallet = await deploy(chain, 'Wallet1271', anna.address)
+  const yes = ({ method }: { method: string }, result: unknown) => (method === 'eth_call' ? agreement : result)
+  const unanswered = { valid: false, reason: 'contract-unanswered', agreedProviders: undefined }
+  for (const liar of [first, second, third]) {
+    liar.rewrite = yes
+    t.hasStrict(await verify(shop), { valid: false, reason: 'signature-mismatch' }, 'one of three opens nothing')
+    liar.rewrite = undefined
+  }
+  first.rewrite = yes
+  second.fault = 'reset'
+  t.match(await verify(shop), unanswered, 'nor with the help of one that is down')
+  third.fault = 'reset'
+  t.match(await verify(shop), unanswered, 'nor alone')
+  first.rewrite = undefined
+  t.match(await verify(wallet), unanswered, 'a true answer of one is not enough')
+  third.fault = undefined
+  t.match(await verify(wallet), { valid: true, agreedProviders: 2 })
+})
+
+onChain('a chain with one provider tells that one provider has answered', async (t, db) => {
+  const { chain, verify, call, token, id, first, second } = await startWallets(t, db, { config: on, providers: 1 })
+  const wallet = await deploy(chain, 'Wallet1271', anna.address)
+  t.match(await verify(wallet), { valid: true, agreedProviders: 1 })
+  const providers = [first, second].map(({ url }, at) => ({ id: `node-${at}`, url }))
+  t.equal((await call('PUT', `/api/v1/admin/web3/chains/${id}`, token, { providers })).code, '200')
+  t.match(await verify(wallet), { valid: true, agreedProviders: 2 })
 })
 
 onChain('providers that hang are given up at the deadline', async (t, db) => {
-  const { chain, first, second, verify } = await startWallets(t, db, { config: on, deadline: '200ms' })
+  const { chain, first, second, third, verify } = await startWallets(t, db, { config: on, deadline: '200ms' })
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
   first.fault = 'hang'
   second.fault = 'half'
-  t.match(await verify(wallet), { valid: false, reason: 'contract-unanswered' })
+  third.fault = 'contract-hang'
+  t.hasStrict(await verify(wallet), { valid: false, reason: 'contract-unanswered' })
 })
 
 t.test('few are asked at the same time: settlement needs the nodes too', async (t) => {
@@ -204,13 +260,13 @@ t.test('few are asked at the same time: settlement needs the nodes too', async (
   const refused = { valid: false, address: `0x${'c0'.repeat(20)}`, reason: 'signature-mismatch' as const }
   const decide = () => wallets.decide(1, refused, new Uint8Array(32), '0x')
   const first = Array.from({ length: 16 }, decide)
-  t.match(await decide(), { valid: false, reason: 'contract-unanswered' })
+  t.hasStrict(await decide(), { valid: false, reason: 'contract-unanswered' })
   t.equal(waiting.length, 16)
-  for (const answer of waiting.splice(0)) answer({ data: agreement })
+  for (const answer of waiting.splice(0)) answer({ data: agreement, providers: 1 })
   for (const { valid } of await Promise.all(first)) t.equal(valid, true)
   const next = decide()
   await Promise.resolve()
-  while (waiting.length === 0) await new Promise((resolve) => setImmediate(resolve))
-  for (const answer of waiting.splice(0)) answer({ data: null })
+  await until(() => waiting.length !== 0, 'a call waits', 0)
+  for (const answer of waiting.splice(0)) answer({ data: null, providers: 1 })
   t.strictSame(await next, refused)
 })

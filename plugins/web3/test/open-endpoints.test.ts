@@ -46,9 +46,12 @@ onEachDatabase(
       const { code, data } = await signed(app, endpoint('main', 'personal'), body)
       t.strictSame([code, data], ['200', right])
     }
-    t.match(await signed(app, endpoint('evm', 'personal'), body), { code: '200', data: { valid: true, chain: 'evm' } })
+    t.hasStrict(await signed(app, endpoint('evm', 'personal'), body), {
+      code: '200',
+      data: { valid: true, chain: 'evm' },
+    })
     const hex = { ...body, message: '0x68656c6c6f', messageEncoding: 'hex' }
-    t.match(await signed(app, endpoint('main', 'personal'), hex), { code: '200', data: { valid: true } })
+    t.hasStrict(await signed(app, endpoint('main', 'personal'), hex), { code: '200', data: { valid: true } })
     for (const [signature, reason] of [
       [body.signature.slice(0, -1), 'signature-malformed'],
       ['', 'signature-malformed'],
@@ -66,7 +69,7 @@ onEachDatabase(
     if (mail === undefined) throw new Error('the vector is missing')
     const typed = { address: mail.address, typedData: JSON.stringify(mail.typedData), signature: mail.signature }
     for (let n = 0; n < 2; n++) {
-      t.match(await signed(app, endpoint('main', 'typed-data'), typed), {
+      t.hasStrict(await signed(app, endpoint('main', 'typed-data'), typed), {
         code: '200',
         data: {
           valid: true,
@@ -78,12 +81,12 @@ onEachDatabase(
     }
     t.equal(await rows(), before, 'no user, no session, no attempt, no record')
     await call('POST', '/api/v1/admin/web3/chains', token, { name: 'other', chainId: 137, providers: [] })
-    t.match(await signed(app, endpoint('other', 'typed-data'), typed), {
+    t.hasStrict(await signed(app, endpoint('other', 'typed-data'), typed), {
       code: '200',
       data: { valid: false, reason: 'chain-id-mismatch', domain: { chainId: '1' } },
     })
-    t.match(await signed(app, endpoint('evm', 'typed-data'), typed), { code: '200', data: { valid: true } })
-    t.match(await signed(app, endpoint('main', 'typed-data'), { ...typed, typedData: '{}' }), {
+    t.hasStrict(await signed(app, endpoint('evm', 'typed-data'), typed), { code: '200', data: { valid: true } })
+    t.hasStrict(await signed(app, endpoint('main', 'typed-data'), { ...typed, typedData: '{}' }), {
       code: '200',
       data: { valid: false, reason: 'typed-data-malformed' },
     })
@@ -158,8 +161,8 @@ t.test(
         t.match([domain.chainId, primaryType], ['1', 'Permit'])
       }
     }
-    t.match(await verify(permit, anna.address, 'side'), { valid: false, reason: 'chain-id-mismatch' })
-    t.match(await verify(permit, contract as never), { valid: false, reason: 'signature-mismatch' })
+    t.hasStrict(await verify(permit, anna.address, 'side'), { valid: false, reason: 'chain-id-mismatch' })
+    t.hasStrict(await verify(permit, contract as never), { valid: false, reason: 'signature-mismatch' })
 
     // Nothing else in the product takes typed data, so nothing acts on it.
     const { paths } = await server.openapi()
@@ -172,7 +175,7 @@ t.test(
   },
 )
 
-t.test('W-018 W-030 what the sources of web3 hold, and what they do not', async (t) => {
+t.test('W-030 the sources of web3 hold no key, sign nothing and open no session', async (t) => {
   const root = join(import.meta.dirname, '../src')
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   const sources = files

@@ -7,6 +7,7 @@ import {
   type WebhookMessage,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
+import { commonMark } from './plain-texts.ts'
 
 /** The answer of each device of a batch; the answer as a whole is a success even when all failed. */
 const devices = ({ json }: WebhookAnswer): readonly unknown[] => {
@@ -37,7 +38,7 @@ function receivers({ attributes, token, endpoint }: WebhookMessage) {
 
 /** APNs takes 4 KB with all that surrounds the texts. */
 const limit = { max: 3800, unit: 'bytes' } as const
-const title = (subject: string) => (subject === '' ? {} : { title: subject })
+const title = ({ written: { subject } }: WebhookMessage) => (subject === '' ? {} : { title: subject })
 
 /** Bark (reference 2.7), attribute group one. Its secret is a device key, perhaps with a login before it. */
 export default webhookProviderPlugin(
@@ -61,9 +62,10 @@ export default webhookProviderPlugin(
       icon: { title: { en: 'Address of an icon', 'zh-CN': '图标地址' }, member: 'icon' },
     },
     messageTypes: {
-      text: { body: (message) => ({ ...receivers(message), ...title(message.subject), body: message.content }), limit },
+      text: { body: (message) => ({ ...receivers(message), ...title(message), body: message.content }), limit },
       markdown: {
-        body: (message) => ({ ...receivers(message), ...title(message.subject), markdown: message.content }),
+        body: (message) => ({ ...receivers(message), ...title(message), markdown: message.content }),
+        plain: commonMark,
         limit,
       },
     },

@@ -6,6 +6,7 @@ import {
   webhookProviderPlugin,
   withQuery,
 } from '@plinth/notification-channels/webhook'
+import { markdownWithHtml } from './plain-texts.ts'
 import { joined, titleOf } from './texts.ts'
 
 /** Signature of a time in milliseconds: key is the secret, signed are both. Base64. */
@@ -59,6 +60,7 @@ export default webhookProviderPlugin(
           const text = joined(joined(heading, message.content), mentioned(message), '\n\n')
           return { msgtype: 'markdown', markdown: { title, text }, ...mentions(message) }
         },
+        plain: markdownWithHtml,
         limit,
       },
     },
@@ -71,11 +73,16 @@ export default webhookProviderPlugin(
       delivered: memberIs('errcode', 0),
       code: 'errcode',
       message: 'errmsg',
+      // All of them have the code 310000, and only the text differs. Its language depends on the group.
       texts: {
         'keywords not in content': { hint: 'keyword-missing' },
+        关键词不匹配: { hint: 'keyword-missing' },
         'invalid timestamp': { hint: 'clock-skew' },
+        签名过期: { hint: 'clock-skew' },
         'sign not match': { hint: 'signature-mismatch' },
+        签名不匹配: { hint: 'signature-mismatch' },
         'not in whitelist': { hint: 'ip-not-allowed' },
+        白名单: { hint: 'ip-not-allowed' },
       },
       codes: {
         '-1': { outcome: 'deferred', hint: 'provider-busy' },

@@ -1,7 +1,9 @@
-import { cutToFit, judgement, measure, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { escapeMarkdown, joined } from './texts.ts'
+import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { discord as plain } from './plain-texts.ts'
+import { joined } from './texts.ts'
 
-const longestTitle = 256
+/** Flag SUPPRESS_EMBEDS: no preview of an address that somebody wrote. */
+const withoutPreviews = 4
 
 /** Discord webhook (reference 2.6). Its secret is `<id>/<token>`. Nobody is pinged, whatever a content holds. */
 export default webhookProviderPlugin(
@@ -19,17 +21,20 @@ export default webhookProviderPlugin(
     messageTypes: {
       text: {
         body: ({ subject, content }) => ({
-          content: joined(subject === '' ? '' : `**${escapeMarkdown(subject)}**`, escapeMarkdown(content)),
+          content: joined(subject === '' ? '' : `**${subject}**`, content),
           allowed_mentions: { parse: [] },
+          flags: withoutPreviews,
         }),
+        plain,
         limit: { max: 2000, unit: 'characters', member: 'content' },
       },
       markdown: {
         body: ({ subject, content }) => {
-          const title = cutToFit(subject, 2 * longestTitle, (text) => measure(text, 'characters') <= longestTitle)
-          const embed = { ...(title === '' ? {} : { title }), description: content }
+          const embed = { ...(subject === '' ? {} : { title: subject }), description: content }
           return { embeds: [embed], allowed_mentions: { parse: [] } }
         },
+        plain,
+        subjectLimit: { max: 256, unit: 'characters', member: 'embeds.0.title' },
         limit: { max: 4096, unit: 'characters', member: 'embeds.0.description' },
       },
     },

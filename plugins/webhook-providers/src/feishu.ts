@@ -7,6 +7,7 @@ import {
   type WebhookRequest,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
+import { feishu, feishuCard } from './plain-texts.ts'
 import { joined, titleOf } from './texts.ts'
 
 /** Signature of a time in seconds: the key is both, and nothing is signed. Base64. */
@@ -46,17 +47,21 @@ export default webhookProviderPlugin(
     messageTypes: {
       text: {
         body: ({ subject, content }) => ({ msg_type: 'text', content: { text: joined(subject, content) } }),
+        plain: feishu,
         limit,
       },
       markdown: {
-        body: ({ subject, content }) => ({
+        body: ({ written, content }) => ({
           msg_type: 'interactive',
           card: {
             config: { wide_screen_mode: true },
-            ...(subject === '' ? {} : { header: { title: { tag: 'plain_text', content: subject }, template: 'blue' } }),
+            ...(written.subject === ''
+              ? {}
+              : { header: { title: { tag: 'plain_text', content: written.subject }, template: 'blue' } }),
             elements: [{ tag: 'markdown', content }],
           },
         }),
+        plain: feishuCard,
         limit,
       },
       post: {
@@ -71,6 +76,7 @@ export default webhookProviderPlugin(
             },
           },
         }),
+        plain: feishu,
         limit,
       },
     },
@@ -87,9 +93,16 @@ export default webhookProviderPlugin(
       delivered: ({ json }) => String(resultOf(json)) === '0',
       code: ({ json }) => resultOf(json),
       message: ['msg', 'StatusMessage'],
+      texts: {
+        关键词: { hint: 'keyword-missing' },
+        签名: { hint: 'signature-mismatch' },
+        白名单: { hint: 'ip-not-allowed' },
+      },
       codes: {
         '9499': { hint: 'payload-invalid' },
         '19001': { hint: 'token-invalid' },
+        '19002': { hint: 'payload-invalid' },
+        '19006': { hint: 'robot-disabled' },
         '19021': { hint: 'signature-mismatch' },
         '19022': { hint: 'ip-not-allowed' },
         '19024': { hint: 'keyword-missing' },

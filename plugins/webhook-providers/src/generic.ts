@@ -94,7 +94,14 @@ export default webhookProviderPlugin(
     code: 'generic',
     displayName: { en: 'Generic webhook', 'zh-CN': '通用 Webhook' },
     knownHosts: [],
-    secret: { use: 'signature', pattern: '^\\s*(?:(?:whsec_|whsk_)?[A-Za-z0-9+/]{32,88}={0,2}(?:\\s+|$))+$' },
+    secret: {
+      use: 'signature',
+      pattern: '^\\s*(?:(?:whsec_|whsk_)?[A-Za-z0-9+/]{32,88}={0,2}(?:\\s+|$))+$',
+      rule: {
+        en: 'be one or more keys of 24 to 64 bytes in base64, with whsec_ or whsk_ in front or without, separated by blanks',
+        'zh-CN': '是一个或多个以空格分隔的密钥：24 至 64 字节的 base64，可带前缀 whsec_ 或 whsk_',
+      },
+    },
     messageTypes: { text: typed('text'), markdown: typed('markdown') },
     address: ({ id }) => ({ headers: { 'webhook-id': webhookId(id) } }),
     sign(request, { secret, nowMs, messageId }) {

@@ -1,4 +1,5 @@
 import { judgement, type WebhookMessage, webhookProviderPlugin, withQuery } from '@plinth/notification-channels/webhook'
+import { googleChat } from './plain-texts.ts'
 import { joined } from './texts.ts'
 
 const body = ({ subject, content, attributes }: WebhookMessage) => {
@@ -6,7 +7,7 @@ const body = ({ subject, content, attributes }: WebhookMessage) => {
   const text = joined(subject === '' ? '' : `*${subject}*`, content)
   return { text, ...(threadKey === undefined ? {} : { thread: { threadKey } }) }
 }
-const limit = { max: 4096, unit: 'characters', member: 'text' } as const
+const shown = { body, plain: googleChat, limit: { max: 4096, unit: 'characters', member: 'text' } } as const
 
 /** Google Chat incoming webhook (reference 2.15). Its secret is the parameter `token`. */
 export default webhookProviderPlugin(
@@ -17,7 +18,7 @@ export default webhookProviderPlugin(
     knownHosts: ['chat.googleapis.com'],
     secret: { use: 'token', into: { query: 'token' } },
     attributes: { 'thread-key': { title: { en: 'Thread', 'zh-CN': '话题' } } },
-    messageTypes: { text: { body, limit }, markdown: { body, limit } },
+    messageTypes: { text: shown, markdown: shown },
     rateLimits: [{ max: 1, windowMs: 1000 }],
     address: ({ endpoint, attributes }) => {
       const inThread = { messageReplyOption: 'REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD' }

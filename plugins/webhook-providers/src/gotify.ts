@@ -1,4 +1,5 @@
 import { isMembers, judgement, type Members, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { commonMark } from './plain-texts.ts'
 
 /** Shows Markdown; what the sender says about it himself stays. */
 function withMarkdown(extras: unknown): Members {
@@ -6,6 +7,9 @@ function withMarkdown(extras: unknown): Members {
   const display = given['client::display']
   return { ...given, 'client::display': { contentType: 'text/markdown', ...(isMembers(display) ? display : {}) } }
 }
+
+const contentTypeOf = ({ 'client::display': display }: Members) =>
+  isMembers(display) ? display['contentType'] : undefined
 
 const title = (subject: string) => (subject === '' ? {} : { title: subject })
 
@@ -29,19 +33,24 @@ export default webhookProviderPlugin(
     },
     messageTypes: {
       text: {
-        body: ({ subject, content, attributes: { extras } }) => ({
-          ...title(subject),
-          message: content || subject,
+        body: ({ written, content, attributes: { extras } }) => ({
+          ...title(written.subject),
+          message: content || written.subject,
           extras,
         }),
       },
       markdown: {
-        body: ({ subject, content, attributes: { extras } }) => ({
-          ...title(subject),
+        body: ({ written, subject, content, attributes: { extras } }) => ({
+          ...title(written.subject),
           message: content || subject,
           extras: withMarkdown(extras),
         }),
+        plain: commonMark,
       },
+    },
+    messageTypeOf: (chosen, { extras }) => {
+      const contentType = isMembers(extras) ? contentTypeOf(extras) : undefined
+      return contentType === undefined ? chosen : contentType === 'text/markdown' ? 'markdown' : 'text'
     },
     // A token in the address goes into a header: addresses are what errors and logs show.
     address: ({ endpoint: url }) => {

@@ -1,8 +1,12 @@
-import { judgement, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { escapeMarkdown, joined } from './texts.ts'
+import { judgement, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { mattermost as plain } from './plain-texts.ts'
+import { joined } from './texts.ts'
 
-const heading = (subject: string) => (subject === '' ? '' : `#### ${subject}`)
-const limit = { max: 16_383, unit: 'characters', member: 'text' } as const
+const shown = {
+  body: ({ subject, content }: WebhookMessage) => ({ text: joined(subject === '' ? '' : `#### ${subject}`, content) }),
+  plain,
+  limit: { max: 16_383, unit: 'characters', member: 'text' },
+} as const
 
 /** Mattermost incoming webhook (reference 2.5). Its secret is the key below `/hooks/`. */
 export default webhookProviderPlugin(
@@ -12,13 +16,7 @@ export default webhookProviderPlugin(
     displayName: { en: 'Mattermost', 'zh-CN': 'Mattermost' },
     knownHosts: [],
     secret: { use: 'token', into: 'path' },
-    messageTypes: {
-      text: {
-        body: ({ subject, content }) => ({ text: joined(heading(escapeMarkdown(subject)), escapeMarkdown(content)) }),
-        limit,
-      },
-      markdown: { body: ({ subject, content }) => ({ text: joined(heading(subject), content) }), limit },
-    },
+    messageTypes: { text: shown, markdown: shown },
     judge: judgement({
       delivered: ({ body }) => ['', 'ok'].includes(body.trim()),
       code: 'id',

@@ -4,6 +4,7 @@ import {
   type WebhookMessage,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
+import { commonMark } from './plain-texts.ts'
 
 /** A message as JSON goes to the root of a server, never to the address of a topic; that names the topic. */
 function topicOf({ attributes, endpoint }: WebhookMessage): string {
@@ -21,7 +22,7 @@ const authorization = (secret: string) =>
 const limit = { max: 4096, unit: 'bytes', member: 'message' } as const
 const body = (given: WebhookMessage) => ({
   topic: topicOf(given),
-  ...(given.subject === '' ? {} : { title: given.subject }),
+  ...(given.written.subject === '' ? {} : { title: given.written.subject }),
   message: given.content,
 })
 
@@ -58,8 +59,10 @@ export default webhookProviderPlugin(
     },
     messageTypes: {
       text: { body, limit },
-      markdown: { body: (message) => ({ ...body(message), markdown: true }), limit },
+      markdown: { body: (message) => ({ ...body(message), markdown: true }), plain: commonMark, limit },
     },
+    messageTypeOf: (chosen, { markdown }) =>
+      markdown === undefined ? chosen : markdown === true ? 'markdown' : 'text',
     rateLimits: [{ max: 60, windowMs: 300_000 }],
     address: ({ endpoint: url, token }) => {
       // `?auth=` is the header in base64url; in the address it would be seen.

@@ -3,11 +3,13 @@ import {
   memberIs,
   WebhookInputError,
   type WebhookMessage,
+  type WebhookPlainText,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
+import { html, markdownWithHtml } from './plain-texts.ts'
 import { titleOf } from './texts.ts'
 
-const typed = (template: string) => ({
+const typed = (template: string, plain?: WebhookPlainText) => ({
   body: (message: WebhookMessage) => {
     const { attributes, content, subject, token } = message
     if (token === undefined && attributes['token'] === undefined) {
@@ -17,6 +19,7 @@ const typed = (template: string) => ({
     // Older servers know the option as `webhook`.
     return { title: titleOf(message, 100), content: content || subject, template, option, webhook: option }
   },
+  ...(plain === undefined ? {} : { plain }),
   limit: { max: 20_000, unit: 'characters', member: 'content' } as const,
 })
 
@@ -42,7 +45,9 @@ export default webhookProviderPlugin(
       to: { title: { en: 'Token of a friend', 'zh-CN': '好友令牌' }, sensitive: true, member: 'to' },
       'callback-url': { title: { en: 'Callback address', 'zh-CN': '回调地址' }, member: 'callbackUrl' },
     },
-    messageTypes: { text: typed('txt'), markdown: typed('markdown'), html: typed('html') },
+    messageTypes: { text: typed('txt'), markdown: typed('markdown', markdownWithHtml), html: typed('html', html) },
+    messageTypeOf: (chosen, { template }) =>
+      template === undefined ? chosen : template === 'html' || template === 'markdown' ? template : 'text',
     judge: judgement({
       delivered: memberIs('code', 200),
       code: 'code',

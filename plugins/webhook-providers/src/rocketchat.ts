@@ -1,7 +1,13 @@
-import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { escapeMarkdown, joined } from './texts.ts'
+import { judgement, memberAt, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { rocketchat as plain } from './plain-texts.ts'
+import { joined } from './texts.ts'
 
-const title = (subject: string) => (subject === '' ? '' : `*${subject}*`)
+/** A server rejects a text that is longer than its setting "Maximum Allowed Characters Per Message", which is 5,000 at first. */
+const shown = {
+  body: ({ subject, content }: WebhookMessage) => ({ text: joined(subject === '' ? '' : `*${subject}*`, content) }),
+  plain,
+  limit: { max: 5000, unit: 'utf16', member: 'text' },
+} as const
 
 /** Rocket.Chat incoming webhook (reference 2.15). Its secret is `<id>/<token>` below `/hooks/`. */
 export default webhookProviderPlugin(
@@ -11,12 +17,7 @@ export default webhookProviderPlugin(
     displayName: { en: 'Rocket.Chat', 'zh-CN': 'Rocket.Chat' },
     knownHosts: [],
     secret: { use: 'token', into: 'path' },
-    messageTypes: {
-      text: {
-        body: ({ subject, content }) => ({ text: joined(title(escapeMarkdown(subject)), escapeMarkdown(content)) }),
-      },
-      markdown: { body: ({ subject, content }) => ({ text: joined(title(subject), content) }) },
-    },
+    messageTypes: { text: shown, markdown: shown },
     judge: judgement({
       delivered: ({ json }) => memberAt(json, 'success') === true,
       message: 'error',

@@ -1,9 +1,11 @@
 import { judgement, memberIs, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { markdownWithHtml } from './plain-texts.ts'
 import { markdownLines, titleOf } from './texts.ts'
 
 const turboHost = 'sctapi.ftqq.com'
 const typed = (text: (content: string) => string) => ({
   body: (message: WebhookMessage) => ({ title: titleOf(message, 32), desp: text(message.content) }),
+  plain: markdownWithHtml,
   limit: { max: 32_768, unit: 'bytes', member: 'desp' } as const,
 })
 
@@ -15,7 +17,11 @@ export default webhookProviderPlugin(
     displayName: { en: 'ServerChan', 'zh-CN': 'Server 酱' },
     endpoint: `https://${turboHost}/`,
     knownHosts: [turboHost, '*.push.ft07.com'],
-    secret: { use: 'token', pattern: '^[A-Za-z0-9]+$' },
+    secret: {
+      use: 'token',
+      pattern: '^[A-Za-z0-9]+$',
+      rule: { en: 'be a SendKey of letters and digits', 'zh-CN': '是由字母和数字组成的 SendKey' },
+    },
     attributes: {
       channel: { title: { en: 'Channels', 'zh-CN': '消息通道' }, member: 'channel' },
       'open-id': { title: { en: 'Recipients', 'zh-CN': '接收人' }, sensitive: true, member: 'openid' },

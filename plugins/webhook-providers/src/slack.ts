@@ -1,23 +1,32 @@
 import {
+  asPlainText,
   graphemeStarts,
   judgement,
   type WebhookAnswer,
+  type WebhookMessage,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { escapeMarkup, joined, titleOf } from './texts.ts'
+import { slack, slackMrkdwn } from './plain-texts.ts'
+import { joined, titleOf } from './texts.ts'
 
 /** Characters of a section, and of what all take together. */
 const [longestSection, longestText] = [3000, 40_000]
 
-const plain = (subject: string, content: string) =>
-  joined(subject === '' ? '' : `*${escapeMarkup(subject)}*`, escapeMarkup(content))
+/** Shown where blocks are not, such as on a locked phone. */
+const fallback = ({ written: { subject, content } }: WebhookMessage) => asPlainText(joined(subject, content), slack)
+
+/** The end of a text that is the beginning of an entity. */
+const cutEntity = /&[a-z]{0,3}$/
 
 /** Pieces of a text that fit into sections, cut at the end of a line where there is one, else between graphemes. */
 function sections(content: string): string[] {
   const pieces: string[] = []
   for (let rest = content; rest !== ''; ) {
     const end = rest.lastIndexOf('\n', longestSection)
-    const cut = () => graphemeStarts(rest.slice(0, longestSection + 1))(longestSection) || longestSection
+    const cut = () => {
+      const at = graphemeStarts(rest.slice(0, longestSection + 1))(longestSection) || longestSection
+      return rest.slice(0, at).replace(cutEntity, '').length
+    }
     const at = rest.length <= longestSection ? rest.length : end > 0 ? end : cut()
     pieces.push(rest.slice(0, at))
     rest = rest.slice(at).replace(/^\n/, '')
@@ -39,16 +48,22 @@ export default webhookProviderPlugin(
     secret: { use: 'token', into: 'path' },
     messageTypes: {
       text: {
-        body: ({ subject, content }) => ({ text: plain(subject, content) }),
+        body: ({ subject, content }) => ({
+          ...{ text: joined(subject, content), mrkdwn: false },
+          ...{ unfurl_links: false, unfurl_media: false },
+        }),
+        plain: slack,
         limit: { max: longestText, unit: 'characters', member: 'text' },
       },
       markdown: {
         body: (message) => {
-          const { subject, content } = message
           const header = { type: 'header', text: { type: 'plain_text', text: titleOf(message, 150) } }
-          const texts = sections(content).map((text) => ({ type: 'section', text: { type: 'mrkdwn', text } }))
-          return { text: plain(subject, content), blocks: [...(subject === '' ? [] : [header]), ...texts] }
+          // Names of channels and people in a text are no links.
+          const mrkdwn = { type: 'mrkdwn', verbatim: true }
+          const texts = sections(message.content).map((text) => ({ type: 'section', text: { ...mrkdwn, text } }))
+          return { text: fallback(message), blocks: [...(message.subject === '' ? [] : [header]), ...texts] }
         },
+        plain: slackMrkdwn,
         limit: { max: longestText, unit: 'characters', member: 'text' },
       },
     },

@@ -1,4 +1,5 @@
 import { judgement, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { adaptiveCard } from './plain-texts.ts'
 import { markdownLines } from './texts.ts'
 
 const block = (text: string) => ({ type: 'TextBlock', text: markdownLines(text), wrap: true })
@@ -19,7 +20,7 @@ const card = ({ subject, content }: WebhookMessage) => ({
   ],
 })
 /** Teams says 28 KB; what is surely shown is less. */
-const limit = { max: 21_000, unit: 'bytes' } as const
+const shown = { body: card, plain: adaptiveCard, limit: { max: 21_000, unit: 'bytes' } } as const
 
 /** Microsoft Teams by Power Automate (reference 2.13). Its secret is the parameter `sig`. Success means acceptance only. */
 export default webhookProviderPlugin(
@@ -29,7 +30,7 @@ export default webhookProviderPlugin(
     displayName: { en: 'Microsoft Teams', 'zh-CN': 'Microsoft Teams' },
     knownHosts: ['*.logic.azure.com', '*.environment.api.powerplatform.com', '*.api.powerplatform.com'],
     secret: { use: 'token', into: { query: 'sig' } },
-    messageTypes: { text: { body: card, limit }, markdown: { body: card, limit } },
+    messageTypes: { text: shown, markdown: shown },
     rateLimits: [{ max: 4, windowMs: 1000 }],
     judge: judgement({ delivered: () => true, code: 'error.code', message: 'error.message' }),
   },

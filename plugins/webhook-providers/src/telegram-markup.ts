@@ -1,4 +1,5 @@
-import { escapeMarkup } from './texts.ts'
+import { asPlainText } from '@plinth/notification-channels/webhook'
+import { telegramHtml, telegramMarkdown, telegramMarkdownV2 } from './plain-texts.ts'
 
 /** A markup of Telegram: how a title stands in bold in it, and what somebody reads in a text of it. */
 interface Markup {
@@ -38,13 +39,13 @@ function plainMarkdown(text: string, marks: readonly RegExp[], escaped: RegExp):
 
 /** By the value of `parse_mode`. */
 export const markups: Readonly<Record<string, Markup>> = {
-  HTML: { bold: (text) => `<b>${escapeMarkup(text)}</b>`, plain: plainHtml },
+  HTML: { bold: (text) => `<b>${asPlainText(text, telegramHtml)}</b>`, plain: plainHtml },
   MarkdownV2: {
-    bold: (text) => `*${text.replace(/[_*[\]()~`>#+\-=|{}.!\\]/g, '\\$&')}*`,
+    bold: (text) => `*${asPlainText(text, telegramMarkdownV2)}*`,
     plain: (text) => plainMarkdown(text, pairs, /\\([_*[\]()~`>#+\-=|{}.!\\])/g),
   },
   Markdown: {
-    bold: (text) => `*${text.replace(/[_*`[]/g, '\\$&')}*`,
+    bold: (text) => `*${asPlainText(text, telegramMarkdown)}*`,
     plain: (text) => plainMarkdown(text, legacyPairs, /\\([_*`[])/g),
   },
 }

@@ -4,27 +4,32 @@ import {
   memberAt,
   WebhookInputError,
   type WebhookMessage,
+  type WebhookPlainText,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
+import { telegram, telegramHtml, telegramMarkdown, telegramMarkdownV2 } from './plain-texts.ts'
 import { markups } from './telegram-markup.ts'
 import { joined } from './texts.ts'
 
-const typed = (standard?: string) => ({
-  body: ({ subject, content, attributes, endpoint }: WebhookMessage) => {
+const typed = (plain: WebhookPlainText, mode?: 'HTML' | 'Markdown' | 'MarkdownV2') => ({
+  body: ({ written, subject, content, attributes, endpoint }: WebhookMessage) => {
     if (attributes['chat-id'] === undefined && !endpoint.searchParams.has('chat_id')) {
       throw new WebhookInputError('webhook.telegram.chat-id', 'be there')
     }
-    const mode = String(attributes['parse-mode'] ?? standard ?? '')
-    // The content comes in that markup already.
-    const title = subject === '' ? '' : (markups[mode]?.bold(subject) ?? subject)
+    const markup = mode === undefined ? undefined : markups[mode]
+    // A subject is text in each markup; Telegram rejects a message for one mark in it that has no partner.
+    const title = subject === '' ? '' : (markup?.bold(written.subject) ?? subject)
     return {
       text: joined(title, content),
-      ...(mode === '' ? {} : { parse_mode: mode }),
+      ...(mode === undefined ? {} : { parse_mode: mode }),
       link_preview_options: { is_disabled: true },
     }
   },
+  plain,
   limit: { max: 4096, unit: 'utf16', member: 'text' } as const,
 })
+
+const typesByMode: Readonly<Record<string, string>> = { HTML: 'html', Markdown: 'markdown', MarkdownV2: 'markdown-v2' }
 
 /** The path of the bot, also where the address holds the token already, perhaps with a method behind it. */
 function botPath({ pathname }: URL, token: string | undefined): string {
@@ -40,7 +45,14 @@ export default webhookProviderPlugin(
     displayName: { en: 'Telegram', 'zh-CN': 'Telegram' },
     endpoint: 'https://api.telegram.org/',
     knownHosts: ['api.telegram.org'],
-    secret: { use: 'token', pattern: '^[0-9]+:[A-Za-z0-9_-]+$' },
+    secret: {
+      use: 'token',
+      pattern: '^[0-9]+:[A-Za-z0-9_-]+$',
+      rule: {
+        en: 'be the token of a bot: digits, ":", then letters, digits, "_" and "-"',
+        'zh-CN': '是机器人令牌：数字、“:”，其后为字母、数字、“_”和“-”',
+      },
+    },
     attributes: {
       'chat-id': { title: { en: 'Chat', 'zh-CN': '会话 ID' }, member: 'chat_id' },
       'parse-mode': {
@@ -49,7 +61,13 @@ export default webhookProviderPlugin(
         member: 'parse_mode',
       },
     },
-    messageTypes: { text: typed(), markdown: typed('Markdown'), html: typed('HTML') },
+    messageTypes: {
+      text: typed(telegram),
+      markdown: typed(telegramMarkdown, 'Markdown'),
+      'markdown-v2': typed(telegramMarkdownV2, 'MarkdownV2'),
+      html: typed(telegramHtml, 'HTML'),
+    },
+    messageTypeOf: (chosen, { 'parse-mode': mode }) => typesByMode[String(mode)] ?? chosen,
     rateLimits: [{ max: 1, windowMs: 1000 }],
     rateLimitBy: 'chat-id',
     receiver: 'chat-id',

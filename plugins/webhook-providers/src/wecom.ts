@@ -5,6 +5,7 @@ import {
   type WebhookMessage,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
+import { wecom, wecomMarkdown } from './plain-texts.ts'
 import { joined } from './texts.ts'
 
 /** Markdown has no lists of who is mentioned: the text names them, by their user IDs alone. */
@@ -46,6 +47,7 @@ export default webhookProviderPlugin(
             mentioned_mobile_list: attributes['mentioned-mobile-list'],
           },
         }),
+        plain: wecom,
         limit: { max: 2048, unit: 'bytes', member: 'text.content' },
       },
       markdown: {
@@ -54,6 +56,7 @@ export default webhookProviderPlugin(
           const heading = subject === '' ? '' : `## ${subject}`
           return { msgtype: 'markdown', markdown: { content: joined(joined(heading, content), mentioned(message)) } }
         },
+        plain: wecomMarkdown,
         limit: { max: 4096, unit: 'bytes', member: 'markdown.content' },
       },
     },
@@ -65,9 +68,18 @@ export default webhookProviderPlugin(
       codes: {
         '-1': { outcome: 'deferred', hint: 'provider-busy' },
         '93000': { hint: 'token-invalid' },
+        '93004': { hint: 'robot-disabled' },
+        '93008': { hint: 'robot-disabled' },
+        '45002': { hint: 'payload-too-large' },
         '45009': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
+        '45033': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
         '40008': { hint: 'payload-invalid' },
         '40058': { hint: 'payload-invalid' },
+        '44004': { hint: 'payload-invalid' },
+      },
+      texts: {
+        接口调用超过限制: { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
+        机器人webhookurl不合法: { hint: 'token-invalid' },
       },
     }),
   },

@@ -58,6 +58,7 @@ const measures: Readonly<Record<string, Readonly<Record<string, Measure>>>> = {
     html: ({ text }) => [[text.length, 4096]],
   },
   teams: { text: whole(28_672), markdown: whole(28_672) },
+  rocketchat: { text: ({ text }) => [[text.length, 5000]], markdown: ({ text }) => [[text.length, 5000]] },
   'google-chat': { text: ({ text }) => [[characters(text), 4096]] },
 }
 

@@ -2,8 +2,8 @@ import database from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
-import { definePlugin } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { type ConfigEntry, definePlugin } from '@plinth/kernel'
+import { boundEntries, manualClock } from '@plinth/kernel/testing'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
@@ -24,15 +24,13 @@ t.test(
     const { send, running } = await startWebhooks(t, services, { config: { [`${root}.enabled`]: false } })
     t.match(await send(), { success: false, skipped: true, errorCode: 'notification.channel-disabled' })
     await running.config.apply([row('enabled', true)])
-    // effect of platform.notification.channels.webhook.enabled
     t.match(await send(), { success: true, provider: 'dingtalk' })
     await running.config.apply([row('enabled', true), row('default-provider', 'slack')])
-    // effect of platform.notification.channels.webhook.default-provider
     t.match(await send(), { success: true, provider: 'slack' })
     const verify = (written: string) =>
       running.config.verify(`${root}.default-provider`, written, new AbortController().signal)
-    t.match(await verify('slak'), { outcome: 'refused', reason: /Did you mean "slack"/ })
-    t.match(await verify('lark'), { outcome: 'verified' }, 'an alias is a name too')
+    t.match(await verify('slak'), { outcome: /^refused$/, reason: /Did you mean "slack"/ })
+    t.hasStrict(await verify('lark'), { outcome: 'verified' }, 'an alias is a name too')
     t.match(await send({ 'webhook.provider': 'discrod' }), {
       errorCode: 'webhook.provider-unknown',
       errorMessage: /Did you mean "discord"/,
@@ -51,7 +49,7 @@ t.test(
     t.equal(type(), 'text', 'by default')
     await running.config.apply([row('message-type', 'markdown')])
     await send(through('dingtalk'))
-    t.equal(type(), 'markdown', 'effect of platform.notification.channels.webhook.message-type')
+    t.equal(type(), 'markdown', 'the key of the channel')
     await running.config.apply([row('message-type', 'markdown'), row('providers.dingtalk.message-type', 'text')])
     await send(through('dingtalk'))
     t.equal(type(), 'text', 'the setting of the provider')
@@ -69,7 +67,7 @@ t.test(
     await send(through('dingtalk', { 'webhook.endpoint': other, 'webhook.secret': 'named-secret' }))
     t.match(services.last('dingtalk')?.url, 'access_token=named&timestamp=')
     await running.config.apply([row('providers.dingtalk.enabled', false)])
-    t.match(await send(through('dingtalk')), {
+    t.hasStrict(await send(through('dingtalk')), {
       success: false,
       outcome: 'rejected',
       errorCode: 'webhook.provider-disabled',
@@ -81,8 +79,6 @@ t.test('N-062 N-066 every setting of every provider counts while the product run
   const services = await startServices(t)
   const { send, running } = await startWebhooks(t, services, { providers: [] })
   const names = Object.entries(samples).flatMap(([code]) => (code === 'feishu' ? ['feishu', 'lark'] : [code]))
-  // effects of platform.notification.channels.webhook.providers.{generic,dingtalk,wecom,feishu,lark,slack,mattermost,discord}.{endpoint,secret,message-type,enabled}
-  // effects of platform.notification.channels.webhook.providers.{bark,pushplus,serverchan,telegram,gotify,ntfy,teams,google-chat,rocketchat}.{endpoint,secret,message-type,enabled}
   for (const name of names) {
     const code = name === 'lark' ? 'feishu' : name
     const { secret = '' } = samples[code] ?? {}
@@ -93,20 +89,22 @@ t.test('N-062 N-066 every setting of every provider counts while the product run
     const before = services.received.length
     await send(attributes)
     const unsigned = services.received[before]
-    await running.config.apply([...rows, own('secret', secret)])
+    const store = (...more: ConfigEntry[]) =>
+      running.config.apply(boundEntries(running.config, [...rows, own('secret', secret), ...more]))
+    await store()
     await send(attributes)
     const signed = services.last(code)
     t.not(JSON.stringify(signed), JSON.stringify(unsigned), `effect of the secret of ${name}`)
-    await running.config.apply([...rows, own('secret', secret), own('message-type', 'markdown')])
+    await store(own('message-type', 'markdown'))
     t.match(await send(attributes), { success: true, provider: name }, `effect of the endpoint of ${name}`)
     const same = ['teams', 'google-chat'].includes(code) || signed?.body === services.last(code)?.body
     t.ok(same || services.last(code)?.body.length !== signed?.body.length, `effect of the message type of ${name}`)
-    await running.config.apply([...rows, own('secret', secret), own('enabled', false)])
+    await store(own('enabled', false))
     t.match(await send(attributes), { errorCode: 'webhook.provider-disabled' }, `effect of the switch of ${name}`)
     await running.config.apply([])
   }
   t.match(await send(through('mattermost')), {
-    outcome: 'rejected',
+    outcome: /^rejected$/,
     errorCode: 'webhook.endpoint-missing',
     errorMessage: /set platform\..*mattermost\.endpoint$/,
   })
@@ -143,10 +141,13 @@ t.test('N-057 N-062 a configured secret never goes to a server that a message na
     t.ok(services.last(code), 'the same server gets it')
   }
 
-  // effect of platform.notification.channels.webhook.endpoint-attribute
   await running.config.apply([row('endpoint-attribute', 'known-hosts')])
   const named = await send(through('slack', { 'webhook.endpoint': services.endpoint('slack') }))
-  t.match(named, { outcome: 'rejected', errorCode: 'webhook.endpoint-not-allowed', errorMessage: /hooks\.slack\.com/ })
+  t.match(named, {
+    outcome: /^rejected$/,
+    errorCode: 'webhook.endpoint-not-allowed',
+    errorMessage: /hooks\.slack\.com/,
+  })
   await running.config.apply([row('endpoint-attribute', 'off')])
   const refused = await send(through('slack', { 'webhook.endpoint': 'https://hooks.slack.com/services/x' }))
   t.match(refused, { errorCode: 'webhook.endpoint-not-allowed' })
@@ -160,7 +161,6 @@ t.test('failover and turns between providers, with attempts in the log', async (
   const { send, running, lines } = await startWebhooks(t, services, {
     clock,
     config: {
-      // effects of platform.notification.channels.webhook.strategy and platform.notification.channels.webhook.providers-order
       [`${root}.strategy`]: 'failover',
       [`${root}.providers-order`]: order,
     },
@@ -179,12 +179,11 @@ t.test('failover and turns between providers, with attempts in the log', async (
   )
   await clock.advance(60_001)
   services.recover()
-  // effect of platform.notification.channels.webhook.provider-rest
   t.match(await send(), { success: true, provider: 'dingtalk' }, 'its rest is over')
 
   for (const code of order) services.answer(code, { status: 503, headers: { 'retry-after': '9' }, body: '' })
   const failed = await send()
-  t.match(failed, { success: false, outcome: 'deferred', retryAfterMs: 9000 })
+  t.hasStrict(failed, { success: false, outcome: 'deferred', retryAfterMs: 9000 })
   for (const code of order) t.match(failed.errorMessage, `${code}: `, 'the failure names every attempt')
   services.received.length = 0
   await send()
@@ -195,7 +194,7 @@ t.test('failover and turns between providers, with attempts in the log', async (
   services.answer('dingtalk', { body: '<html>' })
   await clock.advance(120_000)
   services.received.length = 0
-  t.match(await send(), { success: false, outcome: 'unknown', provider: 'dingtalk' })
+  t.hasStrict(await send(), { success: false, outcome: 'unknown', provider: 'dingtalk' })
   t.same(
     services.received.map(({ code }) => code),
     ['dingtalk'],
@@ -221,14 +220,13 @@ t.test('one endpoint gets no more than its provider takes; the rest is deferred'
   const results = []
   for (let count = 0; count < 21; count++) results.push(await send(through('dingtalk')))
   t.equal(results.filter(({ success }) => success).length, 20)
-  t.match(results[20], { outcome: 'deferred', errorCode: 'webhook.rate-limited', provider: 'dingtalk' })
+  t.hasStrict(results[20], { outcome: 'deferred', errorCode: 'webhook.rate-limited', provider: 'dingtalk' })
   t.ok((results[20]?.retryAfterMs ?? 0) > 0 && (results[20]?.retryAfterMs ?? 0) <= 60_000)
   const elsewhere = { 'webhook.endpoint': `${services.url}/dingtalk/robot/send?access_token=other` }
   t.match(await send(through('dingtalk', elsewhere)), { success: true }, 'another robot has its own limit')
   const chat = (id: string) => send(through('telegram', { 'webhook.telegram.chat-id': id }))
   t.match([await chat('1'), await chat('2')], [{ success: true }, { success: true }], 'Telegram counts by chat')
-  t.match(await chat('1'), { outcome: 'deferred' })
-  // effect of platform.notification.channels.webhook.rate-limit-enabled
+  t.hasStrict(await chat('1'), { outcome: 'deferred' })
   await running.config.apply([row('rate-limit-enabled', false)])
   t.match(await send(through('dingtalk')), { success: true })
 })
@@ -258,10 +256,10 @@ t.test('a message without any text is not sent, unless it brings the whole paylo
   const { send } = await startWebhooks(t, services)
   const nothing = { subject: ' ', content: '' }
   const result = await send({ ...through('generic'), 'webhook.payload': '' }, { ...nothing, template: 'nobody.has-it' })
-  t.match(result, { outcome: 'rejected', errorCode: 'webhook.attribute-invalid', errorMessage: /text must be there/ })
+  t.match(result, { outcome: /^rejected$/, errorCode: 'webhook.attribute-invalid', errorMessage: /text must be there/ })
   t.equal(services.received.length, 0)
   const whole = { ...through('generic'), 'webhook.payload': { ping: true } }
-  t.match(await send(whole, { ...nothing, template: 'nobody.has-it' }), { outcome: 'accepted' })
+  t.hasStrict(await send(whole, { ...nothing, template: 'nobody.has-it' }), { outcome: 'accepted' })
 })
 
 /** Lets everybody in, as an identity plugin would let in who holds the permission. */
@@ -336,11 +334,14 @@ t.test(
     for (const { name, sensitive } of english.all) {
       t.equal(english.allowed.includes(name), !sensitive, `${name} is ${sensitive ? 'not ' : ''}for pages`)
     }
-    t.match(await send({ 'webhook.provider': 'ntfy', 'webhook.ntfy.topic': 'alarms', 'webhook.ntfy.priority': 4 }), {
-      code: '200',
-    })
+    t.hasStrict(
+      await send({ 'webhook.provider': 'ntfy', 'webhook.ntfy.topic': 'alarms', 'webhook.ntfy.priority': 4 }),
+      {
+        code: '200',
+      },
+    )
     t.match(JSON.parse(services.last('ntfy')?.body ?? ''), { priority: 4 })
-    t.match(await send({ 'webhook.provider': 'dingtalk', 'webhook.dingtalk.at-mobiles': '13800138000' }), {
+    t.hasStrict(await send({ 'webhook.provider': 'dingtalk', 'webhook.dingtalk.at-mobiles': '13800138000' }), {
       code: '400',
       data: { reason: 'notification.attribute-refused', attribute: 'webhook.dingtalk.at-mobiles' },
     })
@@ -359,7 +360,7 @@ t.test('N-056 a failure names provider, code, message and a hint, in the languag
     services.answer('dingtalk', failure)
     const result = await send(through('dingtalk'))
     const said = { provider: 'dingtalk', providerCode: '310000', providerMessage: 'sign not match', hint }
-    t.match(result, { success: false, outcome: 'rejected', errorCode: 'webhook.signature-mismatch', ...said })
+    t.match(result, { success: false, outcome: /^rejected$/, errorCode: 'webhook.signature-mismatch', ...said })
     t.equal(result.errorMessage, 'DingTalk refused the message (HTTP 200, 310000)')
     services.recover()
     const cut = await send(through('wecom'), { content: '汉🎉'.repeat(2000) })

@@ -1,4 +1,4 @@
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, throwsWith } from '@plinth/kernel/testing'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
 import t from 'tap'
 import { dingtalkSignature } from '../src/dingtalk.ts'
@@ -36,7 +36,7 @@ t.test('N-052 the signatures of the vectors', (t) => {
   t.equal(standardSignature({ secret: privateKey, ...w1 }), signature4, 'W4')
   t.equal(standardSignature({ secret: `${key} ${privateKey}`, ...w1 }), `${signature1} ${signature4}`, 'two keys')
   for (const secret of ['whsec_short', 'not base64 at all!', `whsec_${Buffer.alloc(65).toString('base64')}`]) {
-    t.throws(() => standardSignature({ secret, ...w1 }), { name: 'WebhookInputError' })
+    throwsWith(t, () => standardSignature({ secret, ...w1 }), { name: 'WebhookInputError' })
   }
   t.end()
 })
@@ -55,6 +55,13 @@ t.test('N-052 N-058 signed by default, at the moment of sending, and anew for ea
     'decodes to the signature once',
   )
   t.equal(second?.get('timestamp'), '1700000060000')
+  const copied = `${services.endpoint('dingtalk')}&sign=of-another-time&x=a%2bb&timestamp=1`
+  await send(through('dingtalk', { 'webhook.endpoint': copied }))
+  t.equal(
+    new URL(services.last('dingtalk')?.url ?? '', services.url).search,
+    `?access_token=ding-T0ken-5591ab&x=a%2bb&timestamp=1700000060000&sign=${encodeURIComponent(dingtalkSignature('SECding77aa88bb99cc00', 1_700_000_060_000))}`,
+    'the signature of a copied address is replaced, and the rest of the address stays as it is written',
+  )
   await send(through('feishu'))
   t.match(JSON.parse(services.last('feishu')?.body ?? ''), {
     sign: feishuSignature('feishuSecret0099887766', 1_700_000_060),

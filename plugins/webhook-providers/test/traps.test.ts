@@ -27,13 +27,32 @@ t.test('who is mentioned in Markdown stands in the text', async (t) => {
   const phones = { 'webhook.wecom.mentioned-mobile-list': '13800138000' }
   t.match(await send(through('wecom', { ...markdown, ...phones })), {
     success: false,
-    outcome: 'rejected',
+    outcome: /^rejected$/,
     errorCode: 'webhook.attribute-invalid',
     errorMessage: /^webhook\.wecom\.mentioned-mobile-list must be sent as text/,
   })
   t.equal(services.received.length, before, 'nobody is left out silently')
   t.match(await send(through('wecom', phones)), { success: true })
   t.match(body('wecom'), { text: { mentioned_mobile_list: ['13800138000'] } })
+})
+
+t.test('N-053 Slack and Mattermost: an empty response or "ok" is a success, other text is not', async (t) => {
+  const services = await startServices(t)
+  const { send } = await startWebhooks(t, services)
+  for (const code of ['slack', 'mattermost']) {
+    for (const [body, success] of [
+      ['', true],
+      ['ok', true],
+      ['ok\n', true],
+      ['OK', false],
+      ['okay', false],
+      ['not ok', false],
+    ] as const) {
+      services.answer(code, { body })
+      const result = await send(through(code))
+      t.equal(result.success, success, `${code}: ${JSON.stringify(body)}`)
+    }
+  }
 })
 
 t.test('a token in a query is written as the service wrote it, wherever it was copied from', async (t) => {
@@ -126,7 +145,7 @@ t.test(
     for (const [code, answer, retryAfterMs] of cases) {
       services.answer(code, answer)
       const result = await send(through(code))
-      t.match(result, { outcome: 'deferred', retryAfterMs, provider: code }, `${code}: ${JSON.stringify(answer)}`)
+      t.hasStrict(result, { outcome: 'deferred', retryAfterMs, provider: code }, `${code}: ${JSON.stringify(answer)}`)
     }
     services.answer('slack', { status: 429, headers: { 'retry-after': 'soon' }, body: '' })
     t.notOk('retryAfterMs' in (await send(through('slack'))), 'what nobody understands is no time')

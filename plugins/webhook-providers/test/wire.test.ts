@@ -1,6 +1,7 @@
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { dingtalkSignature } from '../src/dingtalk.ts'
+import { feishuSignature } from '../src/feishu.ts'
 import { samples } from './fixtures/samples.ts'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 
@@ -15,7 +16,7 @@ interface Wire {
   readonly markdown: unknown
 }
 
-const mrkdwn = '*Release &lt;42&gt;*\nIt is *out*'
+const slackText = 'Release &lt;42&gt;\nIt is *out*'
 const card = (blocks: object[]) => ({
   type: 'message',
   attachments: [
@@ -31,9 +32,9 @@ const card = (blocks: object[]) => ({
     },
   ],
 })
-const teamsBlocks = [
+const teamsBlocks = (content: string) => [
   { type: 'TextBlock', text: 'Release <42>', wrap: true, weight: 'Bolder', size: 'Medium' },
-  { type: 'TextBlock', text: 'It is *out*', wrap: true },
+  { type: 'TextBlock', text: content, wrap: true },
 ]
 
 /** What reference section 2 asks for, for the message "Release <42>", "It is *out*". */
@@ -67,23 +68,23 @@ const wires: Readonly<Record<string, Wire>> = {
   },
   slack: {
     url: '/services/T0SLACK11/B0SLACK22/slackPathT0ken',
-    body: { text: mrkdwn },
+    body: { text: slackText, mrkdwn: false, unfurl_links: false, unfurl_media: false },
     markdown: {
-      text: mrkdwn,
+      text: slackText,
       blocks: [
         { type: 'header', text: { type: 'plain_text', text: 'Release <42>' } },
-        { type: 'section', text: { type: 'mrkdwn', text: 'It is *out*' } },
+        { type: 'section', text: { type: 'mrkdwn', text: 'It is *out*', verbatim: true } },
       ],
     },
   },
   mattermost: {
     url: '/hooks/mattermostkey26charsabcdef',
-    body: { text: '#### Release <42\\>\nIt is \\*out\\*' },
+    body: { text: '#### Release <42>\nIt is \\*out\\*' },
     markdown: { text: '#### Release <42>\nIt is *out*' },
   },
   discord: {
     url: '/api/webhooks/112233445566/discordT0ken-abc',
-    body: { content: '**Release <42\\>**\nIt is \\*out\\*', allowed_mentions: { parse: [] } },
+    body: { content: '**Release <42>**\nIt is \\*out\\*', allowed_mentions: { parse: [] }, flags: 4 },
     markdown: { embeds: [{ title: 'Release <42>', description: 'It is *out*' }], allowed_mentions: { parse: [] } },
   },
   bark: {
@@ -110,7 +111,7 @@ const wires: Readonly<Record<string, Wire>> = {
   },
   serverchan: {
     url: '/SCT123456serverchanKey.send',
-    body: { title: 'Release <42>', desp: 'It is *out*' },
+    body: { title: 'Release <42>', desp: 'It is \\*out\\*' },
     markdown: { title: 'Release <42>', desp: 'It is *out*' },
   },
   telegram: {
@@ -120,17 +121,17 @@ const wires: Readonly<Record<string, Wire>> = {
   },
   teams: {
     url: '/workflows/wf1/triggers/manual/paths/invoke?api-version=2016-06-01&sig=teamsSigValue%2Babc123',
-    body: card(teamsBlocks),
-    markdown: card(teamsBlocks),
+    body: card(teamsBlocks('It is \\*out\\*')),
+    markdown: card(teamsBlocks('It is *out*')),
   },
   'google-chat': {
     url: '/v1/spaces/AAA/messages?key=googleK3y-112233&token=googleT0ken-445566',
-    body: { text: '*Release <42>*\nIt is *out*' },
+    body: { text: '*Release <42>*\nIt is ＊out＊' },
     markdown: { text: '*Release <42>*\nIt is *out*' },
   },
   rocketchat: {
     url: '/hooks/rocketId123/rocketT0ken456',
-    body: { text: '*Release <42\\>*\nIt is \\*out\\*' },
+    body: { text: '*Release <42>*\nIt is \\*out\\*' },
     markdown: { text: '*Release <42>*\nIt is *out*' },
   },
 }
@@ -265,7 +266,7 @@ t.test('N-048 N-049 own attributes of providers reach the service under its name
       Object.entries(attributes).map(([name, value]) => [`webhook.${code}.${name}`, value]),
     )
     const result = await send(through(code, named))
-    t.match(
+    t.hasStrict(
       result,
       { success: false, outcome: 'rejected', errorCode: 'webhook.attribute-invalid' },
       `${code} ${JSON.stringify(attributes)}`,
@@ -374,7 +375,7 @@ t.test('the traps of single services', async (t) => {
   t.equal(services.received.length - before, 10, 'and not for ever')
 })
 
-t.test('N-046 webhook.payload replaces the whole payload; where the signature stands in it, it stays', async (t) => {
+t.test('N-046 N-052 N-058 webhook.payload replaces the payload, but not a signature in it', async (t) => {
   const services = await startServices(t)
   const { send } = await startWebhooks(t, services, { clock: manualClock(now) })
   const payload = { msgtype: 'link', link: { title: 'T', messageUrl: 'https://x' } }
@@ -389,6 +390,11 @@ t.test('N-046 webhook.payload replaces the whole payload; where the signature st
     const body = JSON.parse(services.last('feishu')?.body ?? '')
     t.match(body, { msg_type: 'text', content: { text: 'x' }, timestamp: '1700000000', sign: /^[\w+/]{43}=$/ })
   }
+  const stale = { msg_type: 'text', content: { text: 'x' }, timestamp: '1', sign: 'of-another-time' }
+  t.match(await send(through('feishu', { 'webhook.payload': stale })), { success: true })
+  const { timestamp, sign } = JSON.parse(services.last('feishu')?.body ?? '')
+  const own = ['1700000000', feishuSignature('feishuSecret0099887766', 1_700_000_000)]
+  t.same([timestamp, sign], own, 'a payload does not replace the signature')
   const count = services.received.length
   for (const given of ['no JSON', '[1]', [1]]) {
     const result = await send(through('feishu', { 'webhook.payload': given }))

@@ -46,7 +46,9 @@ async function overview() {
     element(
       'dl',
       { class: 'month', 'aria-label': say('thisMonth') },
-      ['monthEarned', 'monthUsed', 'monthReversed', 'monthExpired'].map((name) => fact(say(name), has[name])),
+      ['monthEarned', 'monthReturned', 'monthUsed', 'monthReversed', 'monthExpired'].map((name) =>
+        fact(say(name), has[name]),
+      ),
     ),
   ]
 }
@@ -228,8 +230,10 @@ byId('check-in-now').addEventListener('click', async ({ currentTarget: button })
   button.disabled = true
   const told = byId('told')
   try {
-    const { repeated, points } = await call('POST', `${root}/users/me/check-in`)
-    told.textContent = repeated ? say('repeated') : say('granted', { points: number(points) })
+    const { repeated, points, settled } = await call('POST', `${root}/users/me/check-in`)
+    const granted = settled > 0 ? 'grantedSettled' : 'granted'
+    const figures = { points: number(points - settled), settled: number(settled) }
+    told.textContent = say(repeated ? 'repeated' : granted, figures)
     month = undefined
     await showAll()
   } catch (error) {

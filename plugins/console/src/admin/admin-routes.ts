@@ -169,7 +169,7 @@ const apiRoutes = [
     summary: 'What the counters of a chart counted, step by step, the oldest step first',
     description:
       'The sum of what the instances of the product counted since each started, or what one of them did. At most an hour in steps of 30 seconds, or a day in steps of 5 minutes.',
-    access: { permission: viewMetrics },
+    access: { permission: viewMetrics, scope: 'none' },
     request: {
       params: Type.Object({ id: word }),
       query: Type.Object({
@@ -245,17 +245,17 @@ const apiRoutes = [
       'Server-sent events. A message is `{"operations":[...]}`: ids of operations that the caller may call and whose answers may have changed, at most one message a second. The event `end` says that the session has ended.',
     access: 'user',
     produces: ['text/event-stream'],
-    handler: (request, { streams }, reply) =>
+    handler: async (request, { streams }, reply) =>
       reply
         .type('text/event-stream')
         .headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
-        .send(streams.open(requirePrincipal(request))),
+        .send(await streams.open(requirePrincipal(request))),
   }),
   route({
     method: 'GET',
     path: '/api/v1/admin/console/plugins',
     summary: 'Loaded plugins: what each needs, brings and declares, and how long it took to start',
-    access: { permission: viewPlugins },
+    access: { permission: viewPlugins, scope: 'none' },
     response: pluginFactsView,
     handler: ({ locale }, { kernel, http }) => pluginFacts(kernel, http, locale),
   }),
@@ -263,7 +263,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/health',
     summary: 'Health checks of the process that answers, those that fail first',
-    access: { permission: viewHealth },
+    access: { permission: viewHealth, scope: 'none' },
     response: healthFactsView,
     handler: async (_, { health, redact }) => healthFacts(await health.outcomes(), redact),
   }),
@@ -271,7 +271,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/database',
     summary: 'The database, and which change sets are applied and pending',
-    access: { permission: viewDatabase },
+    access: { permission: viewDatabase, scope: 'none' },
     response: databaseFactsView,
     handler: (_, { db }) => databaseFacts(db),
   }),

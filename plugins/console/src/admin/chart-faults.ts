@@ -7,6 +7,7 @@ import {
   type Schema,
 } from '@plinth/http'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
+import { withoutTitle } from './page-faults.ts'
 
 interface ChartSurroundings {
   readonly operations: ReadonlyMap<string, Operation>
@@ -40,7 +41,7 @@ function measuredFaults({ metric, lines }: MeasuredChart, hasMetric: (name: stri
 }
 
 function operationFaults(
-  { source, query = {}, at, by, lines }: OperationChart,
+  { source, query = {}, at, by, currency, lines }: OperationChart,
   operations: ReadonlyMap<string, Operation>,
 ): readonly string[] {
   const operation = operations.get(source)
@@ -58,9 +59,11 @@ function operationFaults(
       name in operation.query ? [] : [`"${name}" is no parameter of ${source}`],
     ),
     ...(member(at)['type'] === 'string' ? [] : [`"${at}" is no moment of what is answered`]),
-    ...(by === undefined || memberAt(item, by) !== undefined ? [] : [`"${by}" is no member of what is answered`]),
+    ...[by, currency].flatMap((name) =>
+      name === undefined || memberAt(item, name) !== undefined ? [] : [`"${name}" is no member of what is answered`],
+    ),
     ...numbers.map(({ field }) => `"${field}" is no number of what is answered`),
-    ...nameless.map(({ field }) => `"${field}" has no title`),
+    ...nameless.map(({ field }) => withoutTitle(field)),
   ]
 }
 

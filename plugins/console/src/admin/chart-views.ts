@@ -39,12 +39,13 @@ const measuredView = ({ id, by, lines }: MeasuredChart, { path }: Operation, say
 })
 
 const operationView = (
-  { query = {}, at, by, lines }: OperationChart,
+  { query = {}, at, by, currency, lines }: OperationChart,
   { path, ...operation }: Operation,
   locale: string,
 ) => ({
   ...{ path, at, ranges: [{ id: 'all', title: '', query }] },
   ...(by === undefined ? {} : { by }),
+  ...(currency === undefined ? {} : { currency }),
   lines: lines.map(({ field, title, tone }) => ({
     field,
     title:

@@ -3,21 +3,27 @@ import { type HealthOutcome, nullable, Type } from '@plinth/http'
 /** May be asked whether the product can do its work, and why not. */
 export const viewHealth = 'console:health:view'
 
-/** What `GET /api/v1/admin/console/health` answers. */
+const ranks = { failed: 0, warning: 1, passed: 2 } as const
+
+/** Response of `GET /api/v1/admin/console/health`. */
 export const healthFactsView = Type.Array(
   Type.Object({
-    name: Type.String({ description: 'What is checked: the name of a check that a plugin brings.' }),
-    outcome: Type.Enum(['passed', 'failed']),
-    reason: nullable(Type.String({ description: 'Why it failed, with secrets masked.' })),
+    name: Type.String({ description: 'Name of the check that a plugin contributes.' }),
+    outcome: Type.Enum(['passed', 'warning', 'failed']),
+    reason: nullable(Type.String({ description: 'Why it failed or warns, with secrets masked.' })),
   }),
 )
 
-/** What fails first. */
+function outcomeOf({ reason, warnings }: HealthOutcome): keyof typeof ranks {
+  if (reason !== undefined) return 'failed'
+  return warnings.length > 0 ? 'warning' : 'passed'
+}
+
+/** Failed checks first, then warnings. */
 export const healthFacts = (outcomes: readonly HealthOutcome[], redact: (text: string) => string) =>
   outcomes
-    .map(({ name, reason }) => ({
-      name,
-      outcome: reason === undefined ? ('passed' as const) : ('failed' as const),
-      reason: reason === undefined ? null : redact(reason),
-    }))
-    .sort((a, b) => a.outcome.localeCompare(b.outcome) || a.name.localeCompare(b.name))
+    .map((check) => {
+      const text = check.reason ?? check.warnings.join(' ')
+      return { name: check.name, outcome: outcomeOf(check), reason: text === '' ? null : redact(text) }
+    })
+    .sort((a, b) => ranks[a.outcome] - ranks[b.outcome] || a.name.localeCompare(b.name))

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
-import type { Identity, Principal } from '@plinth/iam'
+import { type Identity, isOperator, type Principal } from '@plinth/iam'
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
 import type { PageBook } from './page-book.ts'
 
 export interface HintStreamParts {
-  readonly book: Pick<PageBook, 'readers' | 'callable'>
+  readonly book: Pick<PageBook, 'readers' | 'callable' | 'groups'>
   readonly identity: Pick<Identity, 'standingSessions' | 'principalOf'>
   /** Called while there is a stream. */
   readonly wanted: () => void
@@ -16,6 +16,9 @@ export interface HintStreamParts {
 /** Streams of an instance, and those of one user on it. */
 const mostStreams = 500
 const mostOfUser = 20
+/** Streams of all users without permissions on an instance, and those of one of them: anybody can have such an account. */
+const mostPublic = 100
+const mostOfPublicUser = 4
 /** Milliseconds between two signs of life, and so the longest that a stream outlives its session. */
 const heartbeatMs = 15_000
 /** Characters that a client may leave unread. */
@@ -45,12 +48,11 @@ export class HintStreams {
     })
   }
 
-  /** @throws BusinessError "429" `console.too-many-streams`, "503" `console.going` */
-  open(principal: Principal): Readable {
-    const { userId } = principal
-    const ofUser = [...this.#streams].filter((one) => one.principal.userId === userId).length
+  /** @throws BusinessError "403" `console.no-page`, "429" `console.too-many-streams`, "503" `console.going` */
+  async open(principal: Principal): Promise<Readable> {
+    if ((await this.#parts.book.groups(principal, 'en')).length === 0) throw refusal('no-page')
     if (this.#stopped.signal.aborted) throw refusal('going')
-    if (this.#streams.size >= mostStreams || ofUser >= mostOfUser) throw refusal('too-many-streams')
+    if (this.#isFull(principal)) throw refusal('too-many-streams')
     const stream = { principal, body: new Readable({ read() {} }) }
     this.#streams.add(stream)
     stream.body.on('close', () => this.#streams.delete(stream))
@@ -58,6 +60,14 @@ export class HintStreams {
     this.#parts.wanted()
     void this.#keep()
     return stream.body
+  }
+
+  #isFull(principal: Principal): boolean {
+    const streams = [...this.#streams]
+    const ofUser = streams.filter((one) => one.principal.userId === principal.userId).length
+    if (isOperator(principal)) return streams.length >= mostStreams || ofUser >= mostOfUser
+    const ofPublic = streams.filter((one) => !isOperator(one.principal)).length
+    return streams.length >= mostStreams || ofPublic >= mostPublic || ofUser >= mostOfPublicUser
   }
 
   /** The tables were written to. */

@@ -1,4 +1,5 @@
 import {
+  type Access,
   type AttentionDeclaration,
   type ChartDeclaration,
   type HttpRequest,
@@ -9,7 +10,7 @@ import {
   pageGroups,
   type SignInDeclaration,
 } from '@plinth/http'
-import { type Principal, requirePrincipal } from '@plinth/iam'
+import { assertPermitted, isAdmitted, type Principal, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
 import { attentionFaults } from './attention-faults.ts'
@@ -87,8 +88,8 @@ export class PageBook {
     const operations = await this.#known()
     const source = declared && operations.get(declared.source)
     if (declared === undefined || source === undefined) throw refusal('page-unknown', { params: { id } })
-    assertMayCall(principal, source)
-    const view = pageView(declared, operations, readerOf(principal, locale, operations))
+    assertMayAccess(principal, source.access)
+    const view = pageView(this.#withoutAbsent(declared), operations, readerOf(principal, locale, operations))
     return { ...view, charts: await this.charts(principal, locale, id) }
   }
 
@@ -98,7 +99,7 @@ export class PageBook {
     const reader = readerOf(principal, locale, operations)
     const canName = (kind: string) => {
       const source = this.#parts.labels.get(kind)
-      return source !== undefined && (source.permission === undefined || principal.can(source.permission))
+      return source !== undefined && isAdmitted(principal, accessOf(source))
     }
     return [...this.#parts.pages.values()]
       .sort((a, b) => rankOf(a) - rankOf(b) || orderOf(a) - orderOf(b))
@@ -158,9 +159,7 @@ export class PageBook {
   ) {
     const source = this.#parts.labels.get(kind)
     if (source === undefined) throw refusal('labels-unknown', { params: { kind } })
-    const { permission } = source
-    if (permission !== undefined && !requirePrincipal(request).can(permission))
-      throw refusal('permission-missing', { params: { permission }, data: { permission } })
+    assertMayAccess(requirePrincipal(request), accessOf(source))
     return ids === undefined ? source.search(search, request) : source.byIds(ids.slice(0, mostIds), request)
   }
 
@@ -201,6 +200,12 @@ export class PageBook {
     ]
   }
 
+  /** The page without the optional lists of plugins that this product leaves out. */
+  #withoutAbsent(page: AnyPage): AnyPage {
+    if (page.kind !== 'detail' || page.related === undefined) return page
+    return { ...page, related: page.related.filter(({ page: id, optional }) => !optional || this.#isPage(id)) }
+  }
+
   #isPage(id: string): boolean {
     return this.#parts.pages.has(id) || ownPages.some((page) => page.id === id)
   }
@@ -225,11 +230,15 @@ const readerOf = (principal: Principal, locale: string, operations: ReadonlyMap<
 
 function mayCall(principal: Principal, operation: Operation | undefined): boolean {
   if (operation === undefined) return false
-  return typeof operation.access === 'string' || principal.can(operation.access.permission)
+  return isAdmitted(principal, operation.access)
 }
 
-function assertMayCall(principal: Principal, { access }: Operation): void {
-  if (typeof access === 'string' || principal.can(access.permission)) return
+const accessOf = ({ permission, scope }: LabelSource): Access =>
+  permission === undefined ? 'user' : { permission, scope }
+
+function assertMayAccess(principal: Principal, access: Access): void {
+  if (typeof access === 'string') return
   const { permission } = access
-  throw refusal('permission-missing', { params: { permission }, data: { permission } })
+  if (!principal.can(permission)) throw refusal('permission-missing', { params: { permission }, data: { permission } })
+  assertPermitted(access, principal)
 }

@@ -17,6 +17,12 @@ type Operations = ReadonlyMap<string, Operation>
 /** Members whose values no page shows. */
 const secretName = /password|secret$|token$|privateKey/i
 
+/** @param field member of what an operation returns */
+export const withoutTitle = (field: string) => {
+  const name = field.split('.').at(-1)
+  return `"${field}" has no title: add "${name}" below "fields" to the messages of its plugin, in both languages`
+}
+
 const opensAnId = (page: string) => ownPages.some(({ id, opens }) => id === page && opens !== undefined)
 
 /** What the renderers can show: the types of values that each takes. */
@@ -110,8 +116,9 @@ class PageLook {
     for (const { columns } of page.sections) this.#columns(columns, data)
     for (const action of page.actions ?? []) this.#action(action, data)
     if (page.form !== undefined) this.#form(page.form, data)
-    for (const { page: id, filter } of page.related ?? []) {
+    for (const { page: id, filter, optional = false } of page.related ?? []) {
       const related = this.#pages.get(id)
+      if (related === undefined && optional) continue
       const source = related && this.#operations.get(related.source)
       if (related?.kind !== 'list') this.faults.push(`"${id}" is no list`)
       for (const name of Object.keys(filter)) {
@@ -125,13 +132,14 @@ class PageLook {
   }
 
   #columns(columns: readonly PageColumn[], item: Schema | undefined): void {
-    for (const { field, as, of, before, opens, columns: inner } of columns) {
+    for (const { field, as, of, before, opens, currency, decimals, symbol, columns: inner } of columns) {
       const schema = withoutNull(memberAt(item, field))
       if (schema === undefined) this.faults.push(`"${field}" is no member of what is answered`)
       else if (!shows[as](schema)) this.faults.push(`"${field}" cannot be shown as ${as}`)
-      if (schema !== undefined && schema['x-title'] === undefined) this.faults.push(`"${field}" has no title`)
+      if (schema !== undefined && schema['x-title'] === undefined) this.faults.push(withoutTitle(field))
       if (secretName.test(field)) this.faults.push(`"${field}" may hold a secret`)
-      if (before !== undefined && memberAt(item, before) === undefined) this.faults.push(`"${before}" is no member`)
+      for (const name of [before, currency, decimals, symbol])
+        if (name !== undefined && memberAt(item, name) === undefined) this.faults.push(`"${name}" is no member`)
       if (opens !== undefined && memberAt(item, opens.base) === undefined)
         this.faults.push(`"${opens.base}" is no member`)
       if (inner !== undefined) this.#columns(inner, schema?.items)

@@ -238,7 +238,7 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
     ...given(empty, 'empty', (text) => say(text, reader)),
     ...given(search, 'search', (name) => ({ name, title: titleOf(operation.query[name], name, reader) })),
     columns: columnViews(columns, item, reader),
-    isPaged: 'size' in operation.query,
+    ...pagingOf(operation),
     sorts: sortsOf(operation),
     filters: filters.map(({ name, labels, options }) => ({
       ...fieldView(name, operation.query[name], false, reader),
@@ -280,11 +280,14 @@ export function lookupView(
   const facts = shown.filter(({ field, as }) => field !== name && ['text', 'status', 'time'].includes(as))
   return {
     ...callOf(operation, reader),
-    ...{ id, title: say(title, reader), key, name, ways, isPaged: 'size' in operation.query },
+    ...{ id, title: say(title, reader), key, name, ways, ...pagingOf(operation) },
     ...given(detail, 'detail', (page) => page),
     facts: columnViews(facts.slice(0, mostFacts), itemOf(operation), reader),
   }
 }
+
+/** Which parameters of a list a page may send: `size`, and `count` where it can choose what the total costs. */
+const pagingOf = ({ query }: Operation) => ({ isPaged: 'size' in query, canCount: 'count' in query })
 
 const sortsOf = ({ query }: Operation) => query['sort']?.['x-sort'] ?? []
 
@@ -301,7 +304,7 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
       ...given(title, 'title', (text) => say(text, reader)),
       columns: columnViews(columns, operation.data, reader),
     })),
-    related: related.map(({ title, ...list }) => ({ ...list, title: say(title, reader) })),
+    related: related.map(({ title, optional: _, ...list }) => ({ ...list, title: say(title, reader) })),
     ...given(form, 'form', (one) => formView(one, operations, reader, known)),
     actions: actions.map((action) => actionView(action, operations, reader, known)),
   }

@@ -12,12 +12,14 @@ import {
   site,
 } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from '../admin-pages.ts'
 import { builtPages } from '../contract.ts'
+import { consoleError } from '../errors.ts'
 import { messages } from '../failures.ts'
 import { adminRoutes, viewMetrics } from './admin-routes.ts'
+import { assertAmountUnits } from './amount-units.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { viewDatabase } from './database-facts.ts'
 import { viewHealth } from './health-facts.ts'
@@ -35,7 +37,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, http, health, metrics, site, identity, builtPages, database, sharedStore: optional(sharedStore) },
   extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays],
-  contributes: [adminPages, attention, labelSources],
+  contributes: [adminPages, attention, healthCheck, labelSources],
   permissions: [
     { code: viewPlugins, displayName: { en: 'View the plugins of the product', 'zh-CN': '查看产品的插件' } },
     { code: viewMetrics, displayName: { en: 'View what the product counts', 'zh-CN': '查看产品的统计图表' } },
@@ -84,12 +86,24 @@ export default definePlugin({
       db,
       page: builtPages.page('admin'),
     })
+    if (roles.has('cli')) {
+      contribute(healthCheck, 'console.pages', async () => ({
+        warnings: (await book.faults()).map((problem) => {
+          const { code, message, fix } = consoleError('PLINTH_CONSOLE_PAGE', { problem })
+          return `${code}: ${message} ${fix}`
+        }),
+      }))
+    }
     onReady(async () => {
+      assertAmountUnits(contributions(adminPages).values())
       await feed.start(book.readers.keys(), roles.has('web') || roles.has('worker'))
       if (!roles.has('web')) return
       void history.run(stopped.signal)
       await joined.start()
-      for (const fault of await book.faults()) log.warn(fault)
+      for (const problem of await book.faults()) {
+        const { code, message, fix } = consoleError('PLINTH_CONSOLE_PAGE', { problem })
+        log.warn({ code, fix }, message)
+      }
     })
     onDrain(() => streams.stop())
     onStop(async () => {

@@ -79,7 +79,24 @@ t.test(
     await wizard.fill({ ...leastForm, 'site.url': 'ftp://nowhere', 'administrator.confirmPassword': 'other' })
     await wizard.next.click()
     await page.getByText('The two passwords differ.').waitFor()
-    await wizard.fill({ 'administrator.confirmPassword': administrator.password })
+    const policies = page.getByRole('group', { name: 'Password policy' }).getByRole('radio')
+    const isChecked = await Promise.all((await policies.all()).map((policy) => policy.isChecked()))
+    t.same(isChecked, [false, true, false])
+    await page
+      .getByRole('radio', { name: 'Medium: at least 8 characters; a letter and a digit', checked: true })
+      .waitFor()
+    await wizard.fill({ 'administrator.password': '123456', 'administrator.confirmPassword': '123456' })
+    await wizard.next.click()
+    await page.getByText('Password does not meet the policy: at least 8 characters; a letter and a digit.').waitFor()
+    t.equal(
+      await wizard.field('administrator.password').getAttribute('aria-invalid'),
+      'true',
+      'I-111 medium is proposed',
+    )
+    await wizard.fill({
+      'administrator.password': administrator.password,
+      'administrator.confirmPassword': administrator.password,
+    })
     await wizard.next.click()
     await page.getByText('must be an http or https address').waitFor()
     await wizard.field('site.url').and(page.locator(':focus')).waitFor()

@@ -244,13 +244,13 @@ t.test('I-131 I-199 the progress of each step follows from the records', async (
   })
   const steps = ['entry', 'write', 'migrate', 'lock'].map(step)
   const records = [record(4, 's', 'entry'), record(6, 's', 'write', 'warning'), record(10, 's', 'write')]
-  t.match(progressOf(steps, records, 'running'), [
+  t.hasStrict(progressOf(steps, records, 'running'), [
     { state: 'passed', durationMs: undefined },
     { state: 'warning', durationMs: 1500, messages: ['write warning', 'write passed'] },
     { state: 'running' },
     { state: 'waiting' },
   ])
-  t.match(progressOf(steps, [], 'running'), [{ state: 'running' }, { state: 'waiting' }])
+  t.hasStrict(progressOf(steps, [], 'running'), [{ state: 'running' }, { state: 'waiting' }])
   const failed = [...records, record(12, 's', 'migrate', 'failed')]
   t.same(
     progressOf(steps, failed, 'failed').map(({ state }) => state),

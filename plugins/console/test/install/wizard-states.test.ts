@@ -14,7 +14,7 @@ const places = pagePlaces(join(import.meta.dirname, '../..'))
 const build = new PageBuild(places, { clock: systemClock, log: pino({ level: 'silent' }) })
 build.start()
 await build.settled(120_000)
-const install = builtPage(places.output, build, 'install')
+const install = builtPage(places, build, 'install')
 
 const data = (content: object): Answer => ({ data: content })
 const field = (name: string, given: object = {}) => ({
@@ -60,6 +60,7 @@ const wellBehaved: Script = {
   steps: () => data({ steps: ['entry', 'work', 'lock'].map(step) }),
   'execution-logs': () => data({ records: [] }),
   execute: () => finished,
+  entries: () => data({ entries: [] }),
 }
 
 async function open(t: Test, script: Script, path = '', locale = 'en') {
@@ -366,7 +367,8 @@ t.test(
         (body as { token: string }).token === 'right'
           ? data({ valid: true, reason: 'install.token.good-enough', installed: false })
           : data({ valid: false, reason: 'install.token.expired', installed: false }),
-      status: () => data({ installed: true, installAllowed: false, productPath: '/', entries: ['docs', 'holodeck'] }),
+      status: () => data({ installed: true, installAllowed: false, productPath: '/' }),
+      entries: () => data({ entries: ['docs', 'holodeck'] }),
       preflight: () => data({ passed: true, checks: [unknownCheck] }),
       'config/schema': () =>
         data({
@@ -460,4 +462,57 @@ t.test('a script that does not arrive: the page says so, and a new try loads it'
   await page.getByText(/^Show all \d+ checks?$/).waitFor()
   await wizard.next.click()
   await wizard.field('site.name').waitFor()
+})
+
+t.test('a step that was given up without a network is not sent later', { skip, timeout }, async (t) => {
+  const isGiven = (token: string) =>
+    token === 'right'
+      ? data({ valid: true, reason: 'install.token.valid', installed: false })
+      : data({ valid: false, reason: 'install.token.required', installed: false })
+  const { page, server, wizard } = await open(t, {
+    'token/verify': ({ body }) => isGiven((body as { token: string }).token),
+  })
+  /** Endpoints that are called once there is a network again. */
+  const calledAfter = async (work: () => Promise<unknown>) => {
+    await page.context().setOffline(true)
+    await work()
+    server.calls.splice(0)
+    await page.context().setOffline(false)
+    // One request of our own, so that what waited for the network went before it.
+    await page.evaluate(`fetch('../api/v1/install/status')`)
+    return server.calls.filter((endpoint) => endpoint !== 'status')
+  }
+  const enter = async () => {
+    await page.getByRole('textbox').fill('right')
+    await wizard.page.locator('form button[type=submit]').click()
+  }
+  await page.getByRole('textbox').waitFor()
+  const unreachable = page.getByRole('button', { name: 'Try again' })
+  const failedToken = async () => {
+    await enter()
+    await unreachable.waitFor()
+  }
+  t.same(await calledAfter(failedToken), [], 'the token')
+  await unreachable.click()
+  await enter()
+  await page.getByText(/^Show all \d+ checks?$/).waitFor()
+  await wizard.next.click()
+  await wizard.field('site.name').waitFor()
+  await wizard.fill(leastForm)
+  const failedPlan = async () => {
+    await wizard.next.click()
+    await page.getByRole('alert').waitFor()
+    await wizard.back.click()
+  }
+  t.same(await calledAfter(failedPlan), [], 'the plan, and the checks of the step before it')
+  await unreachable.click()
+  await page.getByText(/^Show all \d+ checks?$/).waitFor()
+  await wizard.next.click()
+  await wizard.next.click()
+  const failedInstallation = async () => {
+    await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
+    await page.getByRole('alert').waitFor()
+    await wizard.back.click()
+  }
+  t.notOk((await calledAfter(failedInstallation)).includes('execute'), 'the installation')
 })

@@ -2,10 +2,14 @@ import './styles.css'
 import { setNonce } from 'get-nonce'
 import { createRoot } from 'react-dom/client'
 import { App, styleNonce } from '../app/app.tsx'
+import { Boundary } from '../app/boundary.tsx'
 import { addTexts } from '../text/texts.ts'
 import { Api } from './api/call.ts'
+import { Connection } from './api/connection.ts'
 import { ApiProvider } from './api/context.tsx'
 import { base } from './shell/base.ts'
+import { ConnectionLine } from './shell/connection-line.tsx'
+import { startDrafts } from './shell/drafts.ts'
 import { keptColours, keptLanguages } from './shell/kept-look.ts'
 import { SessionState } from './shell/session/session-state.ts'
 import { Shell } from './shell/shell.tsx'
@@ -16,14 +20,19 @@ addTexts({ en, 'zh-CN': zhCN })
 // Dialogs keep the page behind them from scrolling by a style of their own.
 setNonce(styleNonce())
 
+startDrafts()
 const languages = keptLanguages(base)
 const session = new SessionState()
-const api = new Api(languages.current, () => session.end())
+const connection = new Connection()
+const api = new Api(languages.current, () => session.end(), connection)
 
 createRoot(document.getElementById('page') as HTMLElement).render(
   <App languages={languages} colours={keptColours(base)}>
     <ApiProvider api={api}>
-      <Shell session={session} />
+      <ConnectionLine connection={connection} />
+      <Boundary>
+        <Shell session={session} />
+      </Boundary>
     </ApiProvider>
   </App>,
 )

@@ -69,6 +69,12 @@ export class InstallApi {
     return this.#call('status', { signal })
   }
 
+  /** Names of the pages that the installed product has, for example `admin` at `../admin/`. */
+  async entries(): Promise<readonly string[]> {
+    const { entries } = await this.#call<{ entries: readonly string[] }>('entries')
+    return entries
+  }
+
   /** Asks whether the page may go on, with a token or with none. */
   verify(token: string): Promise<EntryCheck> {
     return this.#call('token/verify', { method: 'POST', body: { token } })
@@ -90,8 +96,8 @@ export class InstallApi {
     return this.#call('config/validate', { method: 'POST', body: form })
   }
 
-  plan(form: InstallForm): Promise<PlanResult> {
-    return this.#call('config/plan', { method: 'POST', body: form })
+  plan(form: InstallForm, signal: AbortSignal): Promise<PlanResult> {
+    return this.#call('config/plan', { method: 'POST', body: form, signal })
   }
 
   async steps(): Promise<readonly Step[]> {

@@ -1,6 +1,7 @@
 import '../app/styles.css'
 import { createRoot } from 'react-dom/client'
 import { App } from '../app/app.tsx'
+import { Boundary } from '../app/boundary.tsx'
 import { LanguageChoice } from '../text/language-choice.ts'
 import { InstallApi } from './install-api.ts'
 import { Wizard } from './wizard.tsx'
@@ -21,6 +22,8 @@ const api = new InstallApi({ base, language: languages.current, fetch: (input, i
 
 createRoot(document.getElementById('page') as HTMLElement).render(
   <App languages={languages}>
-    <Wizard api={api} />
+    <Boundary>
+      <Wizard api={api} />
+    </Boundary>
   </App>,
 )

@@ -8,8 +8,6 @@ export interface InstallStatus {
   readonly installed: boolean
   readonly installAllowed: boolean
   readonly productPath: string
-  /** Names of pages that there are, for example `admin` at `../admin/`; absent on an older server. */
-  readonly entries?: readonly string[]
 }
 
 export interface EntryCheck {

@@ -47,6 +47,9 @@ interface Connections {
   readonly offering: Redis
 }
 
+/** Milliseconds that a worker rests where BullMQ names no time. */
+const shortestRestMs = 100
+
 /**
  * A due run is a job in a queue on Redis; its id is the turn, so that of all instances that notice it one job is made.
  * BullMQ's own job schedulers are not used: they make the next job when the present one begins, on fixed slots, while here
@@ -64,6 +67,7 @@ export class BullmqEngine implements Engine {
   readonly #clients: Redis[] = []
   #connections: Connections | undefined
   #run: (task: string) => Promise<void> = async () => {}
+  readonly #stopped = new AbortController()
   #isDraining = false
 
   constructor(options: BullmqOptions) {
@@ -106,6 +110,10 @@ export class BullmqEngine implements Engine {
       // A job that died with its instance comes back within the lease.
       ...{ lockDuration: leaseMs / 2, stalledInterval: leaseMs / 4 },
     })
+    // Its own wait after an error (15 s) cannot be ended, and would outlive the stop.
+    worker.delay = async (ms = shortestRestMs) => {
+      await pause(ms, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined)
+    }
     queue.on('error', this.#failed)
     worker.on('error', this.#failed)
     await Promise.race([queue.waitUntilReady(), pause(socketTimeout, undefined, { ref: false })]).catch(this.#failed)
@@ -139,6 +147,7 @@ export class BullmqEngine implements Engine {
     const { queue, worker } = this.#connections
     this.#connections = undefined
     this.#isDraining = true
+    this.#stopped.abort()
     // Disconnecting first ends what would wait for a Redis that is away.
     for (const client of this.#clients) client.disconnect()
     const closed = Promise.allSettled([worker.close(true), queue.close()])

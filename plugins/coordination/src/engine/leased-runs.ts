@@ -1,4 +1,4 @@
-import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import { type KeptLease, keepLease } from '../leases/keep-lease.ts'
 import type { LeaseTimes } from '../leases/lease-times.ts'
 import type { RowClaim } from '../leases/row-leases.ts'
@@ -59,11 +59,15 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
   readonly #parts: LeasedRunsParts<K, R>
   readonly #runs = new Map<K, R>()
   readonly #ends = new Set<Promise<void>>()
+  /** Attempts repeat while the database is away, so a state is logged once. */
+  readonly #begins: FailureLog
   readonly #stopped = new AbortController()
   #isDraining = false
 
   constructor(parts: LeasedRunsParts<K, R>) {
     this.#parts = parts
+    const texts = { failing: `${parts.subject} could not be begun`, over: `${parts.subject} can be begun again` }
+    this.#begins = new FailureLog(parts.log, texts)
   }
 
   find(key: K): R | undefined {
@@ -79,13 +83,19 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
   async run(key: K): Promise<void> {
     // A run that lost its lease may still go on here: it must end before the next one begins.
     if (this.free === 0 || this.#runs.has(key)) return
-    const { attempt, newRun, subject, about, onEnded, log } = this.#parts
+    const { attempt, newRun, about, onEnded } = this.#parts
     const run = newRun()
     this.#runs.set(key, run)
-    const end = attempt(key, run).catch((error: unknown) => {
-      log.error({ ...about(key), reason: reasonOf(error) }, `${subject} could not be begun`)
-      return false
-    })
+    const end = attempt(key, run).then(
+      (didRun) => {
+        if (didRun) this.#begins.succeeded()
+        return didRun
+      },
+      (error: unknown) => {
+        this.#begins.failed(error, about(key))
+        return false
+      },
+    )
     const settled = end.then((didRun) => {
       this.#runs.delete(key)
       this.#ends.delete(settled)

@@ -1,20 +1,33 @@
 /** The thread of `WalCheckpoints`: copies the write-ahead log back when it is asked to, and says how far it came. */
+import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { reasonOf } from '@plinth/kernel'
+import { codeOf, reasonOf } from '@plinth/kernel'
 import Database from 'better-sqlite3'
-import type { CheckpointAnswer, CheckpointTask } from './wal-checkpoints.ts'
+import { type CheckpointAnswer, type CheckpointTask, maxLogBytes } from './wal-checkpoints.ts'
 
 const { file, synchronous } = workerData as CheckpointTask
 const database = new Database(file, { timeout: 0, fileMustExist: true })
 database.pragma(`synchronous = ${synchronous}`)
 
-/** Passive: it waits for nobody, and nobody waits for it. */
+const logBytes = () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+
+/** Passive: it waits for nobody, and nobody waits for it. Only a log that is too long is cut, which needs a moment without readers. */
 function checkpoint(): CheckpointAnswer {
   try {
     database.pragma('wal_checkpoint(PASSIVE)')
-    return {}
+    if (logBytes() > maxLogBytes) truncate()
+    return { isTooLong: logBytes() > maxLogBytes }
   } catch (error) {
     return { failure: reasonOf(error) }
+  }
+}
+
+/** Has no effect while another connection reads or writes. */
+function truncate(): void {
+  try {
+    database.pragma('wal_checkpoint(TRUNCATE)')
+  } catch (error) {
+    if (!String(codeOf(error)).startsWith('SQLITE_BUSY')) throw error
   }
 }
 

@@ -1,13 +1,20 @@
-import { codeOf, type PlinthError, reasonOf } from '@plinth/kernel'
+import { codeOf, hostAndPort, type PlinthError, reasonOf } from '@plinth/kernel'
 import { databaseError } from '../errors.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 
 /** Where a database is, for people. No credentials. */
 export function placeOf(settings: ConnectionSettings): string {
-  return settings.type === 'sqlite' ? settings.file : `${settings.host}:${settings.port}/${settings.name}`
+  return settings.type === 'sqlite' ? settings.file : `${hostAndPort(settings.host, settings.port)}/${settings.name}`
 }
 
-type Failure = 'PLINTH_DATABASE_UNREACHABLE' | 'PLINTH_DATABASE_ACCESS_DENIED' | 'PLINTH_DATABASE_UNKNOWN'
+/** Connections of an instance besides its pool, for statements that must not wait behind it. */
+export const reservedConnections = 2
+
+type Failure =
+  | 'PLINTH_DATABASE_UNREACHABLE'
+  | 'PLINTH_DATABASE_ACCESS_DENIED'
+  | 'PLINTH_DATABASE_UNKNOWN'
+  | 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS'
 
 /** What the drivers say when a connection cannot be had: SQLSTATE, error number or system code. */
 const known: Readonly<Record<string, Failure>> = {
@@ -20,6 +27,12 @@ const known: Readonly<Record<string, Failure>> = {
   ECONNRESET: 'PLINTH_DATABASE_UNREACHABLE',
   PROTOCOL_CONNECTION_LOST: 'PLINTH_DATABASE_UNREACHABLE',
   '57P03': 'PLINTH_DATABASE_UNREACHABLE',
+  '08P01': 'PLINTH_DATABASE_UNREACHABLE',
+  '53300': 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
+  '53400': 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
+  ER_CON_COUNT_ERROR: 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
+  ER_TOO_MANY_USER_CONNECTIONS: 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
+  ER_USER_LIMIT_REACHED: 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
   '28000': 'PLINTH_DATABASE_ACCESS_DENIED',
   '28P01': 'PLINTH_DATABASE_ACCESS_DENIED',
   ER_ACCESS_DENIED_ERROR: 'PLINTH_DATABASE_ACCESS_DENIED',
@@ -29,39 +42,78 @@ const known: Readonly<Record<string, Failure>> = {
   ER_BAD_DB_ERROR: 'PLINTH_DATABASE_UNKNOWN',
 }
 
+/** The drivers give no code to a server that sends nothing, nor to one that does not speak their protocol. */
+const noServer = /timeout|timed out|^received (?:invalid response|unexpected)/i
+
 /** One clear error for a connection that could not be had. The driver's own error stays as the cause; it holds no password. */
 export function connectionFailure(settings: ConnectionSettings, error: unknown): PlinthError {
   const details = {
     type: settings.type,
     place: placeOf(settings),
     user: settings.type === 'sqlite' ? '' : settings.username,
+    connections: settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections,
     reason: reasonOf(error),
   }
   const code = String(codeOf(error))
   const fallback = settings.type === 'sqlite' ? 'PLINTH_DATABASE_FILE' : 'PLINTH_DATABASE_FAILED'
-  const timedOut = /timeout|timed out/i.test(details.reason)
-  return databaseError(known[code] ?? (timedOut ? 'PLINTH_DATABASE_UNREACHABLE' : fallback), details, error)
+  const hasNoServer = noServer.test(details.reason)
+  return databaseError(known[code] ?? (hasNoServer ? 'PLINTH_DATABASE_UNREACHABLE' : fallback), details, error)
 }
+
+/** The error of a statement that the server rejected because of how it was prepared. */
+export const notPrepared = (settings: ConnectionSettings, error: unknown): PlinthError =>
+  databaseError(
+    'PLINTH_DATABASE_NOT_PREPARED',
+    { type: settings.type, place: placeOf(settings), reason: reasonOf(error) },
+    error,
+  )
 
 /** What the drivers say when a connection ends under what was asked: SQLSTATE or system code. */
 const ended: ReadonlySet<unknown> = new Set([
-  ...['57P01', '57P02', '57P03', '08000', '08003', '08006'],
+  ...['57P01', '57P02', '57P03', '08000', '08003', '08006', '08P01'],
   ...['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'PROTOCOL_CONNECTION_LOST', 'ER_SERVER_SHUTDOWN', 'ER_CONNECTION_KILLED'],
 ])
 /** The drivers give these no code. */
 const endedText =
   /^(?:Connection terminated|Client has encountered a connection error|Can't add new command when connection is in closed state)/
 
-/** What databases say when their disk is full. */
-const full: ReadonlySet<unknown> = new Set(['SQLITE_FULL', '53100', 'ER_DISK_FULL', 'ER_RECORD_FILE_FULL'])
+type Outage =
+  | 'PLINTH_DATABASE_NO_WRITES'
+  | 'PLINTH_DATABASE_READ_ONLY'
+  | 'PLINTH_DATABASE_DISK'
+  | 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS'
 
 /**
- * `PLINTH_DATABASE_CONNECTION_LOST` or `PLINTH_DATABASE_NO_WRITES` for the error of a statement that says so; nothing for any other.
+ * Errors of statements that a server, or SQLite, reports while it cannot work: SQLSTATE, error name, or the first words of a
+ * code of SQLite.
  */
+const outages: readonly (readonly [Outage, RegExp])[] = [
+  ['PLINTH_DATABASE_NO_WRITES', /^(?:SQLITE_FULL|53100|ER_DISK_FULL|ER_RECORD_FILE_FULL)$/],
+  [
+    'PLINTH_DATABASE_READ_ONLY',
+    /^(?:SQLITE_READONLY(?:_\w+)?|25006|ER_OPTION_PREVENTS_STATEMENT|ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION|ER_READ_ONLY_MODE)$/,
+  ],
+  ['PLINTH_DATABASE_DISK', /^(?:SQLITE_IOERR(?:_\w+)?|SQLITE_CANTOPEN(?:_\w+)?|58030)$/],
+  [
+    'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
+    /^(?:53300|53400|ER_CON_COUNT_ERROR|ER_TOO_MANY_USER_CONNECTIONS|ER_USER_LIMIT_REACHED)$/,
+  ],
+]
+
+/** Errors after which the database takes writes again once one succeeds. */
+export const isWriteOutage = ({ code }: PlinthError): boolean =>
+  code === 'PLINTH_DATABASE_NO_WRITES' || code === 'PLINTH_DATABASE_READ_ONLY' || code === 'PLINTH_DATABASE_DISK'
+
+/** After a failover, a connection that is read-only leads to the former primary server: it must be replaced. */
+export const mustReconnect = ({ code }: PlinthError): boolean => code === 'PLINTH_DATABASE_READ_ONLY'
+
+/** The error of a statement that failed because the database cannot work now; `undefined` for any other error. */
 export function outageOf(settings: ConnectionSettings, error: unknown): PlinthError | undefined {
   const [code, reason] = [codeOf(error), reasonOf(error)]
-  const details = { type: settings.type, place: placeOf(settings), reason }
-  if (full.has(code)) return databaseError('PLINTH_DATABASE_NO_WRITES', details, error)
+  const connections = settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections
+  const details = { type: settings.type, place: placeOf(settings), reason, connections }
+  const [outage] = outages.find(([, codes]) => code !== undefined && codes.test(code)) ?? []
+  if (outage !== undefined) return databaseError(outage, details, error)
   const isLost = settings.type !== 'sqlite' && (ended.has(code) || endedText.test(reason))
   return isLost ? databaseError('PLINTH_DATABASE_CONNECTION_LOST', details, error) : undefined
 }

@@ -1,5 +1,5 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
-import type { FailureLog } from '@plinth/kernel'
+import { codeOf, type FailureLog, isPlinthError, type PlinthError } from '@plinth/kernel'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -11,6 +11,7 @@ import {
 import { databaseError } from '../errors.ts'
 import { ConnectionQueue } from './connection-queue.ts'
 import type { OpenWaits } from './open-waits.ts'
+import type { OrdinaryStatements } from './ordinary-statements.ts'
 import type { WrittenTables } from './written-tables.ts'
 
 /** What a piece of work asks of its connections. */
@@ -33,6 +34,24 @@ export interface NativeConnection {
  */
 export const lastUsed: { connection: NativeConnection | undefined } = { connection: undefined }
 
+/** Runs one statement on a new connection, within the limit of an ordinary statement. */
+export type RunOnSession = (
+  sql: string,
+  parameters?: readonly unknown[],
+) => Promise<{ readonly rows: readonly unknown[] }>
+
+/** Statements that set up a session, and that change its limits for work without a limit. */
+export interface SessionRules {
+  /** Sets up a new session. Returns whether it belongs to this connection alone, so that its settings stay. */
+  open(run: RunOnSession): Promise<boolean>
+  /** Before work without a limit, on a session of its own. */
+  readonly lift: string
+  /** After work without a limit, on a session of its own. */
+  readonly restore: string
+  /** At the begin of a transaction without a limit, on a session that others use too. */
+  readonly liftInTransaction?: string
+}
+
 export interface LeaseRules {
   /** Connections that are in use at once at most. */
   readonly size: number
@@ -45,16 +64,20 @@ export interface LeaseRules {
   readonly waits: OpenWaits
   readonly demand: AsyncLocalStorage<Demand>
   readonly written: WrittenTables
-  /** Statements for a new connection, and around work without a limit. */
-  readonly session: Readonly<Record<'open' | 'lift' | 'restore', readonly string[]>>
+  /** Absent where there is no session to set up. */
+  readonly session?: SessionRules
   /** Hears of every statement that ran, and of every wait that had to be ended. */
   readonly log: Pick<FailureLog, 'failed' | 'succeeded'>
+  /** Is notified of every ordinary statement that succeeded, or failed because of its connection. */
+  readonly ordinary: Pick<OrdinaryStatements, 'failed' | 'succeeded'>
   /** Throws when the calling code may have no connection. */
   admit(): void
   /** What is thrown when no connection can be had. */
   failure(error: unknown): unknown
   /** What is thrown for the error of a statement: it tells when the connection ended, or the disk is full. */
   outage(error: unknown): unknown
+  /** Whether an error of a statement means that its connection must be replaced. */
+  mustReconnect(error: PlinthError): boolean
   /** Whether the disk of the database is full, and that something was written all the same. */
   readonly writes: Pick<FailureLog, 'isFailing' | 'succeeded'>
   /** Gives up the open transaction of a connection that has no network below it. */
@@ -79,7 +102,8 @@ export class LeasingDriver implements Driver {
   readonly #rules: LeaseRules
   readonly #queue: ConnectionQueue
   readonly #leases = new Set<Lease>()
-  readonly #opened = new WeakSet<DatabaseConnection>()
+  /** By connection that was set up: whether its session belongs to it alone. */
+  readonly #opened = new WeakMap<DatabaseConnection, boolean>()
   #onIdle: (() => void) | undefined
 
   constructor(inner: Driver, rules: LeaseRules) {
@@ -124,12 +148,13 @@ export class LeasingDriver implements Driver {
   }
 
   async #openSession(lease: Lease): Promise<void> {
-    const { open, lift } = this.#rules.session
+    const { session } = this.#rules
+    if (session === undefined) return
     if (!this.#opened.has(lease.connection)) {
-      await lease.prepare(open)
-      this.#opened.add(lease.connection)
+      const isOwn = await session.open((sql, parameters) => lease.run(sql, parameters))
+      this.#opened.set(lease.connection, isOwn)
     }
-    if (lease.isUnlimited) await lease.prepare(lift)
+    if (lease.isUnlimited && this.#opened.get(lease.connection)) await lease.run(session.lift)
   }
 
   /** A second release of the same lease is none. */
@@ -137,7 +162,7 @@ export class LeasingDriver implements Driver {
     if (!this.#leases.delete(lease)) return
     this.#rules.written.rolledBack(lease.connection)
     try {
-      if (lease.isUnlimited) await this.#restoreLimits(lease)
+      if (lease.isUnlimited && this.#opened.get(lease.connection)) await this.#restoreLimits(lease, this.#rules.session)
       // A pool would hand it out again before it has noticed.
       await lease.gone
       await this.#inner.releaseConnection(lease.connection)
@@ -147,9 +172,10 @@ export class LeasingDriver implements Driver {
     }
   }
 
-  async #restoreLimits(lease: Lease): Promise<void> {
+  async #restoreLimits(lease: Lease, session: SessionRules | undefined): Promise<void> {
+    if (session === undefined) return
     try {
-      await lease.prepare(this.#rules.session.restore)
+      await lease.run(session.restore)
     } catch (error) {
       lease.sever(error as Error)
     }
@@ -158,6 +184,10 @@ export class LeasingDriver implements Driver {
   async beginTransaction(lease: Lease, settings: TransactionSettings) {
     try {
       await lease.bounded(() => this.#inner.beginTransaction(lease.connection, settings))
+      lease.isInTransaction = true
+      const { liftInTransaction } = this.#rules.session ?? {}
+      if (liftInTransaction !== undefined && lease.isUnlimited && !this.#opened.get(lease.connection))
+        await lease.run(liftInTransaction)
       this.#rules.written.began(lease.connection)
     } catch (error) {
       await this.releaseConnection(lease)
@@ -167,7 +197,7 @@ export class LeasingDriver implements Driver {
 
   async commitTransaction(lease: Lease) {
     await lease.bounded(() => this.#inner.commitTransaction(lease.connection))
-    this.#rules.writes.succeeded()
+    lease.committed()
     this.#rules.written.committed(lease.connection)
   }
 
@@ -208,30 +238,33 @@ export class LeasingDriver implements Driver {
 }
 
 function reported<E>({ log }: LeaseRules, error: E): E {
-  log.failed(error)
+  // A product that stops has closed its database: that is not an outage.
+  if (codeOf(error) !== 'PLINTH_DATABASE_CLOSED') log.failed(error)
   return error
 }
 
-/** One acquisition of a connection. */
+/**
+ * One acquisition of a connection. It leaves out `cancelQuery` and `killSession` of Kysely, which end the session with the
+ * process number of the connection: behind a pooler that number is invented, and may be the one of another session.
+ */
 export class Lease implements DatabaseConnection {
   readonly connection: DatabaseConnection
   readonly #rules: LeaseRules
   readonly #statementMs: number
+  readonly #isOrdinary: boolean
   #native: NativeConnection | undefined
   #severed: Error | undefined
+  isInTransaction = false
+  /** Whether a statement changed rows while the database took no writes. */
+  #hasWritten = false
   /** Resolves when a connection that was cut is out of the pool. */
   gone: Promise<void> | undefined
-  declare cancelQuery?: NonNullable<DatabaseConnection['cancelQuery']>
-  declare collectSessionInfo?: NonNullable<DatabaseConnection['collectSessionInfo']>
-  declare killSession?: NonNullable<DatabaseConnection['killSession']>
 
   constructor(connection: DatabaseConnection, rules: LeaseRules, demand: Demand | undefined) {
     this.connection = connection
     this.#rules = rules
     this.#statementMs = demand?.statementMs ?? rules.statementMs
-    if (connection.cancelQuery) this.cancelQuery = connection.cancelQuery.bind(connection)
-    if (connection.collectSessionInfo) this.collectSessionInfo = connection.collectSessionInfo.bind(connection)
-    if (connection.killSession) this.killSession = connection.killSession.bind(connection)
+    this.#isOrdinary = demand?.reserved !== true && !this.isUnlimited
   }
 
   get isUnlimited(): boolean {
@@ -244,18 +277,25 @@ export class Lease implements DatabaseConnection {
     const answer = this.bounded(() => this.connection.executeQuery<R>(query, ...options))
     if (table === undefined && !writes.isFailing) return answer
     return answer.then((result) => {
-      if (result.numAffectedRows !== undefined) writes.succeeded()
+      if (writes.isFailing && result.numAffectedRows !== undefined) {
+        this.#hasWritten = true
+        if (!this.isInTransaction) this.committed()
+      }
       if (table !== undefined) written.tell(table)
       return result
     })
   }
 
-  /** Settings of the session: never without a limit. */
-  async prepare(statements: readonly string[]): Promise<void> {
-    const { statementMs } = this.#rules
-    for (const text of statements) {
-      await this.bounded(() => this.connection.executeQuery(CompiledQuery.raw(text)), statementMs)
-    }
+  /** Its writes are stored now, so the database accepts writes. */
+  committed(): void {
+    if (this.#hasWritten) this.#rules.writes.succeeded()
+    this.#hasWritten = false
+  }
+
+  /** Runs a statement for the session: never without a limit. */
+  run(sql: string, parameters: readonly unknown[] = []) {
+    const query = CompiledQuery.raw(sql, parameters as unknown[])
+    return this.bounded(() => this.connection.executeQuery(query), this.#rules.statementMs)
   }
 
   async *streamQuery<R>(query: CompiledQuery, chunkSize: number, ...options: [] | [object]) {
@@ -280,18 +320,21 @@ export class Lease implements DatabaseConnection {
   }
 
   async #watched<T>(ask: () => Promise<T>, ms: number): Promise<T> {
-    const wait = this.#rules.waits.open(ms, () =>
-      this.sever(reported(this.#rules, databaseError('PLINTH_DATABASE_QUERY_TIMEOUT', { ms }))),
-    )
+    const onEnd = () => this.sever(reported(this.#rules, databaseError('PLINTH_DATABASE_QUERY_TIMEOUT', { ms })))
+    const wait = this.#rules.waits.open(ms, onEnd, this.#isOrdinary)
     try {
       if (this.#native === undefined) lastUsed.connection = undefined
       const answer = ask()
       this.#native ??= lastUsed.connection
       const result = await answer
       this.#rules.log.succeeded()
+      if (this.#isOrdinary) this.#rules.ordinary.succeeded()
       return result
     } catch (error) {
-      throw this.#severed ?? this.#rules.outage(error)
+      const found = this.#severed ?? this.#rules.outage(error)
+      if (this.#isOrdinary && isPlinthError(found) && found.unavailable === true) this.#rules.ordinary.failed()
+      if (this.#severed === undefined && isPlinthError(found) && this.#rules.mustReconnect(found)) this.sever(found)
+      throw found
     } finally {
       this.#rules.waits.close(wait)
     }

@@ -2,6 +2,8 @@
 export interface OpenWait {
   readonly since: number
   readonly endsAt: number
+  /** True for a statement on a connection of the pool. */
+  readonly isOrdinary: boolean
   /** Called once when it has taken too long. */
   readonly onEnd: () => void
 }
@@ -17,9 +19,9 @@ export class OpenWaits {
   #firesAt = Number.POSITIVE_INFINITY
 
   /** @param limitMs milliseconds until `onEnd`; `Infinity` for none */
-  open(limitMs: number, onEnd: () => void): OpenWait {
+  open(limitMs: number, onEnd: () => void, isOrdinary = false): OpenWait {
     const since = performance.now()
-    const wait = { since, endsAt: since + limitMs, onEnd }
+    const wait = { since, endsAt: since + limitMs, isOrdinary, onEnd }
     if (this.#open.size === 0) this.#timer?.ref()
     this.#open.add(wait)
     if (wait.endsAt < this.#firesAt) this.#arm(wait.endsAt)
@@ -35,6 +37,12 @@ export class OpenWaits {
   get longestMs(): number {
     for (const { since } of this.#open) return performance.now() - since
     return 0
+  }
+
+  /** When the oldest wait for an ordinary statement began; `undefined` when there is none. */
+  get oldestOrdinary(): number | undefined {
+    for (const { since, isOrdinary } of this.#open) if (isOrdinary) return since
+    return undefined
   }
 
   #arm(at: number): void {

@@ -1,7 +1,7 @@
 import { connect, Socket } from 'node:net'
-import { StatementCache } from '../rows/bound-parameters.ts'
 import type { ServerSettings } from './connection-settings.ts'
-import { type LeaseRules, lastUsed, type NativeConnection } from './leasing-driver.ts'
+import { lastUsed, type NativeConnection, type SessionRules } from './leasing-driver.ts'
+import { keptStatements, type PreparedStatements } from './prepared-statements.ts'
 
 /**
  * Parameter lists of statements that are to be prepared on the server. Kysely passes a list on as it is, so the hooks
@@ -13,8 +13,11 @@ export function markPrepared(parameters: readonly unknown[]): void {
   prepared.add(parameters)
 }
 
-/** Statements that a connection keeps prepared on the server. */
-const keptStatements = 256
+/**
+ * Parameters of a statement that compares the session with the connection that it runs on. The pool replaces them by the
+ * process number that PostgreSQL, or a pooler in its place, gave the connection when it was opened.
+ */
+const ownBackend: readonly unknown[] = Object.freeze([])
 
 /** Milliseconds without a word after which the kernel asks whether the other host is still there. */
 const keepAliveMs = 30_000
@@ -25,6 +28,7 @@ const graceMs = 5_000
 type Query = (...query: unknown[]) => unknown
 
 interface PostgresClient {
+  readonly processID: number | null
   query(...query: unknown[]): unknown
   connection: { stream: Socket }
 }
@@ -77,24 +81,26 @@ function parseInt8(text: string): number | string {
   return Number.isSafeInteger(number) ? number : text
 }
 
-export function postgresOptions({ tls, connectTimeoutMs }: ServerSettings, sockets: ServerSockets) {
+export function postgresOptions(
+  { tls, connectTimeoutMs }: ServerSettings,
+  sockets: ServerSockets,
+  statements: PreparedStatements,
+) {
   return {
     connectionTimeoutMillis: connectTimeoutMs,
     stream: () => sockets.unconnected(),
     ...(tls === 'off' ? {} : { ssl: { rejectUnauthorized: tls === 'verify' } }),
     onPoolCreated: (pool: PostgresPool) => {
       pool.options.types.setTypeParser(int8, parseInt8)
-      const names = new StatementCache<string>(keptStatements)
-      let count = 0
       pool.Client = class extends pool.Client {
         readonly #native = nativeConnection(() => this.connection.stream)
 
         override query(...query: unknown[]): unknown {
           lastUsed.connection = this.#native
           const [text, values] = query
-          if (typeof text !== 'string' || !prepared.has(values as readonly unknown[])) return super.query(...query)
-          const name = names.get(text, () => `plinth_${++count}`)
-          return super.query({ name, text, values })
+          if (values === ownBackend) return super.query(text, [this.processID])
+          const isPrepared = typeof text === 'string' && statements.isUsed && prepared.has(values as readonly unknown[])
+          return isPrepared ? super.query({ name: statements.nameOf(text), text, values }) : super.query(...query)
         }
       }
     },
@@ -115,46 +121,62 @@ interface MysqlPool {
 }
 
 /** mysql2 writes values into the text of `query`; only `execute` binds them. */
-export function prepareOnMysql(pool: MysqlPool): void {
+export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements): void {
   pool.on('connection', (connection) => {
     const native = nativeConnection(() => connection.stream)
     const query = connection.query.bind(connection)
     connection.query = (...statement) => {
       lastUsed.connection = native
-      return prepared.has(statement[1] as readonly unknown[]) ? connection.execute(...statement) : query(...statement)
+      const isPrepared = statements.isUsed && prepared.has(statement[1] as readonly unknown[])
+      return isPrepared ? connection.execute(...statement) : query(...statement)
     }
   })
 }
 
 /**
- * Statements for a session. What a server does or holds for a process that has gone ends by the limits of the server; a
- * migration lifts that of statements. A proxy that pools by transaction would give the limits to others, so it gets none.
+ * Statements for a session. The server ends what it does or holds for a process that has gone by limits of its own; a
+ * migration lifts the limit of statements.
  */
-export function sessionStatements(settings: ServerSettings): LeaseRules['session'] {
+export function sessionRules(settings: ServerSettings, statements: PreparedStatements): SessionRules {
   const statementMs = settings.queryTimeoutMs + graceMs
   const idleMs = settings.transactionTimeoutMs + graceMs
-  if (settings.type === 'postgresql') {
-    if (!settings.preparedStatements) return { open: [], lift: [], restore: [] }
-    return {
-      open: [
-        `select set_config('statement_timeout', '${statementMs}', false), ` +
-          `set_config('idle_in_transaction_session_timeout', '${idleMs}', false)`,
-      ],
-      lift: ['set statement_timeout = 0'],
-      restore: [`set statement_timeout = ${statementMs}`],
-    }
-  }
+  if (settings.type === 'postgresql') return postgresSession(statementMs, idleMs, statements)
   const statementLimit = (ms: number) =>
     `/*M! max_statement_time = ${ms / 1000} */ /*!50708 max_execution_time = ${ms} */`
   const idleLimit = `/*M! , idle_transaction_timeout = ${Math.ceil(idleMs / 1000)} */`
   return {
-    // An insert that lost a race must see the winner's row, values that do not fit are errors, and times are UTC.
-    open: [
-      'set session transaction isolation level read committed',
-      `set session sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', ` +
-        `time_zone = '+00:00', ${statementLimit(statementMs)} ${idleLimit}`,
-    ],
-    lift: [`set session ${statementLimit(0)}`],
-    restore: [`set session ${statementLimit(statementMs)}`],
+    async open(run) {
+      // An insert that lost a race must see the winner's row, values that do not fit are errors, and times are UTC.
+      await run('set session transaction isolation level read committed')
+      await run(
+        `set session sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', ` +
+          `time_zone = '+00:00', ${statementLimit(statementMs)} ${idleLimit}`,
+      )
+      return true
+    },
+    lift: `set session ${statementLimit(0)}`,
+    restore: `set session ${statementLimit(statementMs)}`,
   }
 }
+
+/**
+ * A pooler that pools by transaction gives a session to other clients after each transaction, with its settings. So the
+ * limits are only set where the session is that of the connection: PostgreSQL tells a client the process number of its
+ * session, and a pooler invents one.
+ */
+const postgresSession = (statementMs: number, idleMs: number, statements: PreparedStatements): SessionRules => ({
+  async open(run) {
+    if (!statements.isUsed) return false
+    const { rows } = await run(
+      `select set_config('statement_timeout', '${statementMs}', false), ` +
+        `set_config('idle_in_transaction_session_timeout', '${idleMs}', false) where pg_backend_pid() = $1`,
+      ownBackend,
+    )
+    if (rows.length > 0) return true
+    statements.foundPooler()
+    return false
+  },
+  lift: 'set statement_timeout = 0',
+  restore: `set statement_timeout = ${statementMs}`,
+  liftInTransaction: 'set local statement_timeout = 0',
+})

@@ -15,8 +15,9 @@ import {
   SqliteQueryCompiler,
   type TransactionSettings,
 } from 'kysely'
+import { databaseError } from '../errors.ts'
 import { StatementCache } from '../rows/bound-parameters.ts'
-import { WalCheckpoints, type WrittenLog } from './wal-checkpoints.ts'
+import { maxLogBytes, WalCheckpoints, type WrittenLog } from './wal-checkpoints.ts'
 
 export interface SqliteOptions {
   /** Path, or `:memory:`. */
@@ -29,6 +30,8 @@ export interface SqliteOptions {
   readonly warn: (message: string) => void
   /** What is thrown for the error of a statement. */
   readonly outage: (error: unknown) => unknown
+  /** Called after each commit that changed rows. */
+  readonly wrote: () => void
 }
 
 /**
@@ -68,6 +71,7 @@ class QueueingAdapter extends SqliteAdapter {
 class SqliteDriver implements Driver {
   readonly #options: SqliteOptions
   #connection: SqliteConnection | undefined
+  #isClosed = false
   #checkpoints: WalCheckpoints | undefined
 
   constructor(options: SqliteOptions) {
@@ -79,9 +83,16 @@ class SqliteDriver implements Driver {
     await this.#checkpoints?.done()
   }
 
+  /** See `HealthReport`. */
+  get warning(): string | undefined {
+    return this.#checkpoints?.warning
+  }
+
   /** Only for who owns the connection, that is inside a transaction. */
   get connection(): SqliteConnection {
-    if (this.#connection === undefined) throw new Error('The SQLite file is not open.')
+    if (this.#connection === undefined) {
+      throw this.#isClosed ? databaseError('PLINTH_DATABASE_CLOSED') : new Error('The SQLite file is not open.')
+    }
     return this.#connection
   }
 
@@ -132,6 +143,7 @@ class SqliteDriver implements Driver {
   async destroy(): Promise<void> {
     this.#connection?.close()
     this.#connection = undefined
+    this.#isClosed = true
     await this.#checkpoints?.close()
     this.#checkpoints = undefined
   }
@@ -166,11 +178,15 @@ export class SqliteConnection implements DatabaseConnection, WrittenLog {
   readonly #synchronous: SqliteOptions['synchronous']
   readonly #statements = new StatementCache<Statement>(keptStatements)
   readonly #outage: SqliteOptions['outage']
+  readonly #wrote: SqliteOptions['wrote']
+  /** Whether rows changed since the last commit. */
+  #hasChanged = false
   #pending: Statement | undefined
   /** Called after each change that was committed. */
   onCommit = () => {}
 
-  constructor({ file, busyTimeoutMs, synchronous, outage }: SqliteOptions) {
+  constructor({ file, busyTimeoutMs, synchronous, outage, wrote }: SqliteOptions) {
+    this.#wrote = wrote
     this.#busyTimeoutMs = busyTimeoutMs
     this.#outage = outage
     this.#synchronous = synchronous
@@ -178,7 +194,12 @@ export class SqliteConnection implements DatabaseConnection, WrittenLog {
   }
 
   async configure(): Promise<void> {
-    for (const setting of ['journal_mode = wal', `synchronous = ${this.#synchronous}`, 'foreign_keys = on']) {
+    for (const setting of [
+      'journal_mode = wal',
+      `synchronous = ${this.#synchronous}`,
+      'foreign_keys = on',
+      `journal_size_limit = ${maxLogBytes}`,
+    ]) {
       await this.#whenFree(() => this.#database.pragma(setting))
     }
   }
@@ -194,6 +215,12 @@ export class SqliteConnection implements DatabaseConnection, WrittenLog {
 
   commit(): void {
     this.run('commit', [])
+    this.#committed()
+  }
+
+  #committed(): void {
+    if (this.#hasChanged) this.#wrote()
+    this.#hasChanged = false
     this.onCommit()
   }
 
@@ -201,7 +228,7 @@ export class SqliteConnection implements DatabaseConnection, WrittenLog {
     const work = () => this.run(sql, parameters) as QueryResult<R>
     if (this.inTransaction) return work()
     const result = await this.#whenFree(work)
-    if (result.numAffectedRows !== undefined && !this.inTransaction) this.onCommit()
+    if (result.numAffectedRows !== undefined && !this.inTransaction) this.#committed()
     return result
   }
 
@@ -237,9 +264,14 @@ export class SqliteConnection implements DatabaseConnection, WrittenLog {
     const values = parameters.map(toSqlite)
     if (!statement.reader) {
       const { changes, lastInsertRowid } = statement.run(values)
+      this.#hasChanged ||= changes > 0
       return { insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes), rows: [] }
     }
-    if (!statement.readonly) return changedRows(exactRows(this.#database.prepare(sql), values))
+    if (!statement.readonly) {
+      const changed = changedRows(exactRows(this.#database.prepare(sql), values))
+      this.#hasChanged ||= changed.rows.length > 0
+      return changed
+    }
     const rows = statement.all(values)
     return { rows: rows.some(holdsInexactInteger) ? exactRows(this.#database.prepare(sql), values) : rows }
   }

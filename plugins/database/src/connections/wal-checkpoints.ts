@@ -13,6 +13,8 @@ export interface CheckpointTask {
 /** What the thread says after each try. */
 export interface CheckpointAnswer {
   readonly failure?: string
+  /** Whether the log is longer than `maxLogBytes`, because another connection reads or writes. */
+  readonly isTooLong?: boolean
 }
 
 /** The connection that writes, seen from here. */
@@ -27,6 +29,12 @@ export interface WrittenLog {
 export const checkpointPages = 1_000
 /** Where the thread does not keep up the commits help, so that the log does not grow without end: 64 MB. */
 const mostPages = 16_000
+/** Bytes from which the log is cut after a checkpoint. SQLite itself keeps its length. */
+export const maxLogBytes = 64 * 1024 * 1024
+/** Checkpoints in a row that could not cut the log before operators are warned. */
+const reportedAttempts = 3
+/** Milliseconds between two attempts to cut the log while nothing is written. */
+const cutMs = 1_000
 /** Milliseconds between two looks at the log while others write. */
 const lookMs = 10
 /** Milliseconds that work in the background waits for one checkpoint. A slow disk is slow for all. */
@@ -49,6 +57,9 @@ export class WalCheckpoints {
   /** Resolves, and never rejects, when the checkpoint that is made right now has ended. */
   #running: PromiseWithResolvers<void> | undefined
   #isOff = false
+  /** Checkpoints in a row after which the log was too long. */
+  #attempts = 0
+  #cutTimer: NodeJS.Timeout | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
 
   constructor(task: CheckpointTask, log: WrittenLog, warn: (message: string) => void) {
@@ -66,8 +77,21 @@ export class WalCheckpoints {
     this.#look()
   }
 
+  /** Health warning while the log cannot be cut; see `HealthReport`. */
+  get warning(): string | undefined {
+    if (this.#attempts < reportedAttempts) return undefined
+    return (
+      `The write-ahead log of ${this.#task.file} is longer than ${maxLogBytes / 1024 / 1024} MB and cannot be cut. ` +
+      'Find what reads the database for long (a backup, a shell) or writes without a pause, and end it.'
+    )
+  }
+
   #look(): void {
-    if (this.#isOff || this.#running !== undefined || this.#log.pendingPages() < checkpointPages) return
+    if (this.#log.pendingPages() >= checkpointPages) this.#run()
+  }
+
+  #run(): void {
+    if (this.#isOff || this.#running !== undefined) return
     this.#running = Promise.withResolvers()
     this.#worker ??= this.#start()
     this.#worker.postMessage('checkpoint')
@@ -85,6 +109,7 @@ export class WalCheckpoints {
   /** Ends the thread. The connection that writes is closed before, so that what closing costs is paid by the thread. */
   async close(): Promise<void> {
     this.#isOff = true
+    clearTimeout(this.#cutTimer)
     this.#endRun()
     const worker = this.#worker
     if (worker === undefined) return
@@ -101,8 +126,11 @@ export class WalCheckpoints {
     const worker = new Worker(program, { workerData: this.#task, execArgv: [] })
     // A process that has nothing else to do ends.
     worker.unref()
-    worker.on('message', ({ failure }: CheckpointAnswer) => {
+    worker.on('message', ({ failure, isTooLong = false }: CheckpointAnswer) => {
       this.#endRun()
+      this.#attempts = isTooLong ? this.#attempts + 1 : 0
+      clearTimeout(this.#cutTimer)
+      if (isTooLong && !this.#isOff) this.#cutTimer = setTimeout(() => this.#run(), cutMs).unref()
       if (failure !== undefined) this.#giveUp(failure)
     })
     worker.on('error', (error) => this.#giveUp(reasonOf(error)))

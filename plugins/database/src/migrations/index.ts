@@ -1,8 +1,9 @@
 import type { Plugin } from '@plinth/kernel'
 import type { PluginChangeSets } from '@plinth/migrations'
 import { createIdNode } from './0001-create-id-node.ts'
+import { createClock } from './0002-create-clock.ts'
 
-export const changeSets = [createIdNode]
+export const changeSets = [createIdNode, createClock]
 
 /** In set-up order, but the plugin's own come first: data steps of the others take ids. */
 export function changeSetsOf(plugins: readonly Pick<Plugin, 'id' | 'migrations'>[]): PluginChangeSets[] {

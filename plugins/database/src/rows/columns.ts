@@ -1,4 +1,4 @@
-import { BlobType, type EntityProperty, type Platform, p, TextType, Type } from '@mikro-orm/core'
+import { BlobType, type EntityProperty, type Platform, p, TextType, Type, types } from '@mikro-orm/core'
 
 /**
  * Entity properties of the column types of change sets, under the same names, so that an entity and its table agree on
@@ -84,3 +84,21 @@ class BinaryType extends BlobType {
     return familyOf(platform) === 'mysql' ? 'longblob' : super.getColumnType(prop, platform)
   }
 }
+
+/** The values that a column stores. */
+export type ColumnKind = 'id' | 'integer' | 'boolean' | 'text' | 'timestamp' | 'json' | 'binary'
+
+const kinds: ReadonlyMap<unknown, ColumnKind> = new Map<unknown, ColumnKind>([
+  [IdType, 'id'],
+  [ExactIntegerType, 'integer'],
+  [types.integer, 'integer'],
+  [types.boolean, 'boolean'],
+  [types.string, 'text'],
+  [LongTextType, 'text'],
+  [types.datetime, 'timestamp'],
+  [types.json, 'json'],
+  [BinaryType, 'binary'],
+])
+
+/** @param type of a property of `column`; undefined is returned for any other one */
+export const kindOf = (type: unknown): ColumnKind | undefined => kinds.get(type)

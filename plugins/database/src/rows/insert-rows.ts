@@ -1,15 +1,13 @@
 import type { Database } from '../contract.ts'
 import type { Parameter } from './bound-parameters.ts'
-
-/** Where rows go. Names are in snake_case. */
-export interface RowTarget {
-  readonly table: string
-  /** In the order of the values of a row. */
-  readonly columns: readonly string[]
-}
+import { columnOf, type Entity, type Exactly, type NewRow, type PropertyOf, type Table, tableOf } from './row-table.ts'
+import { appendRow } from './row-values.ts'
+import { expressionOf, type WithSqlValues } from './sql-value.ts'
 
 type Target = Pick<Database, 'dialect' | 'execute'>
-type Row = readonly Parameter[]
+type Rows<E extends Entity, Given> = readonly Exactly<Given, NewRow<E>>[]
+/** The properties whose unique index decides whether a row exists. */
+type Unique<E extends Entity> = PropertyOf<E> | readonly PropertyOf<E>[]
 
 /** Rows of one statement. Few sizes keep the number of prepared texts small; small ones are what callers who meet bring. */
 const steps = [1_000, 500, 100, 32, 16, 8, 4, 2, 1] as const
@@ -20,129 +18,160 @@ const mostValues = 30_000
  * Inserts rows, many in a statement. A statement inserts all of its rows or none; for all statements that needs a transaction
  * around.
  *
- * @throws as `Database.execute` does
+ * @throws TypeError for a column without a value that must have one, and as `Database.execute` does
  */
-export async function insertRows(db: Target, into: RowTarget, rows: readonly Row[]): Promise<void> {
-  await insert(db, into, rows, '')
-}
-
-/**
- * As `insertMissing`, and says how many rows were new: fewer than were given when some were there already, or came twice. For
- * rows whose values were checked before: MySQL cuts a text that is too long then, and takes an absent value for a default.
- *
- * @param unique the columns whose unique index says that a row is there already
- */
-export async function insertNew(
+export async function insertRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
-  { unique, ...into }: RowTarget & { readonly unique: string | readonly string[] },
-  rows: readonly Row[],
-): Promise<number> {
-  // `on duplicate key update` counts a row that stays as it is like one that is new.
-  if (isMysql(db)) return insert(db, into, rows, '', 'insert ignore')
-  return insert(db, into, rows, `on conflict (${[unique].flat().join(', ')}) do nothing`)
-}
-
-/**
- * Inserts rows, many in a statement, but for those that are there already: what was written and not confirmed is written
- * again with no effect. A statement inserts all of its rows or none; for all statements that needs a transaction around.
- *
- * @param unique the columns whose unique index says that a row is there already
- * @throws as `Database.execute` does
- */
-export async function insertMissing(
-  db: Target,
-  { unique, ...into }: RowTarget & { readonly unique: string | readonly string[] },
-  rows: readonly Row[],
+  entity: E,
+  rows: Rows<E, Given>,
 ): Promise<void> {
-  const columns = [unique].flat()
-  const ignored = isMysql(db)
-    ? `on duplicate key update ${columns[0]} = ${columns[0]}`
-    : `on conflict (${columns.join(', ')}) do nothing`
-  await insert(db, into, rows, ignored)
+  await insert(db, tableOf(entity), rows, '')
 }
 
 /**
- * Adds to the numbers of rows that are there, and inserts those that are not; many in a statement. No two of the rows may have
+ * Inserts one row, of which the database may compute values: `sqlValue`.
+ *
+ * @throws as `insertRows` does
+ */
+export async function insertRow<E extends Entity, Given extends WithSqlValues<NewRow<E>>>(
+  db: Target,
+  entity: E,
+  row: Exactly<Given, NewRow<E>>,
+): Promise<void> {
+  const { name, columns } = tableOf(entity)
+  const parameters: Parameter[] = []
+  const values = columns.map((column) => expressionOf(parameters, column, row[column.property as keyof Given]))
+  const list = columns.map((column) => column.name).join(', ')
+  await db.execute(`insert into ${name} (${list}) values (${values.join(', ')})`, parameters)
+}
+
+/**
+ * As `insertMissing`, and returns how many rows were new: fewer than were given when some existed, or came twice. For rows
+ * whose values were checked before: MySQL cuts a text that is too long then, and takes an absent value for a default.
+ *
+ * @throws as `insertRows` does
+ */
+export async function insertNew<E extends Entity, Given extends NewRow<E>>(
+  db: Target,
+  entity: E,
+  unique: Unique<E>,
+  rows: Rows<E, Given>,
+): Promise<number> {
+  const table = tableOf(entity)
+  // `on duplicate key update` counts a row that stays as it is like one that is new.
+  if (isMysql(db)) return insert(db, table, rows, '', 'insert ignore')
+  return insert(db, table, rows, `on conflict (${namesOf(table, unique).join(', ')}) do nothing`)
+}
+
+/**
+ * Inserts rows, many in a statement, except those that exist: what was written and not confirmed is written again with no
+ * effect. A statement inserts all of its rows or none; for all statements that needs a transaction around.
+ *
+ * @param unique `any`: whatever unique index says that a row exists
+ * @throws as `insertRows` does
+ */
+export async function insertMissing<E extends Entity, Given extends NewRow<E>>(
+  db: Target,
+  entity: E,
+  unique: Unique<E> | 'any',
+  rows: Rows<E, Given>,
+): Promise<void> {
+  const table = tableOf(entity)
+  const names = unique === 'any' ? [] : namesOf(table, unique as Unique<E>)
+  const [first = table.columns[0]?.name] = names
+  const ignored = isMysql(db)
+    ? `on duplicate key update ${first} = ${table.name}.${first}`
+    : `on conflict ${names.length === 0 ? '' : `(${names.join(', ')}) `}do nothing`
+  await insert(db, table, rows, ignored)
+}
+
+/**
+ * Adds to the numbers of rows that exist, and inserts those that do not; many in a statement. No two of the rows may have
  * the same key. Transactions that add to the same rows name them in the same order.
  *
- * @param sums columns that are added up
- * @throws as `Database.execute` does
+ * @param change properties that are added up, and those that get the new value
+ * @throws as `insertRows` does
  */
-export async function addToRows(
+export async function addToRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
-  { key, sums, ...into }: RowTarget & { readonly key: readonly string[]; readonly sums: readonly string[] },
-  rows: readonly Row[],
+  entity: E,
+  change: {
+    readonly key: Unique<E>
+    readonly sums: readonly PropertyOf<E>[]
+    readonly sets?: readonly PropertyOf<E>[]
+  },
+  rows: Rows<E, Given>,
 ): Promise<void> {
-  const added = (value: (column: string) => string) =>
-    sums.map((column) => `${column} = ${into.table}.${column} + ${value(column)}`).join(', ')
-  const update = isMysql(db)
-    ? `on duplicate key update ${added((column) => `values(${column})`)}`
-    : `on conflict (${key.join(', ')}) do update set ${added((column) => `excluded.${column}`)}`
-  await insert(db, into, rows, update)
+  await insert(db, tableOf(entity), rows, upsertOf(db, tableOf(entity), change))
 }
 
 /**
- * Gives rows that are there new values, and inserts those that are not; many in a statement. No two of the rows may have the
+ * Gives rows that exist new values, and inserts those that do not; many in a statement. No two of the rows may have the
  * same key.
  *
- * @param sets columns that get new values where the row is there
- * @throws as `Database.execute` does
+ * @param change properties that get the new value where the row exists
+ * @throws as `insertRows` does
  */
-export async function putRows(
+export async function putRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
-  { key, sets, ...into }: RowTarget & { readonly key: string; readonly sets: readonly string[] },
-  rows: readonly Row[],
+  entity: E,
+  change: { readonly key: Unique<E>; readonly sets: readonly PropertyOf<E>[] },
+  rows: Rows<E, Given>,
 ): Promise<void> {
-  const given = (value: (column: string) => string) => sets.map((column) => `${column} = ${value(column)}`).join(', ')
-  const update = isMysql(db)
-    ? `on duplicate key update ${given((column) => `values(${column})`)}`
-    : `on conflict (${key}) do update set ${given((column) => `excluded.${column}`)}`
-  await insert(db, into, rows, update)
+  await insert(db, tableOf(entity), rows, upsertOf(db, tableOf(entity), change))
+}
+
+interface Upsert {
+  readonly key: string | readonly string[]
+  readonly sums?: readonly string[]
+  readonly sets?: readonly string[]
+}
+
+function upsertOf(db: Target, table: Table, { key, sums = [], sets = [] }: Upsert): string {
+  const isValues = isMysql(db)
+  const given = (name: string) => (isValues ? `values(${name})` : `excluded.${name}`)
+  const changes = [
+    ...namesOf(table, sums).map((name) => `${name} = ${table.name}.${name} + ${given(name)}`),
+    ...namesOf(table, sets).map((name) => `${name} = ${given(name)}`),
+  ].join(', ')
+  return isValues
+    ? `on duplicate key update ${changes}`
+    : `on conflict (${namesOf(table, key).join(', ')}) do update set ${changes}`
 }
 
 async function insert(
   db: Target,
-  { table, columns }: RowTarget,
-  rows: readonly Row[],
+  table: Table,
+  rows: readonly object[],
   onConflict: string,
   verb = 'insert',
 ): Promise<number> {
   let from = 0
   let affected = 0
-  for (const step of steps.filter((rows) => rows === 1 || rows * columns.length <= mostValues)) {
+  for (const step of steps.filter((rows) => rows === 1 || rows * table.columns.length <= mostValues)) {
     for (; rows.length - from >= step; from += step) {
-      affected += await db.execute(
-        statementOf(verb, table, columns, onConflict, step),
-        step === rows.length ? rows.flat() : rows.slice(from, from + step).flat(),
-      )
+      const parameters: Parameter[] = []
+      for (let at = from; at < from + step; at++) appendRow(parameters, table, rows[at] as Record<string, unknown>)
+      affected += await db.execute(statementOf(verb, table, onConflict, step), parameters)
     }
   }
   return affected
 }
 
-/** Texts by their columns, which callers keep: a text that is put together anew is also hashed anew by who looks it up. */
-const texts = new WeakMap<readonly string[], Map<string, string>>()
-
-function statementOf(
-  verb: string,
-  table: string,
-  columns: readonly string[],
-  onConflict: string,
-  rows: number,
-): string {
-  let known = texts.get(columns)
-  if (known === undefined) {
-    known = new Map()
-    texts.set(columns, known)
-  }
-  const name = `${rows} ${verb} ${table} ${onConflict}`
-  let text = known.get(name)
+/** The same text each time: a text that is built again is also hashed again by who looks it up. */
+function statementOf(verb: string, { name, columns, texts }: Table, onConflict: string, rows: number): string {
+  const key = `${rows} ${verb} ${onConflict}`
+  let text = texts.get(key)
   if (text === undefined) {
     const places = `(${columns.map(() => '?').join(', ')})`
-    text = `${verb} into ${table} (${columns.join(', ')}) values ${Array(rows).fill(places).join(', ')} ${onConflict}`
-    known.set(name, text)
+    const list = columns.map((column) => column.name).join(', ')
+    text = `${verb} into ${name} (${list}) values ${Array(rows).fill(places).join(', ')} ${onConflict}`
+    texts.set(key, text)
   }
   return text
 }
+
+const namesOf = (table: Table, properties: string | readonly string[]): readonly string[] =>
+  [properties].flat().map((property) => columnOf(table, property).name)
 
 const isMysql = ({ dialect }: Target) => dialect === 'mysql' || dialect === 'mariadb'

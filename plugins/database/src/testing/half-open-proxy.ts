@@ -14,6 +14,8 @@ export interface HalfOpenProxy {
    * that the other one closed: what a lost host or a forgetful firewall looks like.
    */
   fallSilent(): void
+  /** The newest connections alone lose the network, as many as given. Others and new ones go on. */
+  loseNewest(count: number): void
   /** New connections pass again. Those from before stay silent for ever. */
   recover(): void
   /** Ends all connections. */
@@ -72,6 +74,10 @@ export async function startHalfOpenProxy(target: {
     fallSilent() {
       silent = true
       for (const pair of pairs) pair.silent = true
+    },
+    loseNewest(count) {
+      const open = [...pairs].filter(({ client, silent }) => clients.has(client) && !silent)
+      for (const pair of open.slice(-count)) pair.silent = true
     },
     recover() {
       silent = false

@@ -163,6 +163,11 @@ export function onEachDatabase<T extends Runner>(t: T, name: string, tests: Data
   for (const { dialect, skip } of dialectsUnderTest) onDatabase(t, name, { dialect, skip }, tests)
 }
 
+/** Runs the tests on each database server, for what a database in a file has not: a clock of its own, other hosts. */
+export function onEachServer<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
+  for (const one of dialectsUnderTest) if (one.dialect !== 'sqlite') onDatabase(t, name, one, tests)
+}
+
 /** Runs the tests on an empty SQLite database: for what is decided above the database, and is the same on each. */
 export function onSqlite<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   onDatabase(t, name, { dialect: 'sqlite', skip: false }, tests)

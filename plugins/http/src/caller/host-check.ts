@@ -14,3 +14,14 @@ export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): Transpo
   if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return undefined
   return new TransportFault('hostAmbiguous')
 }
+
+/**
+ * RFC 9112, section 6.1: the only transfer coding of a request is `chunked`, and HTTP/1.0 has none. Another server on the way may
+ * read such a body differently.
+ */
+export function transferFault({ headers, httpVersion }: IncomingMessage): TransportFault | undefined {
+  const coding = headers['transfer-encoding']
+  if (coding === undefined) return undefined
+  if (httpVersion === '1.0') return new TransportFault('transferEncodingVersion')
+  return coding.trim().toLowerCase() === 'chunked' ? undefined : new TransportFault('transferEncoding')
+}

@@ -1,3 +1,5 @@
+import type { RowScope } from '../routes/declaration.ts'
+
 /** JSON Schema 2020-12, as OpenAPI 3.1 has it and as this house writes it, with `x-sort` and `x-title`. */
 export interface Schema {
   readonly [keyword: string]: unknown
@@ -25,7 +27,7 @@ export interface DescribedParameter {
   readonly schema: Schema
 }
 
-/** An operation, with what this house adds: `x-plugin` and `x-permission`. */
+/** An operation, with the product's extensions: `x-plugin`, `x-permission` and `x-data-scope`. */
 export interface DescribedOperation {
   readonly operationId: string
   readonly summary: string
@@ -37,6 +39,8 @@ export interface DescribedOperation {
   readonly 'x-plugin': string
   /** What the caller must have been granted. */
   readonly 'x-permission'?: string
+  /** Which rows the operation reaches. Present where it needs a permission. */
+  readonly 'x-data-scope'?: RowScope
   readonly parameters?: readonly DescribedParameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Contents }
   /** By status: `200` and `4XX`. */
@@ -54,6 +58,8 @@ export interface SecurityScheme {
   /** Of `type` "apiKey": "query", "header" or "cookie", and the name there. */
   readonly in?: string
   readonly name?: string
+  /** Of a signature: the lines of the canonical string, in their order. */
+  readonly 'x-canonical-string'?: readonly string[]
 }
 
 /** An OpenAPI 3.1 document. */
@@ -62,6 +68,8 @@ export interface ApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string }
   readonly servers: readonly { readonly url: string }[]
   readonly tags: readonly { readonly name: string }[]
+  /** Codes of the envelope by the reasons of business errors, which `data.reason` contains. */
+  readonly 'x-reasons': Readonly<Record<string, string>>
   /** Operations by path, with parameters in braces, and by method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>
   readonly components: {

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 type Json = Readonly<Record<string, unknown>>
 type Use = 'request' | 'answer'
 
@@ -36,6 +38,8 @@ export function breakingChanges(previous: object, current: object): string[] {
       }
     }
   }
+  comparison.reasons()
+  comparison.securitySchemes()
   return comparison.changes
 }
 
@@ -68,6 +72,26 @@ class Comparison {
     if (!isReplaced) this.changes.push(`${name} is gone, and ${replacement}, which replaces it, is not there`)
   }
 
+  /** A reason may be added. One that is gone or has another code would mislead callers. */
+  reasons(): void {
+    const [before, after] = [jsonOf(this.#previous['x-reasons']), jsonOf(this.#current['x-reasons'])]
+    for (const [reason, code] of Object.entries(before)) {
+      if (after[reason] === undefined) this.changes.push(`reason ${reason} is gone`)
+      else if (after[reason] !== code) this.changes.push(`reason ${reason} has the code ${after[reason]}, not ${code}`)
+    }
+  }
+
+  /** Another header, or other lines of the canonical string: the proof of an earlier caller is rejected. */
+  securitySchemes(): void {
+    const schemesOf = (document: Json) => jsonOf(jsonOf(document['components'])['securitySchemes'])
+    const rules = (scheme: unknown) => ({ ...jsonOf(scheme), description: undefined })
+    for (const [name, scheme] of Object.entries(schemesOf(this.#previous))) {
+      const now = schemesOf(this.#current)[name]
+      if (now !== undefined && !isDeepStrictEqual(rules(now), rules(scheme)))
+        this.changes.push(`security scheme ${name} changed`)
+    }
+  }
+
   operations(before: Json, after: Json, name: string): void {
     const [id, newId] = [before['operationId'], after['operationId']]
     if (id !== newId) this.changes.push(`${name}: operation id was ${id}, is ${newId}`)
@@ -78,16 +102,27 @@ class Comparison {
     if (bodyBefore !== undefined && bodyAfter !== undefined) {
       this.#schemas(bodyBefore, bodyAfter, 'request', `${name}: body`)
     } else if (bodyOf(after)['required'] === true) this.changes.push(`${name}: body is now required`)
-    const answerOf = (operation: Json) => contentOf(jsonOf(jsonOf(operation['responses'])['200']))
-    const [answerBefore, answerAfter] = [answerOf(before), answerOf(after)]
-    if (answerBefore !== undefined) this.#schemas(answerBefore, answerAfter ?? {}, 'answer', `${name}: answer`)
+    const answerOf = (operation: Json) => jsonOf(jsonOf(operation['responses'])['200'])
+    this.#mediaTypes(bodyOf(before), bodyOf(after), `${name}: body`)
+    this.#mediaTypes(answerOf(before), answerOf(after), `${name}: answer`)
+    const [answerBefore, answerAfter] = [contentOf(answerOf(before)), contentOf(answerOf(after))]
+    if (answerBefore !== undefined && answerAfter !== undefined)
+      this.#schemas(answerBefore, answerAfter, 'answer', `${name}: answer`)
   }
 
-  /** One more way to prove who calls is compatible. */
+  #mediaTypes(before: Json, after: Json, place: string): void {
+    const left = jsonOf(after['content'])
+    for (const type of Object.keys(jsonOf(before['content'])))
+      if (!(type in left)) this.changes.push(`${place} is no longer ${type}`)
+  }
+
+  /** One more way to prove who calls is compatible. A data scope that rejects callers is not. */
   #access(before: Json, after: Json, name: string): void {
     const ways = (operation: Json) => listOf(operation['security']).map((way) => JSON.stringify(way))
     const [was, is] = [ways(before), ways(after)]
     const isOpen = is.length === 0
+    if (after['x-data-scope'] === 'all' && before['x-data-scope'] !== 'all' && before['x-permission'] !== undefined)
+      this.changes.push(`${name}: only callers with the data scope "all" are allowed now`)
     const [permission, newPermission] = [before['x-permission'], after['x-permission']]
     if (permission === newPermission && (isOpen || (was.length > 0 && was.every((way) => is.includes(way))))) return
     this.changes.push(`${name}: access changed to ${newPermission ?? (isOpen ? 'public' : is.join(' or '))}`)
@@ -104,7 +139,13 @@ class Comparison {
       const place = `${name}: ${parameter}`
       const now = left.get(parameter)
       if (now === undefined) this.changes.push(`${place} is gone`)
-      else this.#schemas(jsonOf(declared['schema']), jsonOf(now['schema']), 'request', place)
+      else {
+        const [was, is] = [jsonOf(declared['schema']), jsonOf(now['schema'])]
+        this.#schemas(was, is, 'request', place)
+        // A page number that starts lower is another page.
+        if (parameter === 'query page' && was['minimum'] !== is['minimum'])
+          this.changes.push(`${place} starts at ${is['minimum']}, not at ${was['minimum']}`)
+      }
     }
     const query = [...left.values()]
       .filter((declared) => declared['in'] === 'query' && !known.has(`query ${declared['name']}`))
@@ -127,6 +168,8 @@ class Comparison {
     if (isNamed) this.#open.add(pair)
     this.#types(before, after, use, place)
     if (use === 'request') this.#limits(before, after, place)
+    if (use === 'request' && 'default' in before && !isDeepStrictEqual(before['default'], after['default']))
+      this.changes.push(`${place} has the default ${shown(after['default'])}, not ${shown(before['default'])}`)
     this.#members(before, after, use, place)
     for (const inner of ['items', 'additionalProperties'] as const) {
       if (isJson(before[inner]) && isJson(after[inner])) this.#schemas(before[inner], after[inner], use, `${place}[]`)
@@ -175,7 +218,9 @@ class Comparison {
 
   #members(before: Json, after: Json, use: Use, place: string): void {
     const [known, left] = [jsonOf(before['properties']), jsonOf(after['properties'])]
-    const isOpen = Object.keys(left).length === 0 && !('properties' in after)
+    const isOpen = Object.keys(left).length === 0 && !('properties' in after) && after['additionalProperties'] !== false
+    if (isOpen && use === 'answer' && Object.keys(known).length > 0 && !('anyOf' in after || 'oneOf' in after))
+      this.changes.push(`${place} declares no members any more`)
     for (const [name, member] of Object.entries(known)) {
       if (isJson(left[name])) this.#schemas(jsonOf(member), left[name], use, `${place}.${name}`)
       else if (!isOpen) this.changes.push(`${place}.${name} is gone`)
@@ -192,6 +237,8 @@ class Comparison {
     }
   }
 }
+
+const shown = (value: unknown) => (value === undefined ? 'none' : JSON.stringify(value))
 
 /** The JSON schema of a body or an answer. */
 function contentOf(holder: Json): Json | undefined {

@@ -55,7 +55,7 @@ export class SchemaWriter {
     const member = (name: string, node: unknown) => ({ ...titleMembers(titleOf(name)), ...(any(node) as object) })
     const result: Json = {}
     for (const [keyword, value] of Object.entries(schema)) {
-      if (keyword === '$defs' || keyword === '$id' || keyword === 'additionalItems') continue
+      if (keyword === '$defs' || keyword === '$id' || keyword === 'x-ignored' || keyword === 'additionalItems') continue
       if (keyword === '$ref')
         result[keyword] = pointer(names.get(String(value).replace('#/$defs/', '')) ?? String(value))
       else if (verbatim.has(keyword)) result[keyword] = value

@@ -1,8 +1,10 @@
+import type { BusinessErrorsDeclaration } from '@plinth/kernel'
 import type { TSchema } from 'typebox'
 import type { HeaderDescription, RouteSecurity, WrapperHeaders } from '../contract.ts'
 import { envelopeType, failureSchema, successSchema } from '../envelope.ts'
 import type { RouteInfo } from '../routes/declaration.ts'
 import type { BookedRoute, RouteBook } from '../routes/route-book.ts'
+import { closeObjects } from '../schemas/input-schema.ts'
 import type { Site } from '../site.ts'
 import type { ApiDocument, DescribedOperation, DescribedParameter, Schema, SecurityScheme } from './document.ts'
 import { type FieldTitle, type fieldTitles, titleMembers } from './field-titles.ts'
@@ -18,6 +20,7 @@ export function openapiDocument(
   product: { readonly name: string; readonly version: string },
   { routes, guards, wrappers }: Pick<RouteBook, 'routes' | 'guards' | 'wrappers'>,
   titles: ReturnType<typeof fieldTitles>,
+  businessErrors: readonly BusinessErrorsDeclaration[],
 ): ApiDocument {
   const schemas = new SchemaWriter()
   const failure = schemas.component('Failure', failureSchema, (name) => titles('http', name))
@@ -53,6 +56,7 @@ export function openapiDocument(
     info: { title: product.name, version: product.version, description: introduction },
     servers: [{ url: '/' }],
     tags: [...new Set(shown.flatMap(tagsOf))].sort().map((name) => ({ name })),
+    'x-reasons': reasonsOf(businessErrors),
     paths,
     components: {
       schemas: schemas.components,
@@ -66,8 +70,12 @@ const introduction = [
     'whose `data.reason` is stable and whose `message` is for people, in the language of `Accept-Language`. The HTTP ' +
     'status tells about transport alone.',
   'Who calls is proven by `Authorization: Bearer`, by the cookie of a browser session, or by a signature, as each ' +
-    'operation says; `x-permission` is what the caller must have been granted.',
+    'operation says; `x-permission` is what the caller must have been granted, and `x-data-scope` says which rows it reaches: ' +
+    'those in the data scope of the caller (`caller`), all rows, for callers with scope `all` only (`all`), or no row of a ' +
+    'user or an organisation (`none`).',
+  'Members of a body and query parameters that an operation does not declare are rejected as invalid input.',
   'Every answer carries `X-Trace-Id`: quote it when you report a failure. Times are UTC, in ISO 8601.',
+  '`x-reasons` lists each reason of a business error with its code.',
   'Members and parameters have a `title`, and in `x-title` one for each language; `x-sort` lists what a list can be ' +
     'sorted by; `x-plugin` names the plugin that an operation belongs to.',
 ].join('\n\n')
@@ -75,6 +83,13 @@ const introduction = [
 /** On every answer. */
 const traceHeader = {
   'X-Trace-Id': { description: 'Of the request that was sent, or made here.', schema: { type: 'string' } },
+}
+
+function reasonsOf(businessErrors: readonly BusinessErrorsDeclaration[]): Readonly<Record<string, string>> {
+  const reasons = businessErrors.flatMap(({ area, codes }) =>
+    Object.entries(codes).map(([name, code]) => [`${area}.${name}`, code] as const),
+  )
+  return Object.fromEntries(reasons.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** The document under the name and the address that the site has now. */
@@ -122,7 +137,7 @@ function operation(
     ...security,
     'x-plugin': info.plugin,
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body === undefined ? {} : { requestBody: requestBody(schemas.write(body, 'input')) }),
+    ...(body === undefined ? {} : { requestBody: requestBody(schemas.write(closeObjects(body), 'input')) }),
     responses: {
       200:
         route.kind === 'envelope'
@@ -138,7 +153,7 @@ function operation(
   }
 }
 
-type Secured = Pick<DescribedOperation, 'security' | 'x-permission'>
+type Secured = Pick<DescribedOperation, 'security' | 'x-permission' | 'x-data-scope'>
 
 /** Signatures are needed together; a bearer token and what access guards take besides it are alternatives. */
 function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Secured {
@@ -149,7 +164,7 @@ function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Secu
   if (access === 'signed') return { security: [Object.assign({}, ...named)] }
   return {
     security: [{ bearer: [] }, ...named],
-    ...(access === 'user' ? {} : { 'x-permission': access.permission }),
+    ...(access === 'user' ? {} : { 'x-permission': access.permission, 'x-data-scope': access.scope }),
   }
 }
 

@@ -1,5 +1,5 @@
-import { extensionPoint, type LocalizedText } from '@plinth/kernel'
-import type { Tone } from './page-declaration.ts'
+import { extensionPoint, type LocalizedText, type Shape, shape } from '@plinth/kernel'
+import { type Tone, tones } from './page-declaration.ts'
 
 /*
  * Charts of the back office as data: numbers over time, from an operation that answers rows with a moment each, or from
@@ -35,6 +35,11 @@ export interface OperationChart extends AnyChart {
   readonly at: string
   /** Member whose values are told apart: each has lines of its own. */
   readonly by?: string
+  /**
+   * Of amounts in minor units: the member that names their asset or currency. Amounts of different ones are never added up,
+   * each has lines of its own.
+   */
+  readonly currency?: string
   /** At least one, at most `mostChartLines`. `field`: a number; called as the route calls it, unless it has a title. */
   readonly lines: readonly { readonly field: string; readonly title?: LocalizedText; readonly tone?: Tone }[]
 }
@@ -63,4 +68,39 @@ export interface MeasuredChart extends AnyChart {
 export type ChartDeclaration = OperationChart | MeasuredChart
 
 /** Charts of the back office, each contributed under its id. */
-export const charts = extensionPoint<ChartDeclaration>('console.chart', { from: '@plinth/console', live: true })
+export const charts = extensionPoint<ChartDeclaration>('console.chart', {
+  from: '@plinth/console',
+  live: true,
+  names: shape.dotted,
+  namedBy: 'id',
+  shape: chartShape(),
+})
+
+function chartShape() {
+  const { text, localized, among, map } = shape
+  const tone = among(tones)
+  const lines = (line: Shape): Shape => ({ ...shape.list(line, 1), maxItems: mostChartLines })
+  const required = { id: text, title: localized, order: { type: 'number' } } as const
+  const optional = { lead: localized, unit: among(['bytes', 'ms', 'percent']), page: text, labels: map(localized) }
+  return shape.variants('kind', [
+    shape.record<OperationChart>(
+      {
+        ...{ ...required, kind: among(['operation']), source: text, at: text },
+        lines: lines(shape.record<OperationChart['lines'][number]>({ field: text }, { title: localized, tone })),
+      },
+      { ...optional, query: map(shape.scalar), by: text, currency: text },
+    ),
+    shape.record<MeasuredChart>(
+      {
+        ...{ ...required, kind: among(['measured']), metric: text },
+        lines: lines(
+          shape.record<MeasuredChart['lines'][number]>(
+            { name: text, title: localized },
+            { tone, where: map(shape.list(shape.text)) },
+          ),
+        ),
+      },
+      { ...optional, by: text },
+    ),
+  ])
+}

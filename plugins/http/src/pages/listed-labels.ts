@@ -11,7 +11,7 @@ export function labelsWith(labels: readonly Label[], text: string): readonly Lab
 }
 
 /**
- * Names of things of which the process knows all.
+ * Names of things of which the process knows all, and which belong to no user or organisation.
  *
  * @param labels all of them, in a language
  * @param permission that a caller needs; absent: whoever is signed in may ask
@@ -19,6 +19,7 @@ export function labelsWith(labels: readonly Label[], text: string): readonly Lab
 export function listedLabels(labels: (locale: string) => readonly Label[], permission?: string): LabelSource {
   return {
     ...(permission === undefined ? {} : { permission }),
+    scope: 'none',
     async byIds(ids, { locale }) {
       const asked = new Set(ids)
       return labels(locale).filter(({ id }) => asked.has(String(id)))

@@ -174,6 +174,12 @@ interface BulkOptions<O extends OperationId> extends WriteOptions<O, never> {
   readonly confirm?: LocalizedText
 }
 
+/** The unit of an amount: see the members of `PageColumn`. */
+type UnitOf<T> =
+  | { readonly currency: Named<T, string> }
+  | { readonly asset: string }
+  | { readonly decimals: Named<T, number>; readonly symbol: Named<T, string> }
+
 declare const owner: unique symbol
 /** Made for rows of this type. */
 type For<Part, T> = Part & { readonly [owner]?: (thing: T) => void }
@@ -191,11 +197,8 @@ export interface Row<T> {
   /** A moment, in the zone of the site. */
   time(field: Named<T, Instant>, options?: Shown): For<PageColumn, T>
   count(field: Named<T, number>, options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' }): For<PageColumn, T>
-  /** A sum in minor units, as a number or decimal text: shown in the unit that `currency` names, else as it is. */
-  amount(
-    field: Named<T, string | number>,
-    options?: Shown & { readonly currency?: Named<T, string> },
-  ): For<PageColumn, T>
+  /** A sum in minor units, as a number or decimal text, shown in its unit. */
+  amount(field: Named<T, string | number>, options: Shown & UnitOf<T>): For<PageColumn, T>
   flag(field: Named<T, boolean>, options?: Shown): For<PageColumn, T>
   /** A state. A value without a tone does not compile. */
   status<F extends Named<T, string>>(
@@ -265,6 +268,7 @@ interface DetailOptions<O extends OperationId, T>
     readonly page: string
     readonly title: LocalizedText
     readonly filter: Readonly<Record<string, Named<T, Plain> | { readonly value: Plain }>>
+    readonly optional?: boolean
   }[]
   readonly form?: For<PageForm, T>
   readonly actions?: readonly For<PageAction, T>[]
@@ -332,6 +336,7 @@ interface ChartOptions<O extends OperationId, T>
   readonly query?: Partial<Of<O, 'query'>>
   readonly at: Named<T, string>
   readonly by?: Named<T, Plain>
+  readonly currency?: Named<T, string>
   readonly lines: readonly {
     readonly field: Named<T, number>
     readonly title?: LocalizedText

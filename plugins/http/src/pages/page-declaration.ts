@@ -1,5 +1,9 @@
-import { extensionPoint, type LocalizedText } from '@plinth/kernel'
-import type { HttpRequest } from '../routes/declaration.ts'
+import { extensionPoint, type LocalizedText, shape } from '@plinth/kernel'
+import type { HttpRequest, RowScope } from '../routes/declaration.ts'
+import { attentionShape, pageShape } from './page-shapes.ts'
+import type { PageGroup, Tone } from './page-words.ts'
+
+export * from './page-words.ts'
 
 /*
  * Pages of the back office as data. A plugin contributes them next to the routes that they show; without the plugin that
@@ -7,29 +11,12 @@ import type { HttpRequest } from '../routes/declaration.ts'
  * code of a plugin runs there. Written with the builders of `page-builders.ts`, which bind it to operations by type.
  */
 
-/** Groups of the navigation, in its order. */
-export const pageGroups = [
-  'overview',
-  'configuration',
-  'access',
-  'activity',
-  'traffic',
-  'messages',
-  'value',
-  'product',
-] as const
-export type PageGroup = (typeof pageGroups)[number]
-
 /** Where the navigation shows a page. A page without a place is reached from others alone. */
 export interface PagePlace {
   readonly group: PageGroup
   /** Lower numbers come first. */
   readonly order: number
 }
-
-export const tones = ['good', 'info', 'warn', 'bad', 'quiet'] as const
-/** How a state is coloured. */
-export type Tone = (typeof tones)[number]
 
 /** One member of an answer as it is shown. `field`: a member, or a dotted way to one. */
 export interface PageColumn {
@@ -75,8 +62,18 @@ export interface PageColumn {
   readonly of?: { readonly labels: string; readonly page?: string }
   /** Of `difference`: the member that holds what was before; `field` holds what is after. */
   readonly before?: string
-  /** Of `amount`, which is in minor units: the member that names the asset (see `amountUnits`) or the currency (ISO 4217). */
+  /**
+   * Of `amount`, which is in minor units: the member that names the asset (see `amountUnits`) or the currency (ISO 4217, upper
+   * or lower case). An amount has exactly one of `currency`, `asset`, and `decimals` with `symbol`; a product with an amount
+   * that has none of them does not start.
+   */
   readonly currency?: string
+  /** Of `amount`: the code of its asset or currency, where it is the same in all rows. */
+  readonly asset?: string
+  /** Of `amount`: the member with the decimal places of its unit, 0 to 77. Where the row has none, the amount is shown in minor units. */
+  readonly decimals?: string
+  /** Of `amount` with `decimals`: the member with what is written beside the number, such as `USDT`. */
+  readonly symbol?: string
   /** Of `rows`, a list within a thing: what is shown of each item. */
   readonly columns?: readonly PageColumn[]
 }
@@ -264,6 +261,8 @@ export interface DetailPageDeclaration extends AnyPage {
     readonly page: string
     readonly title: LocalizedText
     readonly filter: Readonly<Record<string, PageValue>>
+    /** The list belongs to a plugin that a product may leave out. The page then appears without it. */
+    readonly optional?: boolean
   }[]
   readonly form?: PageForm
   readonly actions?: readonly PageAction[]
@@ -276,6 +275,9 @@ export type PageDeclaration = ListPageDeclaration | DetailPageDeclaration
 export const adminPages = extensionPoint<PageDeclaration>('console.page', {
   from: '@plinth/console',
   live: true,
+  names: shape.dotted,
+  namedBy: 'id',
+  shape: pageShape(),
 })
 
 /**
@@ -309,6 +311,9 @@ export interface AttentionDeclaration {
 export const attention = extensionPoint<AttentionDeclaration>('console.attention', {
   from: '@plinth/console',
   live: true,
+  names: shape.dotted,
+  namedBy: 'id',
+  shape: attentionShape(),
 })
 
 /** Something that an id names, as people call it. */
@@ -319,8 +324,10 @@ export interface Label {
 
 /** Names for the ids of one kind of things, so that pages show and offer names. */
 export interface LabelSource {
-  /** Permission that a caller needs; absent: whoever is signed in may ask. */
+  /** Permission that a caller needs; absent: every signed-in user may ask. */
   readonly permission?: string
+  /** Which rows it names, as for an operation. The source restricts them for `caller`; the console rejects for `all`. */
+  readonly scope: RowScope
   /**
    * @param ids at most 200; what does not exist, or is not for this caller, is left out
    * @param request of the caller, in whose language names are
@@ -346,7 +353,17 @@ export interface AmountUnit {
 export const amountUnits = extensionPoint<() => ReadonlyMap<string, AmountUnit>>('console.amount-units', {
   from: '@plinth/console',
   live: true,
+  names: shape.dotted,
+  shape: shape.function,
 })
 
 /** Sources of names, contributed under the kind of things: `iam.role`. */
-export const labelSources = extensionPoint<LabelSource>('console.labels', { from: '@plinth/console', live: true })
+export const labelSources = extensionPoint<LabelSource>('console.labels', {
+  from: '@plinth/console',
+  live: true,
+  names: shape.dotted,
+  shape: shape.object<LabelSource>(
+    { scope: shape.among(['caller', 'all', 'none']), byIds: shape.function, search: shape.function },
+    { permission: shape.coded },
+  ),
+})

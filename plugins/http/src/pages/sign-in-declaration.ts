@@ -1,4 +1,4 @@
-import { extensionPoint } from '@plinth/kernel'
+import { extensionPoint, shape } from '@plinth/kernel'
 
 /**
  * A way to sign in to the back office besides name and password. The page to sign in offers what is contributed, and so does
@@ -23,4 +23,12 @@ export interface WalletSignIn {
 export type SignInDeclaration = WalletSignIn
 
 /** Ways to sign in to the back office, each contributed under its id. */
-export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', { from: '@plinth/console', live: true })
+export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', {
+  from: '@plinth/console',
+  live: true,
+  names: shape.dotted,
+  namedBy: 'id',
+  shape: shape.record<SignInDeclaration>({
+    ...{ id: shape.text, kind: shape.among(['wallet']), challenge: shape.text, login: shape.text },
+  }),
+})

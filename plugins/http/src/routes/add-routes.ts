@@ -9,6 +9,7 @@ import type {
 } from 'fastify'
 import type { GuardHandler, HandlerWrapper, RouteWrapper } from '../contract.ts'
 import { noSniff, success, successCode, successSchema } from '../envelope.ts'
+import { httpError } from '../errors.ts'
 import type { RequestSchemas, RouteInfo } from './declaration.ts'
 import { hooksFor, runInTurn } from './guards.ts'
 import { keepRawBody } from './raw-body.ts'
@@ -25,12 +26,19 @@ export function addEnvelopeRoutes(app: FastifyInstance, book: RouteBook, isRespo
       method: booked.info.method,
       url: booked.info.path,
       ...guardsOf(booked.info, book),
-      schema: { ...inputSchemas(request), response: { [successCode]: successSchema(response) } },
+      schema: {
+        ...inputSchemas(request),
+        response: { [successCode]: successSchema(response) },
+      },
       config: { successCode },
       handler(request, reply) {
         reply.header(noSniff.name, noSniff.value)
         const result: unknown = handler(request, reply)
-        if (isResponseChecked) return Promise.resolve(result).then((data) => checkedSuccess(data, reply))
+        if (isResponseChecked) {
+          return Promise.resolve(result).then((data) =>
+            checkedSuccess(data, reply, { ...booked.info, schema: response }),
+          )
+        }
         return isThenable(result) ? new EnvelopeLater(result) : success(result)
       },
     })
@@ -98,6 +106,26 @@ declare module 'fastify' {
     /** Of a route that a Fastify plugin brings. */
     guards?: ReturnType<typeof guardsOf>
   }
+}
+
+/**
+ * Registers Fastify plugins with the whole application, before its routes.
+ *
+ * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` when one adds a route, which nothing would guard
+ */
+export async function addExtensions(app: FastifyInstance, { extensions }: RouteBook): Promise<void> {
+  let adding: string | undefined
+  app.addHook('onRoute', ({ method, url }) => {
+    // A preflight response contains no data: `@fastify/cors` adds one route for all of them.
+    if (adding === undefined || method === 'OPTIONS') return
+    const fault = 'is part of a Fastify plugin without an access rule; pass that plugin to http.register()'
+    throw httpError('PLINTH_HTTP_ROUTE_REFUSED', { method: String(method), path: url, plugin: adding, fault })
+  })
+  for (const { plugin, register, options } of extensions) {
+    adding = plugin
+    await app.register(register, options ?? {})
+  }
+  adding = undefined
 }
 
 /** Registers a Fastify plugin in a context of its own, in which each route that it brings is noted, and guarded first of all. */

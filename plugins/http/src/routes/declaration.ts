@@ -5,7 +5,23 @@ import type { Static, TSchema } from 'typebox'
  * Who may call a route. Every route says so; there is no default. `signed`: callers that prove themselves by a signature
  * over the request; closed unless a guard of the stage `signature` takes the route.
  */
-export type Access = 'public' | 'user' | 'signed' | { readonly permission: string }
+export type Access = 'public' | 'user' | 'signed' | PermissionAccess
+
+/** Access for callers who hold a permission. */
+export interface PermissionAccess {
+  readonly permission: string
+  /** Which rows the route may read and change. Every route that needs a permission declares it (decision F.1). */
+  readonly scope: RowScope
+}
+
+/**
+ * Which rows of users and organisations an operation may reach (decision F.1).
+ *
+ * - `caller`: the rows within the data scope of the caller. The plugin restricts them, in one place.
+ * - `all`: rows of several organisations that cannot be separated. The access guard rejects callers with a smaller data scope.
+ * - `none`: the operation reads and changes no row of a user or an organisation.
+ */
+export type RowScope = 'caller' | 'all' | 'none'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

@@ -55,3 +55,6 @@ export function rateLimited(limit: RateLimited): RouteAnnotation<RateLimited> {
  * default (document 1, "Usage rules" 6).
  */
 export const bulkLimited = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
+
+/** The limit of a preview, which reads many things and changes nothing: each review of changes sends one. */
+export const previewLimited = rateLimited({ maxAttempts: 30, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })

@@ -1,23 +1,71 @@
+import { createRequire } from 'node:module'
 import { BusinessError } from '@plinth/kernel'
 import type { FastifyReply } from 'fastify'
+import type { TSchema } from 'typebox'
 import { success, successCode } from '../envelope.ts'
+import type { RouteInfo } from './declaration.ts'
+
+/** A route whose responses are compared with its schema. */
+export interface CheckedRoute extends Pick<RouteInfo, 'method' | 'path' | 'plugin'> {
+  readonly schema: TSchema
+}
 
 /**
- * The envelope of a success, after comparing what the handler answered with what the serializer leaves of it. Throws
- * when something is lost or changed: a serializer drops what its schema does not declare without a word (decision D6).
+ * The envelope of a success, after comparing the result of the handler with its schema and with what the serializer leaves
+ * of it: a serializer drops members that its schema does not declare (decision D6).
+ *
+ * @throws BusinessError "500" `http.response-undeclared` for members that the schema does not have, `http.response-invalid` for
+ *   members that break it
  */
-export function checkedSuccess(data: unknown, reply: FastifyReply): Record<string, unknown> {
+export function checkedSuccess(data: unknown, reply: FastifyReply, route: CheckedRoute): Record<string, unknown> {
   const envelope = success(data)
-  const sent = sentEnvelope(envelope, reply)
-  const given: unknown = JSON.parse(
-    JSON.stringify(envelope, (_, value) => (typeof value === 'bigint' ? Number(value) : value)),
+  const text = JSON.stringify(envelope, (_, value) => (typeof value === 'bigint' ? Number(value) : value))
+  const given: { readonly data: unknown } = JSON.parse(text)
+  const sent = serialized(envelope, reply)
+  const lost = sent === undefined ? [] : lostMembers(given, sent)
+  if (sent !== undefined && lost.length === 0) return envelope
+  const broken = brokenRules(route.schema, given.data)
+  const members = lost.length > 0 ? lost : broken.map(({ member }) => member)
+  const { method, path, plugin } = route
+  const place = `${method} ${path} of plugin "${plugin}"`
+  if (broken.length === 0) {
+    throw new BusinessError(
+      '500',
+      `The handler of ${place} returns members that its schema does not have: ${members.join(', ')}. Add them to the schema, or remove them in the handler.`,
+      { reason: 'http.response-undeclared', params: { route: place, members: members.join(', ') }, data: { members } },
+    )
+  }
+  const problems = broken.map(({ member, rule }) => `${member} ${rule}`).join('; ')
+  throw new BusinessError(
+    '500',
+    `The handler of ${place} returns a value that breaks its schema: ${problems}. Correct the handler or the schema.`,
+    { reason: 'http.response-invalid', params: { route: place, problems }, data: { members } },
   )
-  const members = lostMembers(given, sent)
-  if (members.length === 0) return envelope
-  throw new BusinessError('500', `The response holds what its schema does not declare: ${members.join(', ')}.`, {
-    reason: 'http.response-undeclared',
-    params: { members: members.join(', ') },
-    data: { members },
+}
+
+/** What is sent; `undefined` when the serializer cannot write it. */
+function serialized(envelope: Record<string, unknown>, reply: FastifyReply) {
+  try {
+    return sentEnvelope(envelope, reply)
+  } catch {
+    return undefined
+  }
+}
+
+const require = createRequire(import.meta.url)
+
+/** Rules of the schema that a payload breaks. Loads its compiler only for a payload that is wrong. */
+function brokenRules(schema: TSchema, data: unknown): readonly { readonly member: string; readonly rule: string }[] {
+  const { Ajv } = require('ajv') as typeof import('ajv')
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
+  const isValid = ajv.compile(JSON.parse(JSON.stringify(schema)))
+  if (isValid(data)) return []
+  return (isValid.errors ?? []).map(({ instancePath, params, message = '' }) => {
+    const steps = instancePath.split('/').slice(1)
+    const missing: string | undefined = params['missingProperty']
+    const path = missing === undefined ? steps : [...steps, missing]
+    const member = path.reduce((place, step) => (/^\d+$/.test(step) ? `${place}[${step}]` : `${place}.${step}`), 'data')
+    return { member, rule: missing === undefined ? message : 'is missing' }
   })
 }
 

@@ -1,8 +1,17 @@
 import type { FastifyPluginAsync, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { GuardHandler, RouteGuard, RouteWrapper } from '../contract.ts'
 import { httpError } from '../errors.ts'
-import type { Access, RawRouteDeclaration, Route, RouteAnnotation, RouteDeclaration, RouteInfo } from './declaration.ts'
+import type {
+  Access,
+  RawRouteDeclaration,
+  Route,
+  RouteAnnotation,
+  RouteDeclaration,
+  RouteInfo,
+  RowScope,
+} from './declaration.ts'
 import { operationIdOf, pathFault, pathShape } from './route-rules.ts'
+import { routeFault } from './route-shape.ts'
 
 /** A route as it was declared, together with what guards see of it and with its handler joined to its parts. */
 export type BookedRoute = {
@@ -21,6 +30,13 @@ export interface BookedFastifyPlugin {
   readonly register: FastifyPluginCallback | FastifyPluginAsync
 }
 
+/** A Fastify plugin for the whole application. */
+export interface BookedExtension {
+  readonly plugin: string
+  readonly register: FastifyPluginAsync
+  readonly options: object | undefined
+}
+
 const noAccess = 'has no access rule; say "public", "user" or { permission }'
 const camelCase = /^[a-z][A-Za-z0-9]*$/
 
@@ -34,6 +50,7 @@ export class RouteBook {
   readonly #wrappers: RouteWrapper[] = []
   readonly #onEveryRequest: GuardHandler[] = []
   readonly #fastifyPlugins: BookedFastifyPlugin[] = []
+  readonly #extensions: BookedExtension[] = []
   #isClosed = false
 
   get routes(): readonly BookedRoute[] {
@@ -56,17 +73,24 @@ export class RouteBook {
     return this.#fastifyPlugins
   }
 
-  /** Throws `PLINTH_HTTP_ROUTE_REFUSED` or `PLINTH_HTTP_REGISTRATION_ENDED`. */
-  add<P>(plugin: string, { kind, declaration }: Route<P>, parts: P): void {
+  get extensions(): readonly BookedExtension[] {
+    return this.#extensions
+  }
+
+  /** Throws `PLINTH_HTTP_ROUTE_REFUSED`, `PLINTH_HTTP_SCOPE_MISSING` or `PLINTH_HTTP_REGISTRATION_ENDED`. */
+  add<P>(plugin: string, route: Route<P>, parts: P): void {
     this.#duringSetup('addRoutes')
+    assertDeclaration(plugin, route)
+    const { kind, declaration } = route
     const hidden = kind === 'raw' && declaration.hidden === true
     const info = infoOf(plugin, declaration, hidden)
     const { handler } = declaration
     const handle = (request: FastifyRequest, reply: FastifyReply) => handler(request as never, parts, reply)
     const shape = `${info.method} ${pathShape(info.path)}`
-    const fault = this.#faultOf(info, shape)
+    const fault = routeFault(kind, declaration) ?? this.#faultOf(info, shape)
     const { method, path } = info
     if (fault !== undefined) throw httpError('PLINTH_HTTP_ROUTE_REFUSED', { method, path, plugin, fault })
+    assertScope(info.access, `Route ${method} ${path}`, plugin)
     this.#routes.set(shape, { kind, declaration, info, handle } as BookedRoute)
     if (!hidden) this.#operations.set(info.operationId, info)
   }
@@ -97,7 +121,13 @@ export class RouteBook {
       const route = { method: 'any', path: 'of a Fastify plugin', plugin: plugin.plugin }
       throw httpError('PLINTH_HTTP_ROUTE_REFUSED', { ...route, fault: noAccess })
     }
+    assertScope(plugin.access, 'A Fastify plugin', plugin.plugin)
     this.#fastifyPlugins.push(plugin)
+  }
+
+  addExtension(extension: BookedExtension): void {
+    this.#duringSetup('extend')
+    this.#extensions.push(extension)
   }
 
   close(): void {
@@ -123,6 +153,15 @@ export class RouteBook {
   }
 }
 
+const rowScopes: readonly unknown[] = ['caller', 'all', 'none'] satisfies readonly RowScope[]
+
+/** Plain JavaScript may leave it out. Throws `PLINTH_HTTP_SCOPE_MISSING`. */
+function assertScope(access: Access, route: string, plugin: string): void {
+  if (typeof access === 'object' && !rowScopes.includes(access.scope)) {
+    throw httpError('PLINTH_HTTP_SCOPE_MISSING', { route, plugin })
+  }
+}
+
 type Declared = Pick<RouteDeclaration, 'path' | 'summary' | 'access' | 'annotations' | 'operationId'> & {
   readonly method: string
 }
@@ -138,3 +177,20 @@ export const foreignRoute = (
   method: string,
   path: string,
 ): RouteInfo => infoOf(plugin, { method, path, summary: 'Brought by a Fastify plugin', access, annotations }, true)
+
+/**
+ * Plugins in plain JavaScript may call `route` with anything, for example with an id before the declaration, and `addRoutes` with
+ * declarations that did not go through `route`.
+ */
+function assertDeclaration(plugin: string, given: unknown): void {
+  const isMade = Object.hasOwn(Object(given), 'declaration')
+  const declaration: unknown = isMade ? Object(given).declaration : given
+  const { method, path, handler } = Object(declaration) as Partial<Record<'method' | 'path' | 'handler', unknown>>
+  if (isMade && typeof method === 'string' && typeof path === 'string' && typeof handler === 'function') return
+  const text = (value: unknown, member: string) => (typeof value === 'string' ? value : `(no ${member})`)
+  const name = typeof declaration === 'string' ? declaration : text(path, 'path')
+  const fault = isMade
+    ? 'is not a declaration: pass one object with method, path and handler'
+    : 'did not go through route() or rawRoute() of routesWith(): pass what they return'
+  throw httpError('PLINTH_HTTP_ROUTE_REFUSED', { method: text(method, 'method'), path: name, plugin, fault })
+}

@@ -1,10 +1,9 @@
 import { createRequire } from 'node:module'
+import { nearest } from '@plinth/kernel'
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
-import type { TSchema } from 'typebox'
-import type { Clean } from 'typebox/value'
 import { isWorded } from './atoms.ts'
-import { prepareSchema } from './input-schema.ts'
+import { boundNumbers, closeObjects, ignoredNames } from './input-schema.ts'
 
 /** One broken rule. */
 export interface Fault {
@@ -12,6 +11,8 @@ export interface Fault {
   readonly field: string
   /** The keyword of the schema: `required`, `minLength`, `type`. */
   readonly rule: string
+  /** Name of the message under `http.rule`; default: `rule`. */
+  readonly text?: string
   /** Values for the placeholders of the message. */
   readonly params: Readonly<Record<string, string | number>>
 }
@@ -38,21 +39,20 @@ const common: Options = {
   strictTuples: false,
   strictRequired: false,
   allowUnionTypes: true,
-  removeAdditional: true,
   useDefaults: true,
 }
 
 /**
  * Compiles request schemas. JSON bodies are taken as they are: `"1"` is no number and `"false"` no boolean. Parameters
- * and query values arrive as text and are converted by their schema. Members that a schema does not declare are ignored
- * and never reach a handler (C-011). Integers beyond 2^53 - 1 are refused, because JSON has rounded them already (K-015).
+ * and query values arrive as text and are converted by their schema. Members that a schema does not declare are invalid,
+ * or dropped where a document says that they have no effect (C-011). Integers beyond 2^53 - 1 are refused, because JSON has rounded them already (K-015).
  */
 export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   const body = compilerPair({ ...common, coerceTypes: false })
   // `1e400` is converted to Infinity, for which the strict form skips every rule of numbers, also `maximum`.
   const text = compilerPair({ ...common, coerceTypes: 'array', strictNumbers: false })
   return ({ schema, httpPart = 'body' }) => {
-    const { compiled, needsCleaning } = prepareSchema(schema as TSchema)
+    const compiled = boundNumbers(closeObjects(schema as object))
     const { first, all } = httpPart === 'body' ? body : text
     const isValid = first(compiled)
     // Compiled when the first bad input comes: most routes never need it.
@@ -65,16 +65,21 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
       judge(value)
       return { error: new InvalidInput(faultsOf(judge.errors ?? [], part)) }
     }
-    const clean = needsCleaning ? loadClean() : undefined
-    const wantsObject = (compiled as { type?: unknown }).type === 'object'
+    const ignored = ignoredNames(schema as object, httpPart)
+    const wantsObject = compiled['type'] === 'object'
     return (data: unknown) => {
       // No body at all: judged like `{}`, so that the answer names the fields that are missing.
-      const value = data === null && wantsObject ? {} : data
+      const value = data === null && wantsObject ? {} : without(ignored, data)
       if (!isValid(value)) return reject(value)
-      if (clean !== undefined) return { value: clean(schema as TSchema, value) }
       return value === data ? true : { value }
     }
   }
+}
+
+/** The same value where it has none of the names. */
+function without(names: readonly string[], value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !names.some((name) => Object.hasOwn(value, name))) return value
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)))
 }
 
 function compilerPair(options: Options) {
@@ -95,19 +100,15 @@ const require = createRequire(import.meta.url)
 
 /** Loaded by the first request that is validated: it takes longer than the start of the kernel. */
 function createAjv(options: Options) {
-  const { Ajv } = require('ajv') as typeof import('ajv')
+  // The first draft with `unevaluatedProperties`, which closes an object that several schemas describe together.
+  const { Ajv2019: Ajv } = require('ajv/dist/2019.js') as typeof import('ajv/dist/2019.js')
   const ajv = new Ajv(options)
   // For the API description alone.
-  ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort'])
+  ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort', 'x-ignored'])
   const worded = { keyword: 'x-worded', type: 'string', schemaType: 'boolean', errors: false } as const
   ajv.addKeyword({ ...worded, validate: (isWanted: boolean, text: string) => !isWanted || isWorded(text) })
   require('ajv-formats')(ajv)
   return ajv
-}
-
-/** Loaded by the first route that needs it: few do, and it costs every process 6 MB. */
-function loadClean(): typeof Clean {
-  return require('typebox/value').Clean
 }
 
 /** Characters of JSON; infinite for what is nested too deep to tell. */
@@ -120,7 +121,7 @@ function sizeOf(value: unknown): number {
 }
 
 function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
-  const errors = withoutNull(all.slice(0, mostFaults))
+  const errors = withoutOtherBranches(all.slice(0, mostFaults))
   const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
   const faults = errors
     .filter((error) => !unions.some((union) => error !== union && error.schemaPath.startsWith(`${union.schemaPath}/`)))
@@ -134,21 +135,42 @@ function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
   return [...new Map(faults.map((fault) => [`${fault.field} ${fault.rule}`, fault])).values()]
 }
 
-/** Of what may be null and is something else, only what is wrong with that counts: not that it is not null. */
-function withoutNull(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+/**
+ * Reports a union by the errors of one branch, where it is clear which branch the caller means: the other one of a value that
+ * may be null, or the one that the value would match without its undeclared members.
+ */
+function withoutOtherBranches(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const dropped = new Set<ErrorObject>()
-  for (const union of errors.filter(({ keyword }) => keyword === 'anyOf')) {
-    const { schema: alternatives, schemaPath, instancePath } = union
-    if (!Array.isArray(alternatives) || alternatives.length !== 2) continue
-    const index = alternatives.findIndex(({ type }) => type === 'null')
-    const other = errors.filter((error) => error.schemaPath.startsWith(`${schemaPath}/${1 - index}/`))
-    const isOfType = !other.some((error) => error.keyword === 'type' && error.instancePath === instancePath)
-    if (index < 0 || other.length === 0 || !isOfType) continue
-    const isNull = (error: ErrorObject) => error.schemaPath === `${schemaPath}/${index}/type`
-    for (const error of [union, ...errors.filter(isNull)]) dropped.add(error)
+  for (const union of errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')) {
+    const branches = listOf(union.schema).map((_, index) =>
+      errors.filter(({ schemaPath }) => schemaPath.startsWith(`${union.schemaPath}/${index}/`)),
+    )
+    const meant = branchOfNullable(union, branches) ?? branches.find(isUndeclaredOnly)
+    if (meant === undefined) continue
+    for (const error of [union, ...branches.filter((branch) => branch !== meant).flat()]) dropped.add(error)
   }
   return errors.filter((error) => !dropped.has(error))
 }
+
+/** The branch that is not `null`, unless the value is of another type too. */
+function branchOfNullable(
+  { schema, instancePath }: ErrorObject,
+  branches: readonly (readonly ErrorObject[])[],
+): readonly ErrorObject[] | undefined {
+  const index = listOf(schema).findIndex((branch) => (branch as { type?: unknown }).type === 'null')
+  const other = branches.length === 2 && index >= 0 ? (branches[1 - index] ?? []) : []
+  const isOfType = !other.some((error) => error.keyword === 'type' && error.instancePath === instancePath)
+  return other.length > 0 && isOfType ? other : undefined
+}
+
+const isUndeclaredOnly = (branch: readonly ErrorObject[]) =>
+  branch.length > 0 && branch.every(({ params }) => undeclaredOf(params) !== undefined)
+
+/** The undeclared member that an error is about. */
+const undeclaredOf = (params: ErrorObject['params']): string | undefined =>
+  params['additionalProperty'] ?? params['unevaluatedProperty']
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** A union of plain types or of constants reads like one rule. */
 function describeUnion(union: ErrorObject, branches: readonly ErrorObject[]): ErrorObject | undefined {
@@ -163,7 +185,9 @@ function describeUnion(union: ErrorObject, branches: readonly ErrorObject[]): Er
   return undefined
 }
 
-function faultOf({ keyword, instancePath, params }: ErrorObject, part: string): Fault {
+function faultOf({ keyword, instancePath, params, parentSchema }: ErrorObject, part: string): Fault {
+  const undeclared = undeclaredOf(params)
+  if (undeclared !== undefined) return undeclaredFault(fieldName(instancePath), undeclared, parentSchema, part)
   const missing = keyword === 'required' ? `.${params['missingProperty']}` : ''
   const field = (fieldName(instancePath) + missing).replace(/^\./, '') || part
   // `x-` marks a rule that this validator alone knows.
@@ -176,6 +200,17 @@ function faultOf({ keyword, instancePath, params }: ErrorObject, part: string): 
   const allowed = params['allowedValues'] ?? (keyword === 'const' ? [params['allowedValue']] : undefined)
   if (Array.isArray(allowed)) texts['allowed'] = allowed.map((value) => JSON.stringify(value)).join(', ')
   return { field, rule, params: texts }
+}
+
+/** Characters of an undeclared name that are repeated: the caller chooses its length. */
+const longestName = 64
+
+function undeclaredFault(outer: string, name: string, parent: object | undefined, part: string): Fault {
+  const at = (member: string) => [outer, member].filter(Boolean).join('.')
+  const field = at(name.slice(0, longestName)) || part
+  const declared = nearest(name, Object.keys(Object((parent as { properties?: object } | undefined)?.properties)))
+  if (declared === undefined) return { field, rule: 'additionalProperties', params: { field } }
+  return { field, rule: 'additionalProperties', text: 'nearestProperty', params: { field, nearest: at(declared) } }
 }
 
 /** `/items/0/first~1name` -> `items[0].first/name` */

@@ -1,9 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock, Logger } from '@plinth/kernel'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type onSendHookHandler } from 'fastify'
+import Fastify, {
+  type FastifyInstance,
+  type FastifyPluginAsync,
+  type FastifyReply,
+  type FastifyRequest,
+  type onSendHookHandler,
+} from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
 import type { CallerAddresses } from '../caller/client-ip.ts'
 import type { Forwarding } from '../caller/forwarding.ts'
-import { hostFault } from '../caller/host-check.ts'
+import { hostFault, transferFault } from '../caller/host-check.ts'
 import { traceHeader, traceIdOf } from '../caller/trace-id.ts'
 import { envelopeType, failureText, noSniff } from '../envelope.ts'
 import { type Failure, failureOf, transportFailure } from '../failure.ts'
@@ -12,6 +19,7 @@ import { UnmatchedAnswers } from '../routes/unmatched.ts'
 import type { Say } from '../texts.ts'
 import { answerBare, answerConnection, bareAnswer } from './bare-answer.ts'
 import { boundConnections, type ConnectionBounds, requestCame, requestSettled } from './connection-bounds.ts'
+import { DoorServer } from './door-server.ts'
 import { acceptJsonAlone } from './json-body.ts'
 import { validateHeaderName, validateHeaderValue } from './node-http.ts'
 import { type OverloadBounds, OverloadValve } from './overload.ts'
@@ -54,12 +62,16 @@ export interface AppSettings extends ConnectionBounds {
 const longestTimeoutCheckMs = 30_000
 const longestHeadersMs = 60_000
 
+/** Hooks into the whole application. `fastify-plugin` marks the function that it gets, so each application has its own. */
+const global = (name: string, plugin: FastifyPluginAsync) =>
+  fastifyPlugin(plugin, { name: `plinth-${name}`, fastify: '5.x' })
+
 /**
  * The application without routes: request facts, failures, input rules. What a request does not ask for costs it nothing:
  * facts are getters, a log child is made at its first line, and there is one hook before the handler and one after it.
  */
-export function createApp(settings: AppSettings, schemas: DeferredSchemas): FastifyInstance {
-  const { bodyLimit, requestTimeoutMs, say, localeOf, addresses, forwarding, clock, log } = settings
+export async function createApp(settings: AppSettings, schemas: DeferredSchemas): Promise<FastifyInstance> {
+  const { bodyLimit, requestTimeoutMs, say, localeOf, forwarding, clock, log } = settings
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(error, say, localeOf(request.headers['accept-language']))
     logFailure(error, failure, request)
@@ -68,18 +80,26 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
     sendFailure(isPlain ? { ...failure, status: 500 } : failure, reply)
   }
   const { strip } = forwarding
+  let valve: OverloadValve | undefined
   const app = Fastify({
     logger: false,
     ...(strip === undefined ? {} : { rewriteUrl: ({ url = '/' }: IncomingMessage) => strip(url) }),
     genReqId: traceIdOf,
     bodyLimit,
     requestTimeout: requestTimeoutMs,
-    http: {
-      connectionsCheckingInterval: Math.min(requestTimeoutMs, longestTimeoutCheckMs),
-      // Node.js looks at the time of the whole request only when that of its headers is not longer.
-      headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
-      // Checked below: Node.js would answer without a body, and takes the first of two.
-      requireHostHeader: false,
+    serverFactory(serve, { keepAliveTimeout }) {
+      valve ??= createValve(serve, settings)
+      const server = new DoorServer({
+        keepAliveTimeout: keepAliveTimeout as number,
+        requestTimeout: requestTimeoutMs,
+        connectionsCheckingInterval: Math.min(requestTimeoutMs, longestTimeoutCheckMs),
+        // Node.js looks at the time of the whole request only when that of its headers is not longer.
+        headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
+        // Checked below: Node.js would answer without a body, and takes the first of two.
+        requireHostHeader: false,
+      })
+      guardServer(server, serve, valve, settings)
+      return server
     },
     schemaController: { compilersFactory: schemas.compilers },
     // A request that arrives while we drain is served; its connection is closed after it.
@@ -90,58 +110,70 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
       answerConnection(socket, transportFailure(error.code, say, localeOf(undefined)))
     },
   })
-  const valve = guardServer(app, settings)
-  app.server.on('checkExpectation', (request, response) => {
-    const locale = localeOf(request.headers['accept-language'])
-    response.setHeader(traceHeader, traceIdOf(request))
-    answerBare(response, transportFailure('expectation', say, locale))
-  })
-
   // Not by Fastify's options: with a logger of its own it would make a child and two listeners for each request.
   app.log = new RequestLog(log)
 
-  defineFact(app, 'traceId', (request) => request.id)
-  defineFact(app, 'locale', (request) => localeOf(request.headers['accept-language']))
-  defineFact(app, 'clientIp', ({ raw }) => addresses.client(raw.socket.remoteAddress, raw.headers))
-  defineFact(app, 'peerIp', ({ raw }) => addresses.peer(raw.socket.remoteAddress).address)
-  defineFact(app, 'contextPath', ({ raw }) => forwarding.contextPath(raw))
-  defineFact(app, 'isHttps', ({ raw }) => forwarding.isHttps(raw))
-  defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))
-
-  app.setErrorHandler(fail)
-  acceptJsonAlone(app)
-
-  app.addHook('onRequest', (request, reply, done) => {
-    // Plain members rather than decorators, which Fastify copies one by one: measured, 1 % of a fast route.
-    request.startedAt = request.raw.arrivedAt ?? clock.monotonic()
-    request.failureCode = ''
-    const own = new RequestLog(log, request)
-    request.log = own
-    reply.log = own
-    reply.header(traceHeader, request.id)
-    if (isPersonal(request)) reply.header('cache-control', 'no-store')
-    done(hostFault(request.raw))
-  })
-  app.addHook('onRoute', (route) => {
-    const durations = settings.durationsOf?.(String(route.method), route.url)
-    const finish = finisher(settings, valve, durations, route.config?.successCode)
-    route.onSend = [...[route.onSend ?? []].flat(), finish]
-  })
-  const finishUnmatched = finisher(settings, valve, settings.durationsOf?.('*', 'unmatched'), undefined)
-  const unmatched = new UnmatchedAnswers(app, say)
-  app.setNotFoundHandler((request, reply) => {
-    const answer = unmatched.to(request)
-    reply.code(answer.status).headers(answer.headers)
-    finishUnmatched.call(app, request, reply, undefined, () => {
-      reply.send(answer.body)
-    })
-  })
+  await app.register(requestFacts(settings))
+  await app.register(global('json-bodies', async (app) => acceptJsonAlone(app)))
+  await app.register(global('failures', async (app) => void app.setErrorHandler(fail)))
+  await app.register(requestStart(clock, log))
+  const leave = (request: IncomingMessage) => valve?.leave(request)
+  await app.register(requestEnd(settings, leave))
   return app
 }
 
-/** Puts bounds and valve before the application. What is injected into it passes neither. */
-function guardServer(app: FastifyInstance, settings: AppSettings): OverloadValve {
-  const { alwaysServed, forwarding, isAccessLogged, isDraining, localeOf, say, clock, log } = settings
+/** Facts of a request as getters. */
+const requestFacts = ({ addresses, forwarding, localeOf }: AppSettings) =>
+  global('request-facts', async (app) => {
+    defineFact(app, 'traceId', (request) => request.id)
+    defineFact(app, 'locale', (request) => localeOf(request.headers['accept-language']))
+    defineFact(app, 'clientIp', ({ raw }) => addresses.client(raw.socket.remoteAddress, raw.headers))
+    defineFact(app, 'peerIp', ({ raw }) => addresses.peer(raw.socket.remoteAddress).address)
+    defineFact(app, 'contextPath', ({ raw }) => forwarding.contextPath(raw))
+    defineFact(app, 'isHttps', ({ raw }) => forwarding.isHttps(raw))
+    defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))
+  })
+
+/** The one hook before the handler: arrival, log, trace id, and the rules for `Host` and `Transfer-Encoding`. */
+const requestStart = (clock: Clock, log: Logger) =>
+  global('request-start', async (app) => {
+    app.addHook('onRequest', (request, reply, done) => {
+      // Plain members rather than decorators, which Fastify copies one by one: measured, 1 % of a fast route.
+      request.startedAt = request.raw.arrivedAt ?? clock.monotonic()
+      request.failureCode = ''
+      const own = new RequestLog(log, request)
+      request.log = own
+      reply.log = own
+      reply.header(traceHeader, request.id)
+      if (isPersonal(request)) reply.header('cache-control', 'no-store')
+      done(hostFault(request.raw) ?? transferFault(request.raw))
+    })
+  })
+
+/** The one hook after the handler, of each route and of requests that no route takes. */
+const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => void) =>
+  global('request-end', async (app) => {
+    app.addHook('onRoute', (route) => {
+      const durations = settings.durationsOf?.(String(route.method), route.url)
+      const finish = finisher(settings, leave, durations, route.config?.successCode)
+      route.onSend = [...[route.onSend ?? []].flat(), finish]
+    })
+    const finishUnmatched = finisher(settings, leave, settings.durationsOf?.('*', 'unmatched'), undefined)
+    const unmatched = new UnmatchedAnswers(app, settings.say)
+    app.setNotFoundHandler((request, reply) => {
+      const answer = unmatched.to(request)
+      reply.code(answer.status).headers(answer.headers)
+      finishUnmatched.call(app, request, reply, undefined, () => {
+        reply.send(answer.body)
+      })
+    })
+  })
+
+type Serve = (request: IncomingMessage, response: ServerResponse) => void
+
+/** The load shedder in front of the application. Requests that are injected do not pass it. */
+function createValve(serve: Serve, settings: AppSettings): OverloadValve {
+  const { isAccessLogged, isDraining, localeOf, say, clock, log } = settings
   const durations = settings.durationsOf?.('*', 'overloaded')
   const answers = new Map<string, ReturnType<typeof bareAnswer>>()
   const refuse = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => {
@@ -158,9 +190,12 @@ function guardServer(app: FastifyInstance, settings: AppSettings): OverloadValve
     durations?.observe('503', durationMs / 1000)
     if (isAccessLogged()) log.info({ traceId, ...accessLine(request, 503, '503', durationMs) }, 'request')
   }
-  const valve = new OverloadValve({ bounds: settings.overload, clock, log, serve: app.routing, refuse })
-  const { server } = app
-  server.removeAllListeners('request')
+  return new OverloadValve({ bounds: settings.overload, clock, log, serve, refuse })
+}
+
+/** Puts bounds and valve between a server and the application. */
+function guardServer(server: DoorServer, serve: Serve, valve: OverloadValve, settings: AppSettings): void {
+  const { alwaysServed, forwarding, localeOf, say } = settings
   boundConnections(server, settings)
   server.on('connection', () => valve.connectionCame())
   // One function for all responses, and one listener for each.
@@ -175,10 +210,14 @@ function guardServer(app: FastifyInstance, settings: AppSettings): OverloadValve
     const { url = '' } = request
     const isAlwaysServed = isOneOf(alwaysServed, forwarding.strip === undefined ? url : forwarding.strip(url))
     // A WebSocket would take a place for as long as it lives; connections have a bound of their own.
-    if (isAlwaysServed || isUpgrade(request)) app.routing(request, response)
+    if (isAlwaysServed || isUpgrade(request)) serve(request, response)
     else valve.enter(request, response)
   })
-  return valve
+  server.on('checkExpectation', (request, response) => {
+    const locale = localeOf(request.headers['accept-language'])
+    response.setHeader(traceHeader, traceIdOf(request))
+    answerBare(response, transportFailure('expectation', say, locale))
+  })
 }
 
 /**
@@ -242,13 +281,13 @@ function defineFact(app: FastifyInstance, name: string, read: (request: FastifyR
 /** Last step of every answer: gives its place back, closes the connection while we drain, counts, logs. */
 function finisher(
   settings: AppSettings,
-  valve: OverloadValve,
+  leave: (request: IncomingMessage) => void,
   durations: RouteDurations | undefined,
   successCode: string | undefined,
 ): onSendHookHandler {
   const { clock, isAccessLogged, isDraining } = settings
   return (request, reply, _payload, done) => {
-    valve.leave(request.raw)
+    leave(request.raw)
     if (isDraining()) reply.header('connection', 'close')
     const isLogged = isAccessLogged()
     if (durations !== undefined || isLogged) {

@@ -1,10 +1,12 @@
-import { Server, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { setImmediate as afterReading, setTimeout as realTime } from 'node:timers/promises'
-import { codeOf, type Logger } from '@plinth/kernel'
+import { codeOf, hostAndPort, type Logger } from '@plinth/kernel'
 import type { FastifyInstance } from 'fastify'
 import { httpError } from '../errors.ts'
 import { isWorkedFor } from './connection-bounds.ts'
+import type { DoorServer } from './door-server.ts'
 import { openConnections } from './open-connections.ts'
 import { RequestLog } from './request-log.ts'
 
@@ -16,9 +18,6 @@ import { RequestLog } from './request-log.ts'
 const graceMs = 100
 /** Milliseconds that a connection has to say what it wants when the door has closed behind it. */
 const unsaidMs = 1_000
-/** Turns of the event loop in which those are let in who wait for it: more than may wait. */
-const mostTurns = 5_000
-
 /** Connections that may wait to be accepted. Beyond it a caller's system tries again after seconds, unseen by us. */
 const backlog = 4_096
 
@@ -48,38 +47,14 @@ export class Listener {
     try {
       await this.#app.listen({ host, port, backlog })
     } catch (error) {
-      const code = codeOf(error)
-      const fix = code === undefined ? undefined : listenFixes[code]
-      if (fix === undefined) throw error
-      throw httpError('PLINTH_HTTP_LISTEN', { host, port, code: String(code), fix }, error)
+      throw listenFailure(error, host, port)
     } finally {
       this.#app.log = log
     }
     const address = this.#app.server.address()
     const actual = typeof address === 'object' && address !== null ? address.port : port
-    this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${actual}`
+    this.#url = `http://${hostAndPort(host, actual)}`
     this.#log.info({ url: this.#url }, 'listening')
-  }
-
-  /**
-   * Takes every connection that the system holds, without listening to them yet: who has an answer comes again. The system
-   * hands out one for each turn of the event loop, so a turn without one says that there are none.
-   */
-  async #acceptedAll(): Promise<readonly Socket[]> {
-    const { server } = this.#app
-    const listeners = server.rawListeners('connection') as ((socket: Socket) => void)[]
-    const held: Socket[] = []
-    server.removeAllListeners('connection')
-    server.on('connection', (socket: Socket) => held.push(socket))
-    await afterReading()
-    for (let turns = 0; turns < mostTurns; turns++) {
-      const before = held.length
-      await afterReading()
-      if (held.length === before) break
-    }
-    server.removeAllListeners('connection')
-    for (const listener of listeners) server.on('connection', listener)
-    return held
   }
 
   /**
@@ -89,22 +64,18 @@ export class Listener {
    * what it wants has a second for it. When the signal aborts, what is left is cut.
    */
   async close(signal: AbortSignal): Promise<void> {
-    const { server } = this.#app
+    // `createApp` makes no other.
+    const server = this.#app.server as DoorServer
     if (!server.listening) return
     this.#url = undefined
     await realTime(graceMs, undefined, { signal }).catch(() => undefined)
-    const waiting = await this.#acceptedAll()
-    const unsaidUntil = performance.now() + unsaidMs
     let isClosed = false
-    const closed = new Promise<void>((resolve) => {
-      const done = () => {
-        isClosed = true
-        resolve()
-      }
-      // Not server.close(): it would cut idle connections at this very instant, some with a request on the wire.
-      Server.prototype.close.call(server, done)
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    await server.closeDoor(() => {
+      isClosed = true
+      resolve()
     })
-    for (const socket of waiting) server.emit('connection', socket)
+    const unsaidUntil = performance.now() + unsaidMs
     const cut = () => {
       if (this.#open.size > 0) {
         this.#log.warn({ connections: this.#open.size }, 'connections cut at the drain deadline')
@@ -123,6 +94,50 @@ export class Listener {
       for (const socket of this.#open) if (!isWorkedFor(socket)) socket.destroy()
     }
     signal.removeEventListener('abort', cut)
+  }
+}
+
+/** `PLINTH_HTTP_LISTEN` when the address is taken or forbidden, otherwise the given error. */
+function listenFailure(error: unknown, host: string, port: number): unknown {
+  const code = codeOf(error)
+  const fix = code === undefined ? undefined : listenFixes[code]
+  return fix === undefined ? error : httpError('PLINTH_HTTP_LISTEN', { host, port, code: String(code), fix }, error)
+}
+
+/** Milliseconds in which a product that already listens tells that it is one. */
+const answerMs = 2_000
+
+/**
+ * Checks that a server could listen, and closes the port again.
+ *
+ * @param contextPath of the product
+ * @returns a warning when a product already serves there, which may be this one
+ * @throws PlinthError `PLINTH_HTTP_LISTEN`
+ */
+export async function checkPort(host: string, port: number, contextPath: string): Promise<readonly string[]> {
+  const probe = createServer()
+  try {
+    probe.listen({ host, port, exclusive: true })
+    await once(probe, 'listening')
+    return []
+  } catch (error) {
+    const url = `http://${hostAndPort(host, port)}`
+    if (codeOf(error) !== 'EADDRINUSE' || !(await isServed(`${url}${contextPath}/health/live`))) {
+      throw listenFailure(error, host, port)
+    }
+    return [`A product already serves at ${url}. Stop it before you start another one with this port.`]
+  } finally {
+    probe.close()
+  }
+}
+
+async function isServed(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(answerMs) })
+    const envelope = (await response.json()) as { readonly code?: unknown }
+    return envelope.code === '200'
+  } catch {
+    return false
   }
 }
 

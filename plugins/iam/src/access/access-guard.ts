@@ -1,9 +1,9 @@
-import type { HttpServer, RouteGuard, RouteInfo } from '@plinth/http'
+import type { Access, HttpReply, HttpServer, PermissionAccess, RouteGuard, RouteInfo } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
 import type { GuardedRequest, Identity, Principal } from '../contract.ts'
 import { iamError } from '../errors.ts'
 import { refusal } from '../failures.ts'
-import { assertOwnPage, cookieToken, sessionCookie } from '../sessions/session-cookie.ts'
+import { assertOwnPage, clearAllCookies, cookieToken, isAmbiguous, sessionCookie } from '../sessions/session-cookie.ts'
 import { longestTrust } from './authority.ts'
 
 /**
@@ -16,48 +16,64 @@ export function accessGuards(
   identity: Pick<Identity, 'authenticate'>,
   clock: Pick<Clock, 'monotonic'>,
 ): readonly RouteGuard[] {
-  const check = (request: GuardedRequest, permission: string | undefined): void | Promise<void> => {
-    const principal = identity.authenticate(tokenOf(request))
-    if (principal instanceof Promise) return principal.then((checked) => admit(request, permission, checked))
-    admit(request, permission, principal)
+  const check = (request: GuardedRequest, access: GuardedAccess, reply: Reply): void | Promise<void> => {
+    const principal = identity.authenticate(tokenOf(request, reply))
+    if (principal instanceof Promise) return principal.then((checked) => admit(request, access, checked))
+    admit(request, access, principal)
   }
   const forRoute =
-    (handlerFor: (permission: string | undefined, method: string) => ReturnType<RouteGuard['forRoute']>) =>
+    (handlerFor: (access: GuardedAccess, method: string) => ReturnType<RouteGuard['forRoute']>) =>
     ({ access, method }: RouteInfo) => {
       if (access === 'public' || access === 'signed') return undefined
-      return handlerFor(access === 'user' ? undefined : access.permission, method)
+      return handlerFor(access, method)
     }
   return [
     {
       name: 'iam.access',
       stage: 'access',
       security: () => ({ schemes: { cookie: { type: 'apiKey', in: 'cookie', name: sessionCookie } }, scopes: [] }),
-      forRoute: forRoute((permission, method) => {
-        if (method === 'GET') return (request) => check(request, permission)
-        return (request) => {
+      forRoute: forRoute((access, method) => {
+        if (method === 'GET') return (request, reply) => check(request, access, reply)
+        return (request, reply) => {
           request.admittedAt = clock.monotonic()
-          return check(request, permission)
+          return check(request, access, reply)
         }
       }),
     },
     {
       name: 'iam.access-after-body',
       stage: 'quota',
-      forRoute: forRoute((permission, method) => {
+      forRoute: forRoute((access, method) => {
         if (method === 'GET') return undefined
-        return (request) => {
-          if (clock.monotonic() - request.admittedAt >= longestTrust) return check(request, permission)
+        return (request, reply) => {
+          if (clock.monotonic() - request.admittedAt >= longestTrust) return check(request, access, reply)
         }
       }),
     },
   ]
 }
 
-function admit(request: GuardedRequest, permission: string | undefined, principal: Principal): void {
-  if (permission !== undefined && !principal.can(permission)) {
-    throw refusal('permission-denied', { params: { permission }, data: { permission } })
-  }
+type Reply = Pick<HttpReply, 'header'>
+type GuardedAccess = 'user' | PermissionAccess
+
+function admit(request: GuardedRequest, access: GuardedAccess, principal: Principal): void {
+  if (access !== 'user') assertPermitted(access, principal)
   request.principal = principal
+}
+
+/** Whether the access guard admits a user to what has this access. */
+export const isAdmitted = (principal: Principal, access: Access): boolean =>
+  typeof access === 'string' ||
+  (principal.can(access.permission) && (access.scope !== 'all' || principal.dataScope === 'all'))
+
+/**
+ * Rejects a caller without the permission, and a caller whose data scope is smaller than the operation needs (decision F.1).
+ *
+ * @throws BusinessError "403" `iam.permission-denied`, `iam.scope-all-required`
+ */
+export function assertPermitted({ permission, scope }: PermissionAccess, principal: Principal): void {
+  if (!principal.can(permission)) throw refusal('permission-denied', { params: { permission }, data: { permission } })
+  if (scope === 'all' && principal.dataScope !== 'all') throw refusal('scope-all-required')
 }
 
 /** The caller of a route that is not public. Throws "401" `iam.token-missing` on one that is. */
@@ -66,10 +82,14 @@ export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Pr
   return request.principal
 }
 
-/** Of the header, which no page of another site can make a browser send; else of the cookie, which it can. */
-function tokenOf(request: GuardedRequest): string {
+/**
+ * Of the header, which no page of another site can make a browser send; else of the cookie, which it can. Two cookies of the
+ * name are cleared: nobody knows which one this site has set.
+ */
+function tokenOf(request: GuardedRequest, reply: Reply): string {
   const { authorization } = request.headers
   if (authorization !== undefined) return bearerToken(authorization)
+  if (isAmbiguous(request)) clearAllCookies(request, reply)
   const token = cookieToken(request)
   if (token === undefined) throw refusal('token-missing')
   assertOwnPage(request)

@@ -1,8 +1,9 @@
 import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import type { Actor, Principal } from '../contract.ts'
+import type { Actor, GuardedRequest, Principal, RowOwner } from '../contract.ts'
 import { User } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import { requirePrincipal } from './access-guard.ts'
 
 type Scoped = Pick<Principal, 'userId' | 'orgId' | 'dataScope'>
 
@@ -25,19 +26,70 @@ export function usersInScope(principal: Scoped): { readonly id?: number; readonl
   return 'orgId' in reach ? { orgId: reach.orgId } : { id: reach.userId }
 }
 
-/**
- * Condition for rows that name a user, such as the owner of a task. A row without a user, or whose user is gone, is seen
- * with scope `all` alone.
- *
- * @param column name in the database, such as `owner_id`; never from a caller
- */
-export function rowsInScope(principal: Scoped, column: string): object {
+/** Condition for rows that belong to users within the scope of a principal: see `Identity.rowsInScope`. */
+export function rowsInScope(principal: Scoped, owner: RowOwner): object {
   const reach = reachOf(principal)
   if ('kind' in reach) return {}
-  if ('userId' in reach) return { [raw((alias) => `${alias}.${column}`)]: reach.userId }
-  const member = (alias: string) =>
-    `exists (select 1 from iam_user scoped where scoped.id = ${alias}.${column} and scoped.org_id = ?)`
-  return { [raw(member, [reach.orgId])]: [] }
+  if (typeof owner === 'string' && 'userId' in reach) return { [raw((alias) => `${alias}.${owner}`)]: reach.userId }
+  return { [raw((alias) => condition(alias, owner, reach).sql, condition('', owner, reach).parameters)]: [] }
+}
+
+/**
+ * The rows that a request may reach: those that belong to users within the data scope of its caller. Every operation with
+ * the scope `caller` reads and changes rows under this condition.
+ *
+ * @param owner how a row leads to its user
+ * @returns a condition of the entity manager, to be combined with others by `$and`; empty for scope `all`
+ * @throws BusinessError "401" `iam.token-missing` on a public route
+ */
+export function callerRows(request: Pick<GuardedRequest, 'principal'>, owner: RowOwner): object {
+  return rowsInScope(requirePrincipal(request), owner)
+}
+
+/** The same condition as text, for statements without the entity manager; `1 = 1` for scope `all`. See `callerRows`. */
+export function callerRowsSql(
+  request: Pick<GuardedRequest, 'principal'>,
+  alias: string,
+  owner: RowOwner,
+): { readonly sql: string; readonly parameters: readonly (string | number)[] } {
+  const reach = reachOf(requirePrincipal(request))
+  return 'kind' in reach ? { sql: '1 = 1', parameters: [] } : condition(alias, owner, reach)
+}
+
+type Limited = Exclude<Reach, { readonly kind: 'all' }>
+
+/** @param depth number of tables around this one, for distinct aliases */
+function condition(
+  alias: string,
+  owner: RowOwner,
+  reach: Limited,
+  depth = 0,
+): { readonly sql: string; readonly parameters: readonly (string | number)[] } {
+  const users = `exists (select 1 from iam_user scoped where scoped.org_id = ? and`
+  if (typeof owner === 'string') {
+    if ('userId' in reach) return { sql: `${alias}.${owner} = ?`, parameters: [reach.userId] }
+    return { sql: `${users} scoped.id = ${alias}.${owner})`, parameters: [reach.orgId] }
+  }
+  if ('through' in owner) {
+    const { column, through, key, owner: next } = owner
+    const linked = `owner_${depth}`
+    const { sql, parameters } = condition(linked, next, reach, depth + 1)
+    return {
+      sql: `exists (select 1 from ${through} ${linked} where ${linked}.${key} = ${alias}.${column} and ${sql})`,
+      parameters,
+    }
+  }
+  if ('type' in owner) {
+    const isUser = `${alias}.${owner.type} = 'user' and`
+    if ('userId' in reach) return { sql: `${isUser} ${alias}.${owner.id} = ?`, parameters: [String(reach.userId)] }
+    return {
+      sql: `${isUser} ${users} concat(scoped.id, '') = ${alias}.${owner.id})`,
+      parameters: [reach.orgId],
+    }
+  }
+  const { sql, parameters } = condition(alias, owner.user, reach, depth)
+  if ('userId' in reach) return { sql, parameters }
+  return { sql: `(${alias}.${owner.org} = ? or ${sql})`, parameters: [reach.orgId, ...parameters] }
 }
 
 /** Condition for the users that an actor reaches; what acts without a user reaches all. */

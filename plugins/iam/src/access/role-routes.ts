@@ -94,7 +94,7 @@ export const roleRoutes = [
     method: 'GET',
     path,
     summary: 'Roles',
-    access: { permission: own.roleView },
+    access: { permission: own.roleView, scope: 'none' },
     request: { query: roleQuery },
     response: listPage(roleView),
     handler: ({ query }, { db }) => listRoles(db, query),
@@ -103,7 +103,7 @@ export const roleRoutes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One role',
-    access: { permission: own.roleView },
+    access: { permission: own.roleView, scope: 'none' },
     request: { params: idParams },
     response: roleView,
     handler: async (request, { db }) => viewOf(db, await db.fork().findOne(Role, request.params.id)),
@@ -112,7 +112,7 @@ export const roleRoutes = [
     method: 'POST',
     path,
     summary: 'Create a role',
-    access: { permission: own.roleSave },
+    access: { permission: own.roleSave, scope: 'caller' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -128,7 +128,7 @@ export const roleRoutes = [
     method: 'PUT',
     path: `${path}/:id`,
     summary: 'Replace the content of a role',
-    access: { permission: own.roleSave },
+    access: { permission: own.roleSave, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: roleView,
     handler: async (request, { db, roles }) => {
@@ -140,7 +140,7 @@ export const roleRoutes = [
     method: 'DELETE',
     path: `${path}/:id`,
     summary: 'Delete a role that nobody holds',
-    access: { permission: own.roleSave },
+    access: { permission: own.roleSave, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
     handler: async (request, { roles }) => {
@@ -152,7 +152,7 @@ export const roleRoutes = [
     method: 'GET',
     path: '/api/v1/admin/iam/permissions',
     summary: 'All permissions that plugins declare or declared',
-    access: { permission: own.roleView },
+    access: { permission: own.roleView, scope: 'none' },
     response: Type.Array(permissionView),
     handler: ({ locale }, { db, catalogue }) => listPermissions(catalogue, db, locale),
   }),

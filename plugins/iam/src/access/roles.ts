@@ -83,6 +83,7 @@ export class Roles {
       await this.#parts.authority.lock()
       const role = await this.#changeable(em, id, actor)
       await this.#parts.audit.assertVersion('role', role, version)
+      await this.#parts.rules.assertHoldersInScope(em, id, actor)
       const count = await em.count(UserRole, { roleId: id })
       if (count > 0) throw refusal('role-in-use', { params: { count }, data: { count } })
       await em.nativeDelete(RolePermission, { roleId: id })

@@ -73,16 +73,13 @@ export class AccountService implements Accounts {
 
   async createAdministrator(user: NewUser & { readonly password: string }, actor: Actor) {
     if (await this.hasUsers()) return { created: false, account: undefined }
-    const prepared = await this.#parts.users.prepare(user)
     await this.seed()
+    const role = await superAdminId(this.#parts.db.fork())
+    const prepared = await this.#parts.users.prepare({ ...user, roleIds: [role] })
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
       if ((await em.count(User)) > 0) return { created: false, account: undefined }
-      const roleIds = [await superAdminId(em)]
-      return {
-        created: true,
-        account: knownAccount(await this.#parts.users.insert(em, { ...prepared, roleIds }, actor)),
-      }
+      return { created: true, account: knownAccount(await this.#parts.users.insert(em, prepared, actor)) }
     })
   }
 
@@ -94,10 +91,9 @@ export class AccountService implements Accounts {
     return knownAccount(await this.#parts.users.update(userId, { username }, undefined, actor))
   }
 
-  async findByExternal({ provider, subject }: Pick<ExternalSubject, 'provider' | 'subject'>) {
-    const em = this.#parts.db.fork()
-    const bound = await em.findOne(ExternalIdentity, { provider, subject })
-    return bound === null ? undefined : accountOf(await em.findOne(User, bound.userId))
+  async findByExternal(subject: Pick<ExternalSubject, 'provider' | 'subject'>) {
+    const found = await this.#findExternal(subject)
+    return found && { ...found.account, externalProof: found.proof }
   }
 
   async resolveExternal(
@@ -105,17 +101,30 @@ export class AccountService implements Accounts {
     { username, fallbackPrefix }: { readonly username: string; readonly fallbackPrefix: string },
     actor: Actor,
   ) {
-    const known = await this.findByExternal(subject)
-    if (known !== undefined) return { created: false, account: known }
+    const known = await this.#findExternal(subject)
+    if (known !== undefined) return { created: false, ...known }
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
-      const bound = await this.findByExternal(subject)
-      if (bound !== undefined) return { created: false, account: bound }
+      const bound = await this.#findExternal(subject)
+      if (bound !== undefined) return { created: false, ...bound }
       const name = await freeName(em, username, fallbackPrefix)
       const user = await this.#parts.users.insert(em, await this.#parts.users.prepare({ username: name }), actor)
       this.#bind(em, user.id, subject)
       await em.flush()
-      return { created: true, account: knownAccount(user) }
+      return { created: true, account: knownAccount(user), proof: subject.proof ?? null }
+    })
+  }
+
+  async storeExternalProof({ provider, subject }: Pick<ExternalSubject, 'provider' | 'subject'>, proof: string) {
+    const { db, authority, sessions } = this.#parts
+    await db.transactional(async (em) => {
+      const bound = await em.findOne(ExternalIdentity, { provider, subject })
+      if (bound === null || bound.proof === proof) return
+      if (bound.proof != null) {
+        await authority.changeOf(bound.userId)
+        await sessions.endAll(bound.userId)
+      }
+      await em.nativeUpdate(ExternalIdentity, { provider, subject }, { proof })
     })
   }
 
@@ -137,9 +146,17 @@ export class AccountService implements Accounts {
     return this.#parts.catalogue.store(this.#parts.db)
   }
 
-  #bind(em: SqlEntityManager, userId: number, { provider, chainType, subject }: ExternalSubject): void {
-    const createdAt = new Date(this.#parts.clock.now())
-    em.create(ExternalIdentity, { id: this.#parts.db.newId(), provider, chainType, subject, userId, createdAt })
+  async #findExternal({ provider, subject }: Pick<ExternalSubject, 'provider' | 'subject'>) {
+    const em = this.#parts.db.fork()
+    const bound = await em.findOne(ExternalIdentity, { provider, subject })
+    const account = bound === null ? undefined : accountOf(await em.findOne(User, bound.userId))
+    return account === undefined ? undefined : { account, proof: bound?.proof ?? null }
+  }
+
+  #bind(em: SqlEntityManager, userId: number, { provider, chainType, subject, proof }: ExternalSubject): void {
+    const { db, clock } = this.#parts
+    const about = { userId, proof: proof ?? null, createdAt: new Date(clock.now()) }
+    em.create(ExternalIdentity, { id: db.newId(), provider, chainType, subject, ...about })
   }
 }
 

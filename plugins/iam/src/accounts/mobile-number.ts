@@ -31,3 +31,6 @@ export function mobileNumber(text: string, country?: string): string | undefined
   const number = parse()(bare.replace(/^00/, '+'), options as Parameters<Parse>[1])
   return number?.isPossible() ? number.number : undefined
 }
+
+/** The calling code of a number in E.164 (ITU-T E.164, annex D), such as `86`; `undefined` for a code that no country has. */
+export const callingCodeOf = (number: string): string | undefined => parse()(number)?.countryCallingCode

@@ -86,13 +86,21 @@ export const ownRoutes = [
         username: Type.Optional(line(64)),
         email: Type.Optional(nullable(line(254))),
         mobile: Type.Optional(nullable(line(32))),
+        currentPassword: Type.Optional(
+          Type.String({ ...password, description: 'Needed to replace an e-mail address that signs in.' }),
+        ),
         version: Type.Optional(version),
       }),
     },
     response: ownView,
-    handler: async (request, parts) => {
+    handler: async (request, parts, reply) => {
       const principal = requirePrincipal(request)
-      const { version, ...change } = request.body
+      const { version, currentPassword, ...change } = request.body
+      if (await parts.users.replacesSignInEmail(principal.userId, change)) {
+        if (currentPassword === undefined) throw refusal('password-required', { data: { field: 'currentPassword' } })
+        const attempt = attemptOf(request, reply, 'email-change', principal.username)
+        await parts.login.confirmPassword(principal.userId, currentPassword, attempt)
+      }
       await parts.users.update(principal.userId, change, version, actorOf(request))
       return viewOf(principal, parts)
     },

@@ -95,7 +95,7 @@ export const userRoutes = [
     method: 'GET',
     path,
     summary: 'Users',
-    access: { permission: own.userView },
+    access: { permission: own.userView, scope: 'caller' },
     request: { query: userQuery },
     response: listPage(userView),
     handler: (request, { db }) => listUsers(db, requirePrincipal(request), request.query),
@@ -104,7 +104,7 @@ export const userRoutes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One user',
-    access: { permission: own.userView },
+    access: { permission: own.userView, scope: 'caller' },
     request: { params: idParams },
     response: userView,
     handler: async (request, { db }) => viewOf(db, await userInScope(db.fork(), request.params.id, actorOf(request))),
@@ -113,7 +113,7 @@ export const userRoutes = [
     method: 'POST',
     path,
     summary: 'Create a user',
-    access: { permission: own.userCreate },
+    access: { permission: own.userCreate, scope: 'caller' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -133,7 +133,7 @@ export const userRoutes = [
     method: 'PUT',
     path: `${path}/:id`,
     summary: 'Change a user; what is left out stays',
-    access: { permission: own.userUpdate },
+    access: { permission: own.userUpdate, scope: 'caller' },
     request: {
       params: idParams,
       body: Type.Object({
@@ -149,14 +149,18 @@ export const userRoutes = [
     response: userView,
     handler: async (request, { db, users }) => {
       const { version, ...change } = request.body
-      return viewOf(db, await users.update(request.params.id, change, version, actorOf(request)))
+      const { id } = request.params
+      const isOwn = requirePrincipal(request).userId === id
+      if (isOwn && (await users.replacesSignInEmail(id, change)))
+        throw refusal('own-email', { data: { field: 'email' } })
+      return viewOf(db, await users.update(id, change, version, actorOf(request)))
     },
   }),
   route({
     method: 'PUT',
     path: `${path}/:id/password`,
     summary: 'Set the password of a user; all sessions of the user end',
-    access: { permission: own.userUpdate },
+    access: { permission: own.userUpdate, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ password }) },
     response: nothing,
     handler: async (request, { users }) => {
@@ -168,7 +172,7 @@ export const userRoutes = [
     method: 'DELETE',
     path: `${path}/:id`,
     summary: 'Delete a user',
-    access: { permission: own.userDelete },
+    access: { permission: own.userDelete, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
     handler: async (request, { users }) => {
@@ -180,7 +184,7 @@ export const userRoutes = [
     method: 'GET',
     path: `${path}/:id/sessions`,
     summary: 'Sessions of a user, the newest first',
-    access: { permission: own.sessionView },
+    access: { permission: own.sessionView, scope: 'caller' },
     request: { params: idParams },
     response: Type.Array(sessionView),
     handler: async (request, { sessions }) => {
@@ -192,7 +196,7 @@ export const userRoutes = [
     method: 'DELETE',
     path: `${path}/:id/sessions`,
     summary: 'End all sessions of a user',
-    access: { permission: own.sessionRevoke },
+    access: { permission: own.sessionRevoke, scope: 'caller' },
     request: { params: idParams },
     response: affected,
     handler: async (request, { sessions }) => ({
@@ -203,7 +207,7 @@ export const userRoutes = [
     method: 'DELETE',
     path: '/api/v1/admin/iam/sessions/:id',
     summary: 'End one session',
-    access: { permission: own.sessionRevoke },
+    access: { permission: own.sessionRevoke, scope: 'caller' },
     request: { params: idParams },
     response: nothing,
     handler: async (request, { sessions }) => {

@@ -2,11 +2,13 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import type { Clock } from '@plinth/kernel'
 import { assertMayMove, orgOfNewUser, userInScope } from '../access/data-scope.ts'
+import type { Grants } from '../access/grants.ts'
 import { type Actor, type NewUser, userDeleted } from '../contract.ts'
 import { ExternalIdentity, Role, Token, User, UserRole } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { emailForms, mobileForm, usernameForms } from './account-names.ts'
+import { signInEmailReplaced } from './email-notice.ts'
 
 /** What may change about a user; what is absent stays. */
 export interface UserChange {
@@ -31,7 +33,17 @@ const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
 
 export type UserParts = Pick<
   Parts,
-  'db' | 'clock' | 'authority' | 'rules' | 'hasher' | 'passwords' | 'sessions' | 'audit' | 'renameGuards' | 'events'
+  | 'db'
+  | 'clock'
+  | 'authority'
+  | 'grants'
+  | 'rules'
+  | 'hasher'
+  | 'passwords'
+  | 'sessions'
+  | 'audit'
+  | 'renameGuards'
+  | 'events'
 >
 
 /**
@@ -58,9 +70,12 @@ export class Users {
   /** Everything about a new user that needs no transaction: forms, policy, hash. */
   async prepare({ username, email, mobile, password, ...rest }: NewUser) {
     const forms = { ...usernameForms(username), ...emailForms(email ?? null), mobile: mobileForm(mobile ?? null) }
-    if (password !== undefined) this.#parts.passwords.assertAllowed(password, forms.username)
-    const passwordHash = password === undefined ? null : await this.#parts.hasher.hash(password)
     const { enabled = true, orgId, roleIds = [] } = rest
+    if (password !== undefined) {
+      const isOperator = isOperatorOf(await this.#parts.grants.ofRoles(this.#parts.db.fork(), roleIds))
+      this.#parts.passwords.assertAllowed(password, { username: forms.username, isOperator })
+    }
+    const passwordHash = password === undefined ? null : await this.#parts.hasher.hash(password)
     return { forms, passwordHash, enabled, orgId, roleIds }
   }
 
@@ -91,7 +106,13 @@ export class Users {
       const user = await userInScope(em, id, actor)
       await this.#parts.rules.assertMayActOn(em, id, actor)
       await this.#parts.audit.assertVersion('user', user, version)
+      const { email: previousEmail, emailKey: previousEmailKey } = user
       const fields = await this.#applyForms(em, user, change, actor)
+      const isOwn = 'principal' in actor && actor.principal.userId === id
+      if (isOwn && previousEmail && previousEmailKey && user.emailKey !== previousEmailKey) {
+        const notice = { userId: id, username: user.username, previousEmail }
+        await this.#parts.events?.publish(signInEmailReplaced, notice, { key: `user:${id}` })
+      }
       if (change.orgId !== undefined && change.orgId !== (user.orgId ?? null)) {
         assertMayMove(actor, user, change.orgId)
         user.orgId = change.orgId
@@ -137,10 +158,12 @@ export class Users {
    * @param proof of the owner
    */
   async setPassword(id: number, password: string, actor: Actor, proof?: PasswordProof): Promise<void> {
-    const { passwords, hasher, rules, sessions, audit, authority, db, clock } = this.#parts
+    const { passwords, hasher, rules, grants, sessions, audit, authority, db, clock } = this.#parts
     if (proof === undefined && 'principal' in actor && actor.principal.userId === id) throw refusal('own-password')
     const current = await userInScope(db.fork(), id, actor)
-    passwords.assertAllowed(password, current.username, proof === undefined ? 'password' : 'newPassword')
+    const isOperator = isOperatorOf(await grants.ofUser(db.fork(), id))
+    const field = proof === undefined ? 'password' : 'newPassword'
+    passwords.assertAllowed(password, { username: current.username, field, isOperator })
     const passwordHash = await hasher.hash(password)
     await this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
@@ -169,6 +192,14 @@ export class Users {
       await em.flush()
       await this.#parts.audit.record(actor, 'user.confirm-email', id, { username: user.username })
     })
+  }
+
+  /** True when the change replaces an address that signs in, of an account with a password. */
+  async replacesSignInEmail(id: number, { email }: Pick<UserChange, 'email'>): Promise<boolean> {
+    if (email === undefined) return false
+    const user = await this.#parts.db.fork().findOne(User, id)
+    if (user === null || user.passwordHash === null || user.emailKey === null) return false
+    return emailForms(email).emailKey !== user.emailKey
   }
 
   async #applyForms(
@@ -247,6 +278,8 @@ export class Users {
     }
   }
 }
+
+const isOperatorOf = ({ isSuperAdmin, permissions }: Grants) => isSuperAdmin || permissions.size > 0
 
 /** What somebody else has already. */
 const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>

@@ -18,7 +18,7 @@ import { auditView, loginAuditView, viewOfAudit, viewOfLoginAudit } from '../acc
 import { Audit, LoginAudit } from '../entities.ts'
 import { own } from '../permissions.ts'
 
-const access = { permission: own.auditView }
+const access = { permission: own.auditView, scope: 'caller' } as const
 
 interface AuditRouteParts {
   readonly db: Database

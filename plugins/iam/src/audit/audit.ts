@@ -127,7 +127,7 @@ export class AuditTrail {
       id,
       occurredAt: new Date(now),
       method: columnText(attempt.method, 32),
-      identifier: masked(attempt.identifier),
+      identifier: columnText(attempt.shownIdentifier ?? masked(attempt.identifier), 64),
       userId,
       success: failure === undefined,
       reason: failure === undefined ? null : columnText(failure.reason, 128),

@@ -9,6 +9,7 @@ import { indexSorts } from './0008-index-sorts.ts'
 import { nameChangedUsers } from './0009-name-changed-users.ts'
 import { indexFilters } from './0010-index-filters.ts'
 import { keepReasons } from './0011-keep-reasons.ts'
+import { storeProofs } from './0012-store-proofs.ts'
 
 export const changeSets = [
   createIdentity,
@@ -22,4 +23,5 @@ export const changeSets = [
   nameChangedUsers,
   indexFilters,
   keepReasons,
+  storeProofs,
 ]

@@ -19,6 +19,7 @@ const wellKnownStems = new Set(
   master login hello whatever trustno starwars freedom secret changeme default test guest user computer internet
   abcdef abcdefg abcdefgh abcdefghij qazwsx qazwsxedc woaini mima plinth`.split(/\s+/),
 )
+const digitRuns = ['01234567890123456789', '98765432109876543210']
 const leet: Readonly<Record<string, string>> = {
   '0': 'o',
   '1': 'i',
@@ -50,12 +51,13 @@ export class PasswordPolicy implements Passwords {
     return this.#config.get('platform.iam.password.policy')
   }
 
-  check(password: string, username?: string): readonly PasswordFault[] {
-    const { policy } = this
+  check(password: string, username?: string, isOperator = false, policy = this.policy): readonly PasswordFault[] {
     const length = [...password].length
-    const shortest = { low: 6, medium: 8, high: 10, custom: this.#config.get('platform.iam.password.min-length') }[
+    const byPolicy = { low: 6, medium: 8, high: 10, custom: this.#config.get('platform.iam.password.min-length') }[
       policy
     ]
+    const shortest = Math.max(byPolicy, isOperator ? this.#config.get('platform.iam.password.operator-min-length') : 0)
+    const rejectsWellKnown = policy === 'high' || this.#config.get('platform.iam.password.reject-well-known')
     const faults: PasswordFault[] = []
     if (length < shortest)
       faults.push({ rule: 'too-short', limit: shortest, message: `at least ${shortest} characters` })
@@ -69,7 +71,7 @@ export class PasswordPolicy implements Passwords {
         message: 'three of: small letters, capital letters, digits, other characters',
       })
     }
-    if (policy === 'high' && length <= longest && isWellKnown(password, username)) {
+    if (rejectsWellKnown && length <= longest && isWellKnown(password, username)) {
       faults.push({ rule: 'well-known', message: 'not a well-known password or the user name' })
     }
     if (policy === 'custom' && length <= longest) {
@@ -79,8 +81,11 @@ export class PasswordPolicy implements Passwords {
     return faults
   }
 
-  assertAllowed(password: string, username?: string, field = 'password'): void {
-    const faults = this.check(password, username)
+  assertAllowed(
+    password: string,
+    { username, field = 'password', isOperator = false }: Parameters<Passwords['assertAllowed']>[1] = {},
+  ): void {
+    const faults = this.check(password, username, isOperator)
     if (faults.length === 0) return
     const params = { faults: faults.map(({ message }) => message).join('; ') }
     throw refusal('password-refused', { params, data: { field, faults } })
@@ -102,7 +107,7 @@ function isWellKnown(password: string, username: string | undefined): boolean {
   const text = password.normalize('NFKC').toLowerCase()
   const name = username?.toLowerCase()
   if (name !== undefined && name.length >= 3 && text.includes(name)) return true
-  if (/^(.{1,5})\1+$/u.test(text)) return true
+  if (/^(.{1,5})\1+$/u.test(text) || digitRuns.some((run) => run.includes(text))) return true
   const withoutTail = text.replace(/[^\p{L}]+$/u, '')
   return [withoutTail, withoutTail.replace(/^[^\p{L}]+/u, '')]
     .map((core) => [...core].map((sign) => leet[sign] ?? sign).join(''))

@@ -1,6 +1,6 @@
 import type { Database } from '@plinth/database'
 import { assertOrgInScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
-import type { Identity, LoginAttempt, Principal, Session } from '../contract.ts'
+import type { Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
 import { User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
@@ -35,13 +35,32 @@ export class IdentityService implements Identity {
   }
 
   async assertInScope(principal: Principal, userIds: readonly number[], field?: string): Promise<void> {
+    const reached = await this.reachedOf(principal, userIds)
+    if (userIds.every((id) => reached.has(id))) return
+    throw refusal('out-of-scope', field === undefined ? {} : { data: { field } })
+  }
+
+  async reachedOf(principal: Principal, userIds: readonly number[]): Promise<ReadonlySet<number>> {
+    return new Set((await this.#users(userIds, usersInScope(principal))).map(({ id }) => id))
+  }
+
+  async commonOrganisation(userIds: readonly number[]): Promise<number | null> {
+    const wanted = new Set(userIds)
+    const found = await this.#users([...wanted])
+    const organisations = new Set(found.map(({ orgId }) => orgId ?? null))
+    const [only = null] = organisations
+    return found.length === wanted.size && organisations.size === 1 ? only : null
+  }
+
+  async #users(userIds: readonly number[], where: object = {}) {
     const wanted = [...new Set(userIds)]
     const em = this.#db.fork()
+    const found: Pick<User, 'id' | 'orgId'>[] = []
     for (let start = 0; start < wanted.length; start += batch) {
-      const ids = wanted.slice(start, start + batch)
-      const found = await em.count(User, { $and: [{ id: { $in: ids } }, usersInScope(principal)] })
-      if (found !== ids.length) throw refusal('out-of-scope', field === undefined ? {} : { data: { field } })
+      const among = { id: { $in: wanted.slice(start, start + batch) } }
+      found.push(...(await em.find(User, { $and: [among, where] }, { fields: ['id', 'orgId'] })))
     }
+    return found
   }
 
   async isInScope(principal: Principal, userId: number): Promise<boolean> {
@@ -52,8 +71,8 @@ export class IdentityService implements Identity {
     assertOrgInScope(principal, orgId)
   }
 
-  rowsInScope(principal: Principal, column: string): object {
-    return rowsInScope(principal, column)
+  rowsInScope(principal: Principal, owner: RowOwner): object {
+    return rowsInScope(principal, owner)
   }
 
   openSession(userId: number, attempt: LoginAttempt): Promise<Session> {

@@ -6,7 +6,7 @@ import type { keys } from '../config.ts'
 import type { LoginGuard } from '../contract.ts'
 
 /** Attempts that prove a password: a guess costs the same whichever way it is made. */
-const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change'])
+const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change', 'email-change'])
 
 /** One budget for every name that an account answers to; an unknown name has one for all of its spellings. */
 const accountKey = (userId: number | null, identifier: string) =>

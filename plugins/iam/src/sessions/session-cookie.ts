@@ -1,16 +1,66 @@
+import { createHash } from 'node:crypto'
 import type { HttpReply, HttpRequest } from '@plinth/http'
 import { pageOrigin } from '@plinth/http'
 import type { Session } from '../contract.ts'
 import { refusal } from '../failures.ts'
 
-/** Name of the cookie that holds the token of a browser session (decision E13). */
+/** Name of the cookie that holds the token of a browser session, without HTTPS (decision E13). */
 export const sessionCookie = 'plinth-session'
 
-const ours = new RegExp(`(?:^|;)\\s*${sessionCookie}=([^;]*)`)
+type Browser = Pick<HttpRequest, 'contextPath' | 'isHttps'>
 
-/** The token of a browser session; `undefined` without one. */
-export const cookieToken = ({ headers }: Pick<HttpRequest, 'headers'>): string | undefined =>
-  ours.exec(headers.cookie ?? '')?.[1]
+const hashes = new Map<string, string>()
+
+/** Tells products of one host apart, whose cookies all have the path `/`. Empty for a product at the root. */
+function suffixOf(contextPath: string): string {
+  if (contextPath === '') return ''
+  const known = hashes.get(contextPath)
+  if (known !== undefined) return known
+  const suffix = `-${createHash('sha256').update(contextPath).digest('hex').slice(0, 12)}`
+  // A trusted proxy names the path, so there are few; a wrong one must not fill the memory.
+  if (hashes.size < 100) hashes.set(contextPath, suffix)
+  return suffix
+}
+
+/**
+ * Name and path of the cookie. With HTTPS the prefix `__Host-` keeps every other host and path from setting a cookie of this
+ * name (decision F.19).
+ */
+const placeOf = ({ contextPath, isHttps }: Browser) =>
+  isHttps
+    ? { name: `__Host-${sessionCookie}${suffixOf(contextPath)}`, path: '/', secure: '; Secure' }
+    : { name: sessionCookie, path: `${contextPath}/api`, secure: '' }
+
+const rest = ({ path, secure }: { readonly path: string; readonly secure: string }) =>
+  `Path=${path}; HttpOnly; SameSite=Strict${secure}`
+
+/**
+ * Only blanks and tabs stand around a name (RFC 6265, 5.2). `trim` also removes a no-break space: another host can set a cookie
+ * of such a name, because browsers do not see the prefix in it.
+ */
+const outer = /^[ \t]+|[ \t]+$/g
+
+function valuesOf(header: string | undefined, name: string): readonly string[] {
+  return (header ?? '').split(';').flatMap((part) => {
+    const at = part.indexOf('=')
+    return part.slice(0, at).replace(outer, '') === name && at > 0 ? [part.slice(at + 1).replace(outer, '')] : []
+  })
+}
+
+/**
+ * The token of a browser session; `undefined` without one.
+ *
+ * @throws BusinessError "401" `iam.session-ambiguous` for two cookies of the name: one of them was set by another host or path
+ */
+export function cookieToken(request: Pick<HttpRequest, 'headers'> & Browser): string | undefined {
+  const [token, second] = valuesOf(request.headers.cookie, placeOf(request).name)
+  if (second !== undefined) throw refusal('session-ambiguous')
+  return token
+}
+
+/** True when the request has more than one cookie of the session's name. */
+export const isAmbiguous = (request: Pick<HttpRequest, 'headers'> & Browser): boolean =>
+  valuesOf(request.headers.cookie, placeOf(request).name).length > 1
 
 type Caller = Pick<HttpRequest, 'headers' | 'method' | 'calledHost'>
 
@@ -25,18 +75,42 @@ export function assertOwnPage(request: Caller): void {
   }
 }
 
-type Browser = Pick<HttpRequest, 'contextPath' | 'isHttps'>
-
-const attributes = ({ contextPath, isHttps }: Browser) =>
-  `Path=${contextPath}/api; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`
-
 /** Gives the browser the session in a cookie, and the caller the answer without the token. */
 export function answerByCookie({ accessToken, ...session }: Session, request: Browser, reply: HttpReply) {
-  reply.header('set-cookie', `${sessionCookie}=${accessToken}; ${attributes(request)}`)
+  const place = placeOf(request)
+  reply.header('set-cookie', `${place.name}=${accessToken}; ${rest(place)}`)
   return { ...session, accessToken: null }
 }
 
 /** Makes the browser forget its session. */
 export function clearCookie(request: Browser, reply: HttpReply): void {
-  reply.header('set-cookie', `${sessionCookie}=; Max-Age=0; ${attributes(request)}`)
+  const place = placeOf(request)
+  reply.header('set-cookie', `${place.name}=; Max-Age=0; ${rest(place)}`)
+}
+
+/** More paths and parent domains than this are not cleared. */
+const maxPaths = 8
+const maxDomains = 4
+
+/**
+ * Makes the browser forget every cookie of the session's name that it could have sent with this request: those of each part
+ * of its path, and those of the parent domains.
+ */
+export function clearAllCookies(
+  request: Browser & Pick<HttpRequest, 'url' | 'calledHost'>,
+  reply: Pick<HttpReply, 'header'>,
+): void {
+  const { name, secure } = placeOf(request)
+  const own = request.url.split('?', 1)[0] ?? ''
+  // A proxy may have removed the context path from the address.
+  const whole = own.startsWith(`${request.contextPath}/`) ? own : `${request.contextPath}${own}`
+  const parts = whole.split('/').filter((part) => part !== '')
+  const paths = ['/', ...parts.slice(0, maxPaths).map((_, at) => `/${parts.slice(0, at + 1).join('/')}`)]
+  const labels = (request.calledHost ?? '').replace(/:\d+$/, '').split('.')
+  const isName = labels.length > 1 && !/^\d+$/.test(labels.at(-1) ?? '')
+  const domains = isName ? labels.slice(0, -1).map((_, at) => `; Domain=${labels.slice(at).join('.')}`) : []
+  const cleared = ['', ...(request.isHttps ? [] : domains.slice(-maxDomains))].flatMap((domain) =>
+    paths.map((path) => `${name}=; Max-Age=0; ${rest({ path, secure })}${domain}`),
+  )
+  reply.header('set-cookie', cleared)
 }

@@ -39,7 +39,25 @@ export class Sessions {
       revokedAt: null,
     })
     await em.flush()
+    await this.#endOldest(userId)
     return { accessToken, tokenType: 'Bearer', expiresAt: expiresAt.toISOString() }
+  }
+
+  /** Ends the sessions beyond `platform.iam.token.max-per-user`, the oldest first. */
+  async #endOldest(userId: number): Promise<void> {
+    const { db, config, clock, authority } = this.#parts
+    const now = new Date(clock.now())
+    const alive = 'user_id = ? and revoked_at is null and expires_at > ?'
+    // MariaDB does not allow a subquery on the table that it updates.
+    const [oldestKept] = await db.query<{ id: number }>(
+      `select id from iam_token where ${alive} order by id desc limit 1 offset ${config.get('platform.iam.token.max-per-user') - 1}`,
+      [userId, now],
+    )
+    if (oldestKept === undefined) return
+    const ended = await db.execute(`update iam_token set revoked_at = ? where ${alive} and id < ?`, [
+      ...[now, userId, now, oldestKept.id],
+    ])
+    if (ended > 0) await authority.changeOf(userId)
   }
 
   /**

@@ -1,4 +1,5 @@
 import { hash, randomInt } from 'node:crypto'
+import { abuseSuspected, type Events } from '@plinth/events'
 import { type Clock, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
 import type { RateLimiter, RateLimitResult } from '@plinth/rate-limit'
 import type { CodeStore } from './code-store.ts'
@@ -12,10 +13,13 @@ import type {
 } from './contract.ts'
 import { refusal } from './failures.ts'
 import { type Recipient, recipientOf, sceneOf } from './recipients.ts'
-import type { ChannelSettings, Limit, Settings } from './settings.ts'
+import { type ChannelSettings, dayMs, type Limit, type Settings } from './settings.ts'
 
 /** Milliseconds that a sender may take. */
 const deliveryDeadlineMs = 10_000
+
+/** Share of a limit at which operators are alerted (decision F.15). */
+const alertShare = 0.8
 
 const sha256 = (text: string) => hash('sha256', text)
 
@@ -24,8 +28,17 @@ export interface CodeParts {
   readonly limiter: RateLimiter
   readonly senders: Readonly<Record<VerificationChannel, VerificationCodeSender | undefined>>
   readonly settings: Settings
+  /** Absent: alerts are only logged. */
+  readonly events: Pick<Events, 'publish'> | undefined
   readonly clock: Clock
   readonly log: Logger
+}
+
+interface Alert {
+  readonly area: string
+  readonly subject: string
+  readonly count: number
+  readonly limit: number
 }
 
 /** A request whose input is sound. */
@@ -51,7 +64,13 @@ export class Codes implements VerificationCodes {
     const { settings, recipient, scene, codeKey } = this.#case(subject)
     const sender = senders[channel]
     if (sender === undefined || sender.isReady?.(channel) === false) throw refusal('sender-missing')
-    const [perRecipient] = await this.#takeQuota(channel, 'send', settings, recipient, origin.clientIp)
+    const { callingCode } = recipient
+    if (callingCode !== undefined && settings.callingCodes.length > 0 && !settings.callingCodes.includes(callingCode)) {
+      throw refusal('country-not-allowed', { data: { field: 'mobile' } })
+    }
+    const [perRecipient, , perCountry] = await this.#takeQuota(channel, 'send', settings, recipient, origin.clientIp)
+    if (perCountry !== undefined) await this.#alertNearLimit(String(callingCode), perCountry)
+    if (settings.alertAfter > 0) await this.#countAll(channel, settings)
     const code = String(randomInt(10 ** settings.codeLength)).padStart(settings.codeLength, '0')
     const { ttlMs, texts } = settings
     const expiresAt = clock.now() + ttlMs
@@ -90,12 +109,12 @@ export class Codes implements VerificationCodes {
     return { settings, recipient, scene: checked, codeKey }
   }
 
-  /** Of the recipient and of the address together, or of none. */
+  /** Of the recipient, the address and, while all countries may receive codes, the calling code together, or of none. */
   #takeQuota(
     channel: VerificationChannel,
     operation: 'send' | 'check',
     settings: ChannelSettings,
-    { key }: Recipient,
+    { key, callingCode }: Recipient,
     clientIp: string,
   ): Promise<readonly RateLimitResult[]> {
     const limits = settings[operation]
@@ -107,7 +126,34 @@ export class Codes implements VerificationCodes {
     return this.#parts.limiter.assertAllAllowed([
       request(channel === 'sms' ? 'mobile' : 'email', sha256(key), limits.recipient),
       request('ip', this.#parts.limiter.addressKey(clientIp), limits.ip),
+      ...(operation === 'send' && callingCode !== undefined && settings.callingCodes.length === 0
+        ? [request('country', callingCode, settings.perCallingCode)]
+        : []),
     ])
+  }
+
+  /** Publishes an alert for the one code that reaches the share of the limit. A failure does not stop the code. */
+  async #alertNearLimit(callingCode: string, { limit, remaining }: RateLimitResult): Promise<void> {
+    const count = limit - remaining
+    if (limit === 0 || count !== Math.ceil(limit * alertShare)) return
+    await this.#alert({ area: 'sms-codes', subject: `+${callingCode}`, count, limit })
+  }
+
+  /** Counts the codes of a day to all recipients, and publishes an alert once. The count rejects nothing. */
+  async #countAll(channel: VerificationChannel, { keyPrefix, alertAfter }: ChannelSettings): Promise<void> {
+    const { limiter } = this.#parts
+    const key = `${keyPrefix}:send:all`
+    const request = { key, maxAttempts: alertAfter, windowMs: dayMs, failurePolicy: 'open' as const }
+    const { allowed, remaining, limit } = await limiter.consume(request)
+    if (allowed && remaining === 0) await this.#alert({ area: `${channel}-codes`, subject: 'all', count: limit, limit })
+  }
+
+  async #alert(alert: Alert): Promise<void> {
+    const { events, log } = this.#parts
+    log.warn(alert, 'many verification codes were sent today')
+    await events
+      ?.publish(abuseSuspected, alert)
+      .catch((error: unknown) => log.error({ reason: reasonOf(error) }, 'an alert could not be published'))
   }
 
   #waitAfter(result: RateLimitResult | undefined): number {

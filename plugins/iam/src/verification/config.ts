@@ -29,6 +29,7 @@ const sms = {
     title: { en: 'Default scene of SMS codes', 'zh-CN': '短信验证码默认场景' },
     default: 'login',
     pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+    rule: { en: 'be lower-case words of letters and digits, joined with "-"', 'zh-CN': '是以“-”连接的小写字母和数字' },
     maxLength: 32,
     reload: 'live',
   }),
@@ -40,6 +41,7 @@ const sms = {
     },
     default: 'CN',
     pattern: '^(?:[A-Z]{2})?$',
+    rule: { en: 'be empty or a country code of two capital letters', 'zh-CN': '为空，或是两个大写字母的国家代码' },
     reload: 'live',
   }),
   'platform.iam.auth.login.verification.sms.code-length': key.integer({
@@ -71,6 +73,39 @@ const sms = {
   'platform.iam.auth.login.verification.sms.ip-window': window({
     title: { en: 'Window of codes sent per address, by text message', 'zh-CN': '每个 IP 的短信验证码发送时间窗口' },
     default: '1h',
+  }),
+  'platform.iam.auth.login.verification.sms.countries': key.stringList({
+    title: { en: 'Calling codes that receive SMS codes', 'zh-CN': '可接收短信验证码的国家（地区）代码' },
+    description: {
+      en: 'For example 86 and 49. Empty: all countries. Numbers of other countries are rejected.',
+      'zh-CN': '例如 86 和 49。留空表示所有国家（地区）；其他国家（地区）的号码会被拒绝。',
+    },
+    items: { pattern: '^[1-9][0-9]{0,2}$' },
+    rule: {
+      en: 'be a calling code of one to three digits, without "+" and without a zero in front',
+      'zh-CN': '是一至三位数字的国际区号，不带“+”，不以 0 开头',
+    },
+    uniqueItems: true,
+    default: [],
+    reload: 'live',
+    insecure: {
+      is: [],
+      reason: {
+        en: 'Strangers can have SMS codes sent to expensive numbers all over the world. List the calling codes of your users.',
+        'zh-CN': '任何人都可以让系统向全球高资费号码发送短信验证码。请填写用户所在国家（地区）的代码。',
+      },
+    },
+  }),
+  'platform.iam.auth.login.verification.sms.country-max-attempts': key.integer({
+    title: { en: 'SMS codes sent per calling code and day', 'zh-CN': '每个国家（地区）代码每天的短信验证码发送次数' },
+    description: {
+      en: 'Applies while the list of calling codes is empty; at 80 % operators are alerted. 0: unlimited.',
+      'zh-CN': '在国家（地区）代码列表为空时生效；达到 80% 时提醒运维人员。0 表示不限。',
+    },
+    default: 500,
+    minimum: 0,
+    maximum: 1_000_000,
+    reload: 'live',
   }),
   'platform.iam.auth.login.verification.sms.verify-mobile-max-attempts': attempts({
     title: { en: 'Checks per mobile number', 'zh-CN': '每个手机号的校验次数' },
@@ -128,6 +163,7 @@ const email = {
     title: { en: 'Default scene of e-mail codes', 'zh-CN': '邮件验证码默认场景' },
     default: 'login',
     pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+    rule: { en: 'be lower-case words of letters and digits, joined with "-"', 'zh-CN': '是以“-”连接的小写字母和数字' },
     maxLength: 32,
     reload: 'live',
   }),
@@ -160,6 +196,17 @@ const email = {
   'platform.iam.auth.login.verification.email.ip-window': window({
     title: { en: 'Window of codes sent per address, by e-mail', 'zh-CN': '每个 IP 的邮件验证码发送时间窗口' },
     default: '1h',
+  }),
+  'platform.iam.auth.login.verification.email.alert-after': key.integer({
+    title: { en: 'E-mail codes of a day that alert operators', 'zh-CN': '触发告警的每日邮件验证码数量' },
+    description: {
+      en: 'All addresses together. Codes are still sent: a limit would let strangers use it up for everybody. 0: no alert.',
+      'zh-CN': '所有邮箱合计。超过后仍会发送：设置上限会让陌生人耗尽所有用户的额度。0 表示不告警。',
+    },
+    default: 1000,
+    minimum: 0,
+    maximum: 1_000_000,
+    reload: 'live',
   }),
   'platform.iam.auth.login.verification.email.verify-email-max-attempts': attempts({
     title: { en: 'Checks per e-mail address', 'zh-CN': '每个邮箱地址的校验次数' },

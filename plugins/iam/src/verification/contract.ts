@@ -1,4 +1,4 @@
-import { extensionPoint, service } from '@plinth/kernel'
+import { extensionPoint, service, shape } from '@plinth/kernel'
 
 export type VerificationChannel = 'sms' | 'email'
 
@@ -30,6 +30,7 @@ export interface SentCode {
  * recipient and per client address together. Every method throws BusinessError
  *
  * - `403` `verification.disabled` when the channel is switched off
+ * - `400` `verification.country-not-allowed` when only listed calling codes receive codes
  * - `400` `verification.mobile-invalid`, `verification.email-invalid`, `verification.scene-invalid`
  * - `429` `rate-limit.exceeded`, `503` `rate-limit.store-unavailable`
  * - `503` `verification.store-unavailable`
@@ -86,4 +87,9 @@ export interface VerificationCodeSender {
 
 export const verificationCodeSender = extensionPoint<VerificationCodeSender>('iam.verification-code-sender', {
   from: '@plinth/iam/verification',
+  names: shape.dotted,
+  shape: shape.object<VerificationCodeSender>(
+    { channels: shape.list(shape.among(['sms', 'email'] satisfies VerificationChannel[])), send: shape.function },
+    { isReady: shape.function },
+  ),
 })

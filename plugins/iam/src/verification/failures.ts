@@ -8,6 +8,7 @@ export const refusal = businessFailures('verification', en.verification, {
   disabled: '403',
   'mobile-invalid': '400',
   'email-invalid': '400',
+  'country-not-allowed': '400',
   'scene-invalid': '400',
   'code-invalid': '400',
   'sender-missing': '503',

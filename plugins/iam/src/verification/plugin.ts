@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { abuseSuspected, events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { rateLimiter } from '@plinth/rate-limit'
@@ -15,7 +16,7 @@ import {
   verificationCodeSender,
   verificationCodes,
 } from './contract.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { proofRoutes, routes } from './routes.ts'
 import { fileSender, logSender } from './senders.ts'
 import { settingsOf } from './settings.ts'
@@ -29,8 +30,9 @@ const own = ['file', 'log']
 export default definePlugin({
   id: 'iam.verification',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
-  requires: { http, rateLimiter, sharedStore, configCentre, accounts: optional(accounts) },
+  requires: { http, rateLimiter, sharedStore, configCentre, accounts: optional(accounts), events: optional(events) },
   provides: [verificationCodes],
   extensionPoints: [verificationCodeSender],
   contributes: [verificationCodeSender],
@@ -56,9 +58,11 @@ export default definePlugin({
       limiter: services.rateLimiter,
       senders,
       settings: settingsOf(config),
+      events: services.events,
       clock,
       log,
     })
+    services.events?.declarePublished(abuseSuspected)
     provide(verificationCodes, codes)
     services.http.addRoutes(routes, { codes })
     if (services.accounts !== undefined) services.http.addRoutes(proofRoutes, { codes, accounts: services.accounts })

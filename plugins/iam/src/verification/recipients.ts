@@ -1,5 +1,5 @@
 import { emailForm } from '../accounts/account-names.ts'
-import { mobileNumber } from '../accounts/mobile-number.ts'
+import { callingCodeOf, mobileNumber } from '../accounts/mobile-number.ts'
 import type { VerificationChannel } from './contract.ts'
 import { refusal } from './failures.ts'
 
@@ -8,6 +8,8 @@ export interface Recipient {
   readonly address: string
   /** Equal for spellings of one recipient: a quota must not depend on the spelling. */
   readonly key: string
+  /** Of a mobile number, such as `86`. */
+  readonly callingCode?: string
 }
 
 /**
@@ -20,7 +22,7 @@ export const recipientOf: Readonly<Record<VerificationChannel, (text: string, co
   sms(text, country) {
     const address = mobileNumber(text, country)
     if (address === undefined) throw refusal('mobile-invalid', { data: { field: 'mobile' } })
-    return { address, key: address }
+    return { address, key: address, callingCode: callingCodeOf(address) ?? 'unknown' }
   },
   email(text) {
     const form = emailForm(text)

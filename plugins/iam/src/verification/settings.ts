@@ -18,12 +18,20 @@ export interface ChannelSettings {
   readonly keyPrefix: string
   readonly send: { readonly recipient: Limit; readonly ip: Limit }
   readonly check: { readonly recipient: Limit; readonly ip: Limit }
+  /** Calling codes that may receive codes; empty: all. */
+  readonly callingCodes: readonly string[]
+  /** For each calling code while all may receive codes. */
+  readonly perCallingCode: Limit
+  /** Number of codes of a day, to all recipients, that alerts operators; 0: none. */
+  readonly alertAfter: number
   /** Texts that go along with the message; empty ones are left out. */
   readonly texts: Partial<Pick<VerificationMessage, 'subject' | 'template' | 'templateCode' | 'signName' | 'provider'>>
 }
 
 export type Settings = Readonly<Record<VerificationChannel, () => ChannelSettings>>
 
+/** Window of the counts per day, in milliseconds. */
+export const dayMs = 86_400_000
 const root = 'platform.iam.auth.login.verification'
 
 export function settingsOf({ get }: Pick<ConfigView<typeof keys>, 'get'>): Settings {
@@ -34,6 +42,8 @@ export function settingsOf({ get }: Pick<ConfigView<typeof keys>, 'get'>): Setti
     codeLength: get(`${root}.${channel}.code-length`),
     ttlMs: get(`${root}.${channel}.ttl`),
     keyPrefix: get(`${root}.${channel}.key-prefix`),
+    callingCodes: get(`${root}.sms.countries`),
+    perCallingCode: { maxAttempts: get(`${root}.sms.country-max-attempts`), windowMs: dayMs },
   })
   const perAddress = (channel: VerificationChannel, kind: '' | 'verify-') => ({
     maxAttempts: get(`${root}.${channel}.${kind}ip-max-attempts`),
@@ -50,6 +60,7 @@ export function settingsOf({ get }: Pick<ConfigView<typeof keys>, 'get'>): Setti
   return {
     sms: () => ({
       ...common('sms'),
+      alertAfter: 0,
       send: { recipient: perMobile(''), ip: perAddress('sms', '') },
       check: { recipient: perMobile('verify-'), ip: perAddress('sms', 'verify-') },
       texts: given({
@@ -61,6 +72,7 @@ export function settingsOf({ get }: Pick<ConfigView<typeof keys>, 'get'>): Setti
     }),
     email: () => ({
       ...common('email'),
+      alertAfter: get(`${root}.email.alert-after`),
       send: { recipient: perEmail(''), ip: perAddress('email', '') },
       check: { recipient: perEmail('verify-'), ip: perAddress('email', 'verify-') },
       texts: given({ template: get(`${root}.email.template`), subject: get(`${root}.email.subject`) }),

@@ -27,8 +27,10 @@ type AdminRouteParts = Pick<
 >
 
 const root = '/api/v1/admin/install'
-const read = { method: 'GET', tags: ['install'], access: { permission: own.view } } as const
-const act = { method: 'POST', tags: ['install'], access: { permission: own.manage } } as const
+const read = { method: 'GET', tags: ['install'], access: { permission: own.view, scope: 'none' } } as const
+/** Records name operators and their addresses. */
+const readRecords = { ...read, access: { permission: own.view, scope: 'all' } } as const
+const act = { method: 'POST', tags: ['install'], access: { permission: own.manage, scope: 'none' } } as const
 const outcome = Type.Enum(['passed', 'warning', 'failed'])
 
 const sessionView = Type.Object({
@@ -122,14 +124,14 @@ const { route, rawRoute } = routesWith<AdminRouteParts>()
 
 const overviewRoutes = [
   route({
-    ...read,
+    ...readRecords,
     path: `${root}/diagnostics`,
     summary: 'Status, steps, environment, sessions and records in one',
     response: diagnosticsView,
     handler: (request, parts) => diagnosticsOf(request, parts),
   }),
   rawRoute({
-    ...read,
+    ...readRecords,
     path: `${root}/diagnostics/export`,
     annotations: [bulkLimited],
     summary: 'The diagnostics as a JSON file',
@@ -155,7 +157,7 @@ const overviewRoutes = [
 
 const recordRoutes = [
   route({
-    ...read,
+    ...readRecords,
     path: `${root}/sessions`,
     summary: 'Runs of the installation, the newest first',
     request: {
@@ -166,7 +168,7 @@ const recordRoutes = [
       answerList(query, sessionOrder, async (window) => rowsAs(await sessions.list(query, window), viewOfSession)),
   }),
   route({
-    ...read,
+    ...readRecords,
     path: `${root}/sessions/:sessionId`,
     summary: 'One run with its records',
     request: { params: view.sessionParams, query: view.limitQuery },
@@ -174,7 +176,7 @@ const recordRoutes = [
     handler: ({ params, query }, parts) => sessionOf(params.sessionId, query.limit, parts),
   }),
   rawRoute({
-    ...read,
+    ...readRecords,
     path: `${root}/sessions/:sessionId/export`,
     annotations: [bulkLimited],
     summary: 'One run with its records as a JSON file',
@@ -184,7 +186,7 @@ const recordRoutes = [
       sendFile(reply, parts, `install-session-${sessionId}`, await sessionOf(sessionId, query.limit, parts)),
   }),
   route({
-    ...read,
+    ...readRecords,
     path: `${root}/execution-logs`,
     summary: 'Newest records, the oldest of them first',
     request: { query: view.limitQuery },
@@ -192,7 +194,7 @@ const recordRoutes = [
     handler: async ({ query }, { journal }) => ({ records: [...(await journal.newest(limitOf(query.limit)))] }),
   }),
   route({
-    ...read,
+    ...readRecords,
     path: `${root}/audit-logs`,
     summary: 'Who did what to the installation, the newest first',
     request: {

@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import { codeOf, reasonOf } from '@plinth/kernel'
 import { parse } from 'yaml'
 import { installError } from '../errors.ts'
@@ -33,20 +35,47 @@ export const answerFields: readonly AnswerField[] = allFields.map(({ path, group
   return { path, type, variable, option: isSecret(path) ? undefined : option }
 })
 
+/** Answers as they were given, and where. */
+export interface GivenAnswers {
+  /** Completes "cannot be read". */
+  readonly place: string
+  readonly text: string
+  /** They came on standard input, which can be read once. */
+  readonly isInput: boolean
+}
+
 /**
- * Reads an answers file: YAML or JSON with the groups of the form.
+ * Reads answers from a file, or from standard input for `-`.
+ *
+ * @throws PlinthError `PLINTH_INSTALL_ANSWERS`
+ */
+export async function readAnswers(path: string): Promise<GivenAnswers> {
+  if (path === '-') return { place: 'standard input', text: await textOf(process.stdin), isInput: true }
+  const place = `the file ${resolve(path)}`
+  try {
+    return { place, text: await readFile(path, 'utf8'), isInput: false }
+  } catch (error) {
+    throw unreadable(place, error)
+  }
+}
+
+/**
+ * The form in answers: YAML or JSON with the groups of the form.
  *
  * @throws PlinthError `PLINTH_INSTALL_ANSWERS` that names the field; it holds no value
  */
-export async function readAnswers(path: string): Promise<InstallForm> {
+export function answeredForm({ place, text }: GivenAnswers): InstallForm {
   let content: unknown
   try {
-    content = parse(await readFile(path, 'utf8')) ?? {}
+    content = parse(text) ?? {}
   } catch (error) {
-    throw answersFault(`the file ${path} cannot be read: ${codeOf(error) ?? reasonOf(error).split('\n')[0]}`)
+    throw unreadable(place, error)
   }
   return formOf(content)
 }
+
+const unreadable = (place: string, error: unknown) =>
+  answersFault(`${place} cannot be read: ${codeOf(error) ?? reasonOf(error).split('\n')[0]}`)
 
 /** Answers of the environment and of the options, in that order. */
 export function answersOf(

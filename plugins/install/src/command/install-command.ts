@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process'
+import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { resolve } from 'node:path'
 import { BusinessError, type CommandDeclaration, type CommandInvocation, reasonOf } from '@plinth/kernel'
 import type { DefaultsView, RecordView } from '../contract.ts'
 import { commandCaller } from '../entry/caller.ts'
 import type { InstallForm } from '../form/fields.ts'
 import type { ClosedByState } from '../state/install-state.ts'
-import { answerFields, answersOf, mergeForms, readAnswers } from './answers.ts'
+import { answeredForm, answerFields, answersOf, mergeForms, readAnswers } from './answers.ts'
 import { installer } from './installer.ts'
 
 type Command = CommandDeclaration<{ provides: readonly [typeof installer] }>
@@ -18,7 +17,8 @@ export const installCommand: Command = {
   options: [
     {
       flags: '--answers <file>',
-      description: 'YAML or JSON file with the groups site, administrator, database, cache and storage',
+      description:
+        'YAML or JSON file with the groups site, administrator, database, cache and storage; - for standard input',
     },
     ...answerFields.flatMap(({ path, option, variable }) =>
       option === undefined ? [] : [{ flags: option.flags, description: `${path}; also ${variable}` }],
@@ -29,13 +29,9 @@ export const installCommand: Command = {
     const { answers } = options
     const closedBecause = await service.closedBecause()
     if (closedBecause !== undefined) return nothingToInstall(closedBecause, output)
-    const form = completed(
-      mergeForms(
-        typeof answers === 'string' ? await readAnswers(resolve(answers)) : {},
-        answersOf(process.env, options),
-      ),
-      service.defaults(),
-    )
+    const given = typeof answers === 'string' ? await readAnswers(answers) : undefined
+    const answered = given === undefined ? {} : answeredForm(given)
+    const form = completed(mergeForms(answered, answersOf(process.env, options)), service.defaults())
     const count = service.stepCount
     let done = 0
     const onRecord = ({ stepCode, status, message }: RecordView) => {
@@ -44,7 +40,7 @@ export const installCommand: Command = {
     }
     const result = await service.install(form, { caller: commandCaller('en'), signal, onRecord })
     if (result === undefined) return nothingToInstall(await service.closedBecause(), output)
-    if (result.restartRequired) return runAgain(output.progress)
+    if (result.restartRequired) return runAgain(output.progress, given?.isInput ? given.text : undefined)
     output.result(result, result.message)
     return result.passed ? 0 : 1
   },
@@ -67,12 +63,20 @@ function completed(form: InstallForm, defaults: DefaultsView): InstallForm {
   return mergeForms(base, isOther ? {} : { database }, administrator, form)
 }
 
-/** A process that runs never changes its database: the rest is done by a fresh one, which reads the new settings. */
-async function runAgain(progress: (text: string) => void): Promise<number> {
+/**
+ * A process that runs never changes its database: the rest is done by a fresh one, which reads the new settings.
+ *
+ * @param input what this process has read on standard input
+ */
+async function runAgain(progress: (text: string) => void, input: string | undefined): Promise<number> {
   progress('The new connection is written. Going on with it in a new process.')
   const [, program = '', ...words] = process.argv
   try {
-    const child = spawn(process.execPath, [...process.execArgv, program, ...words], { stdio: 'inherit' })
+    const stdin = input === undefined ? 'inherit' : 'pipe'
+    const stdio: StdioOptions = [stdin, 'inherit', 'inherit']
+    const child = spawn(process.execPath, [...process.execArgv, program, ...words], { stdio })
+    // A process that ends early reads no answers.
+    child.stdin?.on('error', () => undefined).end(input)
     const [code] = (await once(child, 'exit')) as [number | null]
     return code ?? 1
   } catch (error) {

@@ -8,8 +8,8 @@ const { table } = errorTable({
     Add {{key}} to .env.example, or set it somewhere else.`,
   'env-value-unrepresentable': `The value of {{key}} cannot be written so that it is read back unchanged.
     Choose a value without this mixture of quotes ' " \`, $, backslashes, line breaks and control characters.`,
-  'env-file-malformed': `{{file}} cannot be changed safely: {{place}}.
-    Correct it by hand: UTF-8, one NAME=value per line, no spaces around "=", every quote closed.`,
+  'env-file-malformed': `{{file}} cannot be changed safely: the product cannot read line {{line}}.
+    Correct the line; \`plinth doctor\` says what is wrong with it.`,
   'env-changed-concurrently': `{{file}} is being changed by somebody else.
     Look at what it holds now and try again.`,
   'env-not-writable': `{{file}} cannot be written: {{reason}}.

@@ -1,5 +1,4 @@
-import { parseEnv } from 'node:util'
-import { maskedValue } from '@plinth/kernel'
+import { type EnvFileEntry, maskedValue, parseEnvFile, type WrittenEnvValue, writeEnvValue } from '@plinth/kernel'
 import { EnvFileError } from './env-file-errors.ts'
 
 /** Variables to set, by name. A value that is the fixed mask keeps what is there. */
@@ -27,48 +26,30 @@ export interface EnvFilePlan extends EnvFileResult {
   readonly text: string
 }
 
-/** One `NAME=value` of a text: `start` to `end` is the value as written, quotes included. */
-interface Entry {
-  readonly key: string
-  readonly line: number
-  readonly start: number
-  readonly end: number
-  /** End of the line on which the value ends. */
-  readonly lineEnd: number
-}
-
 const validKey = /^[A-Za-z_][A-Za-z0-9_]*$/
-const comment = /[ \t]*#/y
-const head = /[ \t]*(?:export[ \t]+)?([^\s=][^=\n]*?)[ \t]*=[ \t]*/y
-/** A quoted value ends where nothing but a comment follows. First what the quote means to most readers, then the rest. */
-const quoted = ['"(?:\\\\.|[^"\\\\\\n])*"', '"[^"]*"', "'[^']*'", "'(?:\\\\.|[^'\\\\\\n])*'", '`[^`]*`'].map(
-  (value) => new RegExp(`${value}(?=[ \\t\\r]*(?:#[^\\n]*)?(?:\\n|$))`, 'y'),
-)
-const unquoted = /[^#\n]*/y
-/** Begins like a quoted value and does not end like one. */
-const halfQuoted = /['"`](?:(?![ \t]#)[^\n])*/y
 
 /**
- * What setting the variables makes of a `.env` file: the values of existing names are replaced where they stand, new
- * names go to the end, and everything else stays byte for byte. The text is proven by reading it back as the kernel does.
+ * The `.env` file after variables are set: the values of existing names are replaced in place, new names are added at the end,
+ * and the rest stays byte for byte. The result is proven by reading it as the kernel does.
  *
  * @param text the file, or `undefined` when there is none
  * @param file its name, for messages
- * @throws EnvFileError `env-key-invalid`, `env-value-unrepresentable`, `env-file-malformed`
+ * @throws EnvFileError `env-key-invalid`, `env-value-unrepresentable`; `env-file-malformed` for a file that the kernel rejects
  */
 export function planEnvFile(text: string | undefined, changes: EnvChanges, file = '.env'): EnvFilePlan {
-  const before = (text ?? '').replace(/^\uFEFF/, '')
   assertKeys(changes)
-  const loaded = parseEnv(before)
-  const entries = entriesOf(before)
+  const before = (text ?? '').replace(/^\uFEFF/, '')
+  const { entries, faults } = parseEnvFile(before)
+  const [fault] = faults
+  if (fault !== undefined) throw new EnvFileError('env-file-malformed', { file, line: String(fault.line) })
 
   const changed: string[] = []
   const added: string[] = []
   const unchanged: string[] = []
-  const written = new Map<string, WrittenForm>()
+  const written = new Map<string, WrittenEnvValue>()
   for (const [key, value] of Object.entries(changes)) {
-    const own = entries.filter((entry) => entry.key === key)
-    const isThere = loaded[key] === value && own.every((entry) => readingOf(before, entry) === value)
+    const own = entries.filter((entry) => entry.name === key)
+    const isThere = own.length > 0 && own.every((entry) => entry.value === value)
     const list = isThere || value === maskedValue ? unchanged : own.length > 0 ? changed : added
     list.push(key)
     if (list !== unchanged) written.set(key, writtenForm(key, value))
@@ -76,19 +57,15 @@ export function planEnvFile(text: string | undefined, changes: EnvChanges, file 
   if (written.size === 0) return { text: text ?? '', changed, added, unchanged, warnings: [] }
 
   const replaced = entries.reduceRight((result, entry) => {
-    const value = written.get(entry.key)
+    const value = written.get(entry.name)
     return value === undefined ? result : replaceValue(result, entry, value.text)
   }, before)
   const eol = before.includes('\r\n') ? '\r\n' : '\n'
   const glue = added.length === 0 || replaced === '' || replaced.endsWith('\n') ? '' : eol
   const after = replaced + glue + added.map((key) => `${key}=${written.get(key)?.text}${eol}`).join('')
 
-  const touched = Object.entries(changes).filter(([key]) => written.has(key))
-  if (!isSame(parseEnv(after), { ...loaded, ...Object.fromEntries(touched) })) {
-    const line = misreadLine(after) ?? misreadLine(before)
-    const place = line === undefined ? 'it is read in another way than it looks' : `see line ${line}`
-    throw new EnvFileError('env-file-malformed', { file, place })
-  }
+  const misread = misreadKey(after, entries, changes, written)
+  if (misread !== undefined) throw new EnvFileError('env-value-unrepresentable', { key: misread })
   const warnings = [...written]
     .filter(([, { isForShells }]) => !isForShells)
     .map(([key]): EnvFileWarning => ({ code: 'env-not-shell-compatible', params: { key } }))
@@ -102,75 +79,35 @@ export function assertKeys(changes: EnvChanges): void {
 
 /** The names that a `.env` file sets, commented ones left out, each once and in order. */
 export function envFileKeys(text: string): readonly string[] {
-  const keys = entriesOf(text.replace(/^\uFEFF/, '')).map(({ key }) => key)
-  return [...new Set(keys)].filter((key) => validKey.test(key))
+  const names = parseEnvFile(text).entries.map(({ name }) => name)
+  return [...new Set(names)].filter((name) => validKey.test(name))
 }
 
-interface WrittenForm {
-  readonly text: string
-  readonly isForShells: boolean
+function writtenForm(key: string, value: string): WrittenEnvValue {
+  const written = writeEnvValue(value)
+  if (written === undefined) throw new EnvFileError('env-value-unrepresentable', { key })
+  return written
 }
 
-/** The weakest quotes in which the kernel, dotenv and, where there is a way, `sh` read the same value. */
-function writtenForm(key: string, value: string): WrittenForm {
-  const hasBreak = value.includes('\n')
-  if (!value.isWellFormed() || /[\0\r]/.test(value)) throw new EnvFileError('env-value-unrepresentable', { key })
-  if (/^[A-Za-z0-9_.,:/@%+=-]*$/.test(value)) return { text: value, isForShells: true }
-  if (!hasBreak && !value.includes("'")) return { text: `'${value}'`, isForShells: true }
-  if (!/["\\$`]/.test(value)) return { text: `"${value.replaceAll('\n', '\\n')}"`, isForShells: !hasBreak }
-  if (!hasBreak && !value.includes('`')) return { text: `\`${value}\``, isForShells: false }
-  throw new EnvFileError('env-value-unrepresentable', { key })
-}
-
-function entriesOf(text: string): Entry[] {
-  const entries: Entry[] = []
-  for (let at = 0, line = 1; at < text.length; ) {
-    const key = matchAt(comment, text, at) === undefined ? matchAt(head, text, at)?.[1] : undefined
-    const start = key === undefined ? at : head.lastIndex
-    const end = key === undefined ? at : start + valueAt(text, start).replace(/[ \t\r]+$/, '').length
-    const lineEnd = text.indexOf('\n', end) === -1 ? text.length : text.indexOf('\n', end)
-    if (key !== undefined) entries.push({ key, line, start, end, lineEnd })
-    line += text.slice(at, lineEnd + 1).split('\n').length - 1
-    at = lineEnd + 1
-  }
-  return entries
-}
-
-function valueAt(text: string, start: number): string {
-  for (const pattern of [...quoted, halfQuoted, unquoted]) {
-    const match = matchAt(pattern, text, start)
-    if (match !== undefined) return match[0]
-  }
-  return ''
-}
-
-function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | undefined {
-  pattern.lastIndex = at
-  return pattern.exec(text) ?? undefined
-}
-
-/** The value of one entry as if its lines were the whole file. */
-function readingOf(text: string, { start, lineEnd }: Entry): string | undefined {
-  return parseEnv(`VALUE=${text.slice(start, lineEnd)}`)['VALUE']
-}
-
-function replaceValue(text: string, { start, end }: Entry, value: string): string {
+function replaceValue(text: string, { start, end }: EnvFileEntry, value: string): string {
   const rest = text.slice(end)
-  // The kernel takes the next line for the value of a variable that has nothing but blanks after its "=".
+  // Some programs take the next line for the value of a variable that has nothing but blanks after its "=".
   const isBareEnd = text[start - 1] === '=' && /^\r?(?:\n|$)/.test(rest)
-  const space = rest.startsWith('#') ? ' ' : ''
-  return `${text.slice(0, start)}${value === '' && !isBareEnd ? "''" : value}${space}${rest}`
+  const blank = rest.startsWith('#') ? ' ' : ''
+  return `${text.slice(0, start)}${value === '' && !isBareEnd ? "''" : value}${blank}${rest}`
 }
 
-type Values = Readonly<Record<string, string | undefined>>
-
-function isSame(left: Values, right: Values): boolean {
-  return [...Object.keys(left), ...Object.keys(right)].every((key) => left[key] === right[key])
-}
-
-/** The first line on which the loader sees something else than the line says: an open quote, blanks for a value. */
-function misreadLine(text: string): number | undefined {
-  const loaded: Values = parseEnv(text)
-  const last = new Map(entriesOf(text).map((entry) => [entry.key, entry]))
-  return [...last.values()].find((entry) => readingOf(text, entry) !== loaded[entry.key])?.line
+/** A written key, when the new text is not read as it is meant: a quote may reach into lines that were there before. */
+function misreadKey(
+  after: string,
+  entries: readonly EnvFileEntry[],
+  changes: EnvChanges,
+  written: ReadonlyMap<string, WrittenEnvValue>,
+): string | undefined {
+  const wanted = new Map(entries.map(({ name, value }) => [name, value]))
+  for (const key of written.keys()) wanted.set(key, changes[key] ?? '')
+  const { entries: found, faults } = parseEnvFile(after)
+  const read = new Map(found.map(({ name, value }) => [name, value]))
+  const isSame = faults.length === 0 && read.size === wanted.size && [...wanted].every(([k, v]) => read.get(k) === v)
+  return isSame ? undefined : [...written.keys()][0]
 }

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { type Clock, codeOf, systemClock } from '@plinth/kernel'
+import { type Clock, codeOf, decodeEnvFile, systemClock } from '@plinth/kernel'
 import { EnvFileError } from './env-file-errors.ts'
 import { lockEnvFile } from './env-file-lock.ts'
 import { assertKeys, type EnvChanges, type EnvFileResult, type EnvFileWarning, planEnvFile } from './env-file-text.ts'
@@ -73,6 +73,7 @@ export async function inspectEnvFile(path: string): Promise<{ exists: boolean; i
   return told(file, async () => {
     const target = await followLinks(path, realOperations)
     const current = await read(target, file, realOperations)
+    planEnvFile(current?.text, {}, file)
     if (current !== undefined) await fs.access(target, fs.constants.W_OK)
     await fs.access(dirname(target), fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
     return { exists: current !== undefined, isReadableByOthers: ((current?.mode ?? 0) & 0o077) !== 0 }
@@ -126,8 +127,8 @@ export async function readEnvFile(path: string): Promise<string> {
 }
 
 /**
- * Where the file really is. A link to a file is followed, as containers have them; one that leads nowhere is refused:
- * nobody knows what would come to be there.
+ * The path of the file itself. A link to a file is followed, as containers have them. A link to a missing file is rejected:
+ * nobody knows what would be written there.
  */
 async function followLinks(path: string, files: EnvFileOperations): Promise<string> {
   const start = resolve(path)
@@ -154,12 +155,9 @@ async function read(target: string, file: string, files: EnvFileOperations): Pro
   if (found === undefined) return undefined
   if (!found.isFile()) throw new EnvFileError('env-not-writable', { file, reason: 'it is not a file' })
   const bytes = await files.readFile(target)
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-    return { bytes, text, mode: found.mode & 0o777, uid: found.uid, gid: found.gid }
-  } catch (error) {
-    throw new EnvFileError('env-file-malformed', { file, place: 'it is not UTF-8' }, error)
-  }
+  const text = decodeEnvFile(bytes)
+  if (typeof text !== 'string') throw new EnvFileError('env-file-malformed', { file, line: String(text.line) })
+  return { bytes, text, mode: found.mode & 0o777, uid: found.uid, gid: found.gid }
 }
 
 function nothingWhenMissing(error: NodeJS.ErrnoException): undefined {

@@ -4,7 +4,7 @@ import { type ConfigAdmin, formats, maskedValue } from '@plinth/kernel'
 import type { InstallConfig } from '../config.ts'
 import type { Outcome } from '../contract.ts'
 import type { Say } from '../texts.ts'
-import { databaseTypeOf, type FormValues, isEmbedded, type Running, textOf } from './form-values.ts'
+import { configuredValue, databaseTypeOf, type FormValues, isEmbedded, type Running, textOf } from './form-values.ts'
 import { isMaskMisplaced } from './kept-password.ts'
 
 export interface RuleContext {
@@ -72,9 +72,33 @@ export const account =
     return fault && failed(fault.rule)
   }
 
-export const passwordPolicy: Rule = (password, form, { passwords, locale: language, say }) => {
+const policyKey = 'platform.iam.password.policy'
+const offeredPolicies = ['low', 'medium', 'high'] as const
+type Policy = Passwords['policy']
+
+/** `custom` needs keys that the form does not ask for, so it is offered only where it is configured. */
+export const passwordPolicies = ({ policy }: Pick<Passwords, 'policy'>): readonly Policy[] =>
+  policy === 'custom' ? [...offeredPolicies, policy] : offeredPolicies
+
+/** The configured policy; `medium` while nobody has chosen one (decision F.12). */
+export const proposedPolicy = (
+  { policy }: Pick<Passwords, 'policy'>,
+  configAdmin: Pick<ConfigAdmin, 'explain'>,
+): Policy => (configuredValue(configAdmin, policyKey)?.source === 'default' ? 'medium' : policy)
+
+/** The policy that the form chooses; `undefined` where it chooses none. */
+const chosenPolicy = (form: FormValues, passwords: Pick<Passwords, 'policy'>): Policy | undefined =>
+  passwordPolicies(passwords).find((policy) => policy === textOf(form, 'administrator.passwordPolicy'))
+
+export const passwordPolicy: Rule = (name, form, { passwords }) =>
+  name === '' || chosenPolicy(form, passwords) !== undefined
+    ? undefined
+    : failed('password-policy-unknown', { known: passwordPolicies(passwords).join(', ') })
+
+export const newPassword: Rule = (password, form, { passwords, locale: language, say }) => {
   if (password === maskedValue) return failed('password-again')
-  const faults = passwords.check(password, textOf(form, 'administrator.username'))
+  const username = textOf(form, 'administrator.username')
+  const faults = passwords.check(password, username, true, chosenPolicy(form, passwords))
   return faults.length === 0 ? undefined : failed('password-policy', { faults: passwordFaults(faults, language, say) })
 }
 

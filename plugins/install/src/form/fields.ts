@@ -41,8 +41,11 @@ interface Field<T extends FieldView['type'] = FieldView['type']> {
   readonly required?: boolean
   /** Answers under which it may be left empty all the same. */
   readonly mayBeEmpty?: (form: FormValues) => boolean
-  /** Values; their labels stand in the messages below `option.`. `disks`: those of the product; `time-zones`: those of the platform. */
-  readonly candidates?: readonly string[] | 'disks' | 'time-zones'
+  /**
+   * Values; their labels stand in the messages below `option.`. `disks` and `password-policies`: those of the product;
+   * `time-zones`: those of the platform.
+   */
+  readonly candidates?: readonly string[] | 'disks' | 'password-policies' | 'time-zones'
   readonly hints: FieldView['hints']
   /** The answers under which it counts; always where there is none. */
   readonly counts?: (form: FormValues) => boolean
@@ -154,7 +157,13 @@ export const fields = {
       rule: rules.suggested('email-missing', rules.account('email')),
     }),
     mobile: text(64, { hints: { input: 'tel', autocomplete: 'tel', maxLength: 32 }, rule: rules.account('mobile') }),
-    password: text(1024, { required: true, hints: newPassword, rule: rules.passwordPolicy }),
+    passwordPolicy: text(64, {
+      candidates: 'password-policies',
+      hints: { input: 'select' },
+      rule: rules.passwordPolicy,
+      writes: stored('administrator.passwordPolicy', 'platform.iam.password.policy'),
+    }),
+    password: text(1024, { required: true, hints: newPassword, rule: rules.newPassword }),
     confirmPassword: text(1024, { required: true, hints: newPassword, rule: rules.samePassword }),
   },
   database: {
@@ -257,7 +266,7 @@ type ValueOf<T> =
     : never
 type GroupOf<G> = { [F in keyof G]?: ValueOf<G[F]> }
 export type InstallForm = { [G in keyof typeof fields]?: GroupOf<(typeof fields)[G]> }
-export type AdministratorForm = GroupOf<(typeof fields)['administrator']>
+export type AdministratorForm = Omit<GroupOf<(typeof fields)['administrator']>, 'passwordPolicy'>
 
 /** Every field with its name, for example `database.host`. */
 export const allFields: readonly (Field & { readonly path: string; readonly group: string; readonly name: string })[] =
@@ -278,17 +287,27 @@ const schemas = {
   integer: (): TSchema => Type.Union([Type.Integer(), Type.Null()]),
   boolean: (): TSchema => Type.Boolean(),
 }
-const bodyOf = (members: Readonly<Record<string, Field>>) =>
-  Type.Object(
-    Object.fromEntries(
+/** Facts that the defaults contain besides the values. A caller may send the defaults back as they are. */
+const unused = Type.Optional(Type.Unknown({ description: 'Of the defaults. Not used.' }))
+const factsOf: Readonly<Record<string, Readonly<Record<string, typeof unused>>>> = {
+  database: { url: unused, passwordSet: unused, fault: unused, faultField: unused },
+  cache: { passwordSet: unused },
+}
+const bodyOf = (members: Readonly<Record<string, Field>>, facts: Readonly<Record<string, TSchema>> = {}) =>
+  Type.Object({
+    ...facts,
+    ...Object.fromEntries(
       Object.entries(members).map(([name, field]) => [name, Type.Optional(schemas[field.type](field))]),
     ),
-  )
+  })
 
 /** Bodies of calls. Nothing is required by their shape: what is missing is told by the checks, field by field. */
-export const administratorForm = Type.Unsafe<AdministratorForm>(bodyOf(fields.administrator))
+const { passwordPolicy: _setting, ...account } = fields.administrator
+export const administratorForm = Type.Unsafe<AdministratorForm>(bodyOf(account))
 export const installForm = Type.Unsafe<InstallForm>(
   Type.Object(
-    Object.fromEntries(Object.entries(fields).map(([group, members]) => [group, Type.Optional(bodyOf(members))])),
+    Object.fromEntries(
+      Object.entries(fields).map(([group, members]) => [group, Type.Optional(bodyOf(members, factsOf[group]))]),
+    ),
   ),
 )

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { hostAndPort } from '@plinth/kernel'
 import type { DefaultsView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import { sqliteName } from './fields.ts'
@@ -10,6 +11,7 @@ const formType: Readonly<Record<string, string>> = { sqlite: 'h2', mariadb: 'mys
 /**
  * The form, filled from the running configuration (decision D25).
  *
+ * @param passwordPolicy the one to propose for this product
  * @param fault why the configured database is not in use; empty texts for none
  * @param showsSecrets only to who has proven to know the token, or sits at this machine
  */
@@ -17,6 +19,7 @@ export function formDefaults(
   running: Running,
   showsSecrets: boolean,
   caller: Pick<Caller, 'locale'>,
+  passwordPolicy: string,
   fault: Pick<DefaultsView['database'], 'fault' | 'faultField'>,
 ): DefaultsView {
   const text = (key: string) => String(running(key) ?? '')
@@ -41,6 +44,7 @@ export function formDefaults(
         running('platform.i18n.default-locale') === undefined ? caller.locale : text('platform.i18n.default-locale'),
       timeZone: text('platform.site.time-zone') || 'UTC',
     },
+    administrator: { passwordPolicy },
     database: {
       type: formType[type] ?? type,
       url: isServer ? connectionUrl({ type, ...server }) : `sqlite:${basename(text('platform.database.sqlite.file'))}`,
@@ -72,6 +76,5 @@ export function connectionUrl(parts: {
 }): string {
   const { type, host, port, database, username } = parts
   const user = username === '' ? '' : `${encodeURIComponent(username)}@`
-  const name = host.includes(':') ? `[${host}]` : host
-  return `${type}://${user}${name}${port === null ? '' : `:${port}`}/${encodeURIComponent(database)}`
+  return `${type}://${user}${hostAndPort(host, port)}/${encodeURIComponent(database)}`
 }

@@ -5,15 +5,19 @@ import { allFields, fields } from './fields.ts'
 /**
  * Field metadata of the form: definitions alone, no values (I-099, I-100).
  *
- * @param facts `passwordRules`: what the password policy in force asks for, in words; `disks`: those of the product
+ * @param facts `passwordPolicies`: those of the product, with their rules in words; `disks`: those of the product
  */
 export function formSchema(
   locale: string,
   say: Say,
-  { passwordRules, disks }: { readonly passwordRules: string; readonly disks: readonly string[] },
+  {
+    passwordPolicies,
+    disks,
+  }: { readonly passwordPolicies: Readonly<Record<string, string>>; readonly disks: readonly string[] },
 ): SchemaView {
   const valuesOf = (candidates: (typeof allFields)[number]['candidates'] = []) => {
     if (candidates === 'disks') return disks
+    if (candidates === 'password-policies') return Object.keys(passwordPolicies)
     return candidates === 'time-zones' ? Intl.supportedValuesOf('timeZone') : candidates
   }
   const viewOf = ({
@@ -26,12 +30,12 @@ export function formSchema(
   }: (typeof allFields)[number]): FieldView => ({
     name,
     label: say(locale, `field.${path}.label`),
-    description: say(locale, `field.${path}.description`, { passwordRules }),
+    description: say(locale, `field.${path}.description`),
     type,
     required,
     candidates: valuesOf(candidates).map((value) => ({
       value,
-      label: say(locale, `option.${path}.${value}`) || value,
+      label: say(locale, `option.${path}.${value}`, { rules: passwordPolicies[value] ?? '' }) || value,
     })),
     hints,
   })

@@ -18,3 +18,9 @@ export function ownPath(path: string): string {
 export function asHeader(path: string): string {
   return path.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 }
+
+/** Throws for a path that `ownPath` replaces by the root path. */
+export function assertOwnPath(path: string): void {
+  if (ownPath(path) !== path)
+    throw new Error('it must be a path of this product, such as /admin/; it would lead elsewhere')
+}

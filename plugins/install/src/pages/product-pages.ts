@@ -1,18 +1,23 @@
 import type { HttpServer } from '@plinth/http'
 import type { InstallConfig } from '../config.ts'
 import { type EntryName, entryNames, installPath } from '../contract.ts'
+import type { Parts } from '../parts.ts'
 import { ownPath } from './own-path.ts'
+
+const targetKey = 'platform.view.root.target'
 
 /** Which pages there are behind the product: what it serves itself, and what a proxy is said to serve beside it. */
 export class ProductPages {
   readonly #http: Pick<HttpServer, 'inject' | 'routes'>
   readonly #config: InstallConfig
+  readonly #configAdmin: Pick<Parts['configAdmin'], 'explain'>
   /** Whether there is such a page, as far as the product has said. */
   readonly #own = new Map<EntryName, boolean>()
 
-  constructor(parts: { readonly http: Pick<HttpServer, 'inject' | 'routes'>; readonly config: InstallConfig }) {
-    this.#http = parts.http
-    this.#config = parts.config
+  constructor({ http, config, configAdmin }: Pick<Parts, 'http' | 'config' | 'configAdmin'>) {
+    this.#http = http
+    this.#config = config
+    this.#configAdmin = configAdmin
   }
 
   /**
@@ -26,12 +31,13 @@ export class ProductPages {
   }
 
   /**
-   * Path of the entry: what is configured, or else the back office where it is the only page for people. The path is one
-   * of this product, whatever is configured; `/` for none.
+   * Path of the entry (decision F.13): the configured path, or the back office where none is configured and the back office
+   * is the only page for people. A configured path that leads elsewhere is `/`.
    */
   get entry(): string {
-    const configured = ownPath(this.#config.get('platform.view.root.target'))
-    return configured === '/' && this.#hasOnlyAdmin ? '/admin/' : configured
+    const isConfigured = this.#configAdmin.explain(targetKey)?.effective.source !== 'default'
+    if (!isConfigured && this.#hasOnlyAdmin) return '/admin/'
+    return ownPath(this.#config.get(targetKey))
   }
 
   get #hasOnlyAdmin(): boolean {

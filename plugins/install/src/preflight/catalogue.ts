@@ -46,7 +46,10 @@ export const catalogue = {
   },
   'database-privileges': {
     group: 'database',
-    findings: { passed: 'passed', create: 'failed', alter: 'failed', write: 'failed', drop: 'failed' },
+    findings: {
+      ...{ passed: 'passed', create: 'failed', alter: 'failed', write: 'failed', drop: 'failed' },
+      'read-only': 'failed',
+    },
   },
   'database-clock': { group: 'database', findings: { passed: 'passed', apart: 'warning' } },
   'migration-state': {
@@ -58,6 +61,7 @@ export const catalogue = {
       locked: 'warning',
       orphaned: 'warning',
       changed: 'failed',
+      foreign: 'failed',
     },
   },
 

@@ -1,4 +1,4 @@
-import type { Database } from '@plinth/database'
+import type { Database, TableRight } from '@plinth/database'
 import { type Clock, codeOf } from '@plinth/kernel'
 
 export interface RuntimeFacts {
@@ -46,8 +46,8 @@ export interface Probes {
   exampleKeys(path: string): Promise<readonly string[] | undefined>
   /** Milliseconds since the epoch by the clock of the database. */
   databaseTime(database: Database): Promise<number>
-  /** Makes, changes, fills and drops a table of its own. Answers the step that was refused. */
-  privileges(database: Database): Promise<'create' | 'alter' | 'write' | 'drop' | undefined>
+  /** Creates a table, changes it, writes to it and drops it. Returns what the user may not do. */
+  privileges(database: Database): Promise<TableRight | 'read-only' | undefined>
 }
 
 export interface PreflightContext {

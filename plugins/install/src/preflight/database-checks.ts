@@ -58,12 +58,14 @@ async function clockCheck(database: Database, { probes, clock, within }: CheckCo
 
 async function migrationCheck(database: Database, { within }: CheckContext): Promise<PreflightItem> {
   try {
-    const { table, tableExists, applied, pending, changed, orphaned, lock } = await within(() =>
+    const { table, tableExists, applied, pending, changed, orphaned, foreignTables, lock } = await within(() =>
       database.migrationStatus(),
     )
     const counts = { table, applied: applied.length, pending: pending.length }
     const namesOf = (sets: typeof changed) => sets.map(({ plugin, id }) => `${plugin}/${id}`).join(', ')
     if (changed.length > 0) return item('migration-state', 'changed', { ...counts, names: namesOf(changed) })
+    if (foreignTables.length > 0)
+      return item('migration-state', 'foreign', { ...counts, names: foreignTables.join(', ') })
     if (lock !== undefined) return item('migration-state', 'locked', { ...counts, host: lock.host, pid: lock.pid })
     if (orphaned.length > 0) return item('migration-state', 'orphaned', { ...counts, names: namesOf(orphaned) })
     return item('migration-state', tableExists ? 'passed' : 'empty', counts)

@@ -46,7 +46,9 @@ async function envFileCheck({ envFile, probes, within }: CheckContext) {
     const { exists, isReadableByOthers } = await within(() => probes.envFile(envFile.path))
     return [item('env-file', !exists ? 'creatable' : isReadableByOthers ? 'readable' : 'passed')]
   } catch (error) {
-    if (error instanceof EnvFileError && error.code === 'env-file-malformed') return [item('env-file', 'malformed')]
+    if (error instanceof EnvFileError && error.code === 'env-file-malformed') {
+      return [item('env-file', 'malformed', { line: error.params['line'] ?? '' })]
+    }
     const reason = error instanceof EnvFileError ? error.params['reason'] : faultOf(error)
     return [item('env-file', 'unwritable', { reason: reason ?? faultOf(error) })]
   }

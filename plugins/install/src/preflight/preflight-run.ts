@@ -13,7 +13,7 @@ const neededNames = ['PLATFORM_DATABASE_TYPE', 'PLATFORM_DATABASE_HOST', 'PLATFO
 
 type PreflightParts = Pick<
   Parts,
-  'kernel' | 'config' | 'nodeEnvironment' | 'database' | 'storage' | 'files' | 'running' | 'redis' | 'clock' | 'say'
+  'kernel' | 'config' | 'nodeEnvironment' | 'database' | 'storage' | 'files' | 'running' | 'redis' | 'hostClock' | 'say'
 >
 
 /** The environment checks with what they need to know of this product. */
@@ -29,12 +29,12 @@ export class Preflight {
     caller: Caller,
     options: { readonly mayWrite: boolean; readonly signal?: AbortSignal },
   ): Promise<readonly Check[]> {
-    const { clock, config, database, files, kernel, nodeEnvironment, running, say, storage, redis } = this.#parts
+    const { hostClock, config, database, files, kernel, nodeEnvironment, running, say, storage, redis } = this.#parts
     const { fallback } = kernel
     const usesCache = running('platform.cache.enabled') === true && fallback === undefined
     const items = await runPreflight({
       ...options,
-      clock,
+      clock: hostClock,
       nodeRange: manifest.engines.node,
       directories: {
         run: kernel.product.root,

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { access, constants, lstat, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
-import { exactInteger } from '@plinth/database'
+import { exactInteger, findMissingRight } from '@plinth/database'
+import { codeOf } from '@plinth/kernel'
 import { databaseNow } from '@plinth/migrations'
 import { envFileKeys, inspectEnvFile } from '../env-file/env-file.ts'
 import { readExampleFile } from '../env-file/example-file.ts'
@@ -43,26 +44,8 @@ export const realProbes: Probes = {
     return exactInteger(row?.now_ms)
   },
   async privileges(database) {
-    const table = `plinth_preflight_${randomBytes(6).toString('hex')}`
-    const steps = {
-      create: `create table ${table} (id integer not null)`,
-      alter: `alter table ${table} add column note varchar(16)`,
-      write: `insert into ${table} (id, note) values (1, 'probe')`,
-      drop: `drop table ${table}`,
-    } as const
-    let refused: keyof typeof steps | undefined
-    for (const step of ['create', 'alter', 'write'] as const) {
-      await database.execute(steps[step]).catch(() => {
-        refused = step
-      })
-      if (refused !== undefined) break
-    }
-    if (refused !== 'create') {
-      await database.execute(steps.drop).catch(() => {
-        refused ??= 'drop'
-      })
-    }
-    return refused
+    const missing = await findMissingRight((sql) => database.execute(sql))
+    return codeOf(missing?.error) === 'PLINTH_DATABASE_READ_ONLY' ? 'read-only' : missing?.right
   },
 }
 

@@ -1,5 +1,5 @@
 import type { ProbeTarget, ServerInfo } from '@plinth/database'
-import { isPlinthError, reasonOf, withinDeadline } from '@plinth/kernel'
+import { codeOf, hostAndPort, reasonOf, withinDeadline } from '@plinth/kernel'
 import type { RedisTarget } from '@plinth/shared-store'
 import type { Caller } from '../entry/caller.ts'
 import { StepFailure } from '../execution/step-failure.ts'
@@ -7,10 +7,13 @@ import type { Parts } from '../parts.ts'
 import { publicReason } from '../public-reason.ts'
 import { refusal } from '../texts.ts'
 
-/** How long a server may take. Whoever may not know why it failed waits as long for every failure. */
-const deadlineMs = 5_000
-/** Connections that are being tried at once, also those that nobody waits for any more. */
-const mostAtOnce = 4
+/**
+ * Milliseconds that a probe may take: more than one of its waits, so that the error of the wait is reported. A caller
+ * without a token waits this long for every failure, so that the time reveals nothing.
+ */
+const deadlineMs = 10_000
+/** Probes that run at the same time, including those that no caller waits for any more. */
+const maxConcurrent = 4
 
 type ConnectionProbeParts = Pick<Parts, 'database' | 'redis' | 'clock' | 'log'>
 
@@ -30,7 +33,7 @@ export class ConnectionProbes {
 
   /** @throws StepFailure; BusinessError "429", reason `install.probe-busy` */
   database(target: ProbeTarget, asking: Asking): Promise<ServerInfo> {
-    const place = 'host' in target ? `${target.host}:${target.port}/${target.name}` : ''
+    const place = 'host' in target ? `${hostAndPort(target.host, target.port)}/${target.name}` : ''
     return this.#try(() => this.#parts.database.probe(target), databaseProblems, place, asking)
   }
 
@@ -38,12 +41,12 @@ export class ConnectionProbes {
   async cache(target: RedisTarget, asking: Asking): Promise<void> {
     const { redis } = this.#parts
     if (redis === undefined) return
-    await this.#try(() => redis.time(target), cacheProblems, `${target.host}:${target.port}`, asking)
+    await this.#try(() => redis.time(target), cacheProblems, hostAndPort(target.host, target.port), asking)
   }
 
   async #try<T>(work: () => Promise<T>, problems: ProbeProblems, place: string, asking: Asking): Promise<T> {
     const { clock, log } = this.#parts
-    if (this.#running >= mostAtOnce) throw refusal('probe-busy', { text: 'failure.probe-busy' })
+    if (this.#running >= maxConcurrent) throw refusal('probe-busy', { text: 'failure.probe-busy' })
     const begin = clock.monotonic()
     this.#running++
     const attempt = work().finally(() => {
@@ -62,17 +65,30 @@ export class ConnectionProbes {
   }
 }
 
-const silent = () => new Error(`no answer within ${deadlineMs} ms`)
+const silent = () => Object.assign(new Error(`no response within ${deadlineMs / 1000} s`), { code: silentCode })
+const silentCode = 'silent'
 
-/** What a tried connection met: the message below `failure.`, and the field to look at. */
+/** The text below `failure.` for an error of a probe, and the field to correct. */
 interface ProbeProblem {
   readonly text: string
   readonly field: string
 }
 type ProbeProblems = Readonly<Record<string, ProbeProblem>> & { readonly other: ProbeProblem }
 
+const noServer: ProbeProblem = { text: 'database-unreachable', field: 'database.host' }
+const foreign: ProbeProblem = { text: 'database-foreign', field: 'database.database' }
+
 const databaseProblems: ProbeProblems = {
-  PLINTH_DATABASE_UNREACHABLE: { text: 'database-unreachable', field: 'database.host' },
+  [silentCode]: noServer,
+  PLINTH_DATABASE_UNREACHABLE: noServer,
+  PLINTH_DATABASE_POOL_TIMEOUT: noServer,
+  PLINTH_DATABASE_QUERY_TIMEOUT: noServer,
+  PLINTH_DATABASE_CONNECTION_LOST: noServer,
+  PLINTH_DATABASE_TOO_MANY_CONNECTIONS: { text: 'database-full', field: 'database.host' },
+  PLINTH_DATABASE_READ_ONLY: { text: 'database-read-only', field: 'database.host' },
+  PLINTH_DATABASE_RIGHTS: { text: 'database-rights', field: 'database.username' },
+  PLINTH_MIGRATION_FOREIGN_TABLES: foreign,
+  PLINTH_MIGRATION_CHECKSUM: foreign,
   PLINTH_DATABASE_ACCESS_DENIED: { text: 'database-denied', field: 'database.password' },
   PLINTH_DATABASE_UNKNOWN: { text: 'database-unknown', field: 'database.database' },
   PLINTH_DATABASE_FILE: { text: 'database-file', field: 'database.type' },
@@ -90,6 +106,6 @@ export function fieldOfFailure(code: string): string {
 }
 
 function probeFailure(problems: ProbeProblems, error: unknown, place: string): StepFailure {
-  const { text, field } = (isPlinthError(error) ? problems[error.code] : undefined) ?? problems.other
+  const { text, field } = problems[codeOf(error) ?? ''] ?? problems.other
   return new StepFailure(`failure.${text}`, { place, reason: publicReason(error) }, error, field)
 }

@@ -1,5 +1,6 @@
 import { basename, isAbsolute, join } from 'node:path'
 import type { ProbeTarget } from '@plinth/database'
+import type { Passwords } from '@plinth/iam'
 import { codeOf, type JsonValue, maskedValue, validateValue } from '@plinth/kernel'
 import type { RedisTarget } from '@plinth/shared-store'
 import type { Check, PlanEntry } from '../contract.ts'
@@ -7,7 +8,7 @@ import { type Caller, installerName } from '../entry/caller.ts'
 import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from '../env-file/env-file.ts'
 import { exampleNames } from '../env-file/example-file.ts'
 import { StepFailure } from '../execution/step-failure.ts'
-import { type Finding, passwordFaults } from '../form/field-rules.ts'
+import { type Finding, passwordFaults, passwordPolicies, proposedPolicy } from '../form/field-rules.ts'
 import type { InstallForm } from '../form/fields.ts'
 import { settingsOf } from '../form/fields.ts'
 import { checkForm, checkOf, hasPassed } from '../form/form-checks.ts'
@@ -52,11 +53,16 @@ export class SettingsWriter {
     this.#parts = parts
   }
 
-  /** What a password of the administrator must have, in words. */
-  passwordRules(locale: string): string {
+  /** The policies that the form offers. Values: the rules for the administrator's password, in words. */
+  passwordPolicies(locale: string): Readonly<Record<string, string>> {
     const { passwords, say } = this.#parts
-    const rules = passwordFaults(passwords.check(''), locale, say)
-    return rules === '' ? '' : say(locale, 'password.needed', { rules })
+    const rulesOf = (policy: Passwords['policy']) =>
+      passwordFaults(passwords.check('', undefined, true, policy), locale, say)
+    return Object.fromEntries(passwordPolicies(passwords).map((policy) => [policy, rulesOf(policy)]))
+  }
+
+  get proposedPolicy(): Passwords['policy'] {
+    return proposedPolicy(this.#parts.passwords, this.#parts.configAdmin)
   }
 
   /** The meaning of the form alone. */
@@ -148,7 +154,10 @@ export class SettingsWriter {
    */
   async tryConfigured(): Promise<void> {
     const { configAdmin, running, probes } = this.#parts
-    const { database } = formDefaults(running, true, { locale: 'en' }, { fault: '', faultField: '' })
+    const { database } = formDefaults(running, true, { locale: 'en' }, this.proposedPolicy, {
+      fault: '',
+      faultField: '',
+    })
     const settings = planSettings(settingsOf({ database }, running), configAdmin, running, new Set())
     await probes.database(probeTarget(settings, this.#parts), { isProven: true })
   }

@@ -1,8 +1,7 @@
 import type { DatabaseErrorCode } from '@plinth/database'
-import type { FailedStart } from '@plinth/kernel'
+import { type FailedStart, nodeEnvironmentOf } from '@plinth/kernel'
 import type { InstallConfig } from '../config.ts'
 import { installToken } from '../entry/install-token.ts'
-import { nodeEnvironmentOf } from '../entry/node-environment.ts'
 import { installFiles } from '../files.ts'
 import { NoteFile } from './note-file.ts'
 
@@ -11,6 +10,7 @@ const connectionFailures: readonly string[] = [
   'PLINTH_DATABASE_ACCESS_DENIED',
   'PLINTH_DATABASE_UNKNOWN',
   'PLINTH_DATABASE_FAILED',
+  'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
 ] satisfies readonly DatabaseErrorCode[]
 
 /** An empty database in memory and no Redis: whatever happens here, nothing of another instance is touched. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { TableNotFoundException } from '@mikro-orm/core'
 import { columnText, isBusinessError, type PlinthError, reasonOf } from '@plinth/kernel'
 import { installError } from '../errors.ts'
@@ -87,7 +88,9 @@ export class InstallState {
 
   async #find(): Promise<Reading & { readonly reason?: string }> {
     try {
-      const { explanation, stored } = await this.#parts.configCentre.get(installedKey)
+      // To read it would create the file, for example during `plinth doctor`.
+      const get = this.#isFileMissing() ? undefined : this.#parts.configCentre.get(installedKey)
+      const { explanation, stored } = (await get) ?? {}
       if (explanation?.effective.value === true) return { name: 'installed', version: stored?.version ?? 0 }
       if (stored !== undefined) return { name: 'not-installed', version: stored.version }
     } catch (error) {
@@ -96,6 +99,11 @@ export class InstallState {
     }
     if ((await this.#marker.read()) === undefined) return { name: 'not-installed', version: 0 }
     return { name: 'unknown', version: 0, doubt: 'lost' }
+  }
+
+  #isFileMissing(): boolean {
+    const { dialect, place } = this.#parts.database
+    return dialect === 'sqlite' && place !== ':memory:' && !existsSync(place)
   }
 
   /** Every call reads the state; only a change is news. */

@@ -1,5 +1,6 @@
 import {
   type HttpReply,
+  ignoring,
   type RequestSchemas,
   type Route,
   type RouteRequest,
@@ -58,16 +59,23 @@ export const root = '/api/v1/install'
 export const hintFor = ({ caller, verdict: { closed } }: Entered, say: Say) =>
   closed === undefined || !isOfCaller(closed) ? '' : say(caller.locale, `entry.closed.${closed}`)
 
+/** A token counts in its header alone (document 3, "Authentication" 1): elsewhere it has no effect. */
+const tokenNames = ['token', 'x-install-token']
+const withoutToken = <S extends RequestSchemas>(request: S) =>
+  Object.fromEntries(Object.entries(request).map(([part, schema]) => [part, ignoring(schema, tokenNames)])) as S
+
 /** A route that asks the entry check itself: no step trusts an earlier one. */
 export function guarded<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>({
   path,
   refused,
+  request = {} as S,
   handle,
   ...declaration
 }: GuardedRoute<S, R>): Route<WizardRouteParts> {
   return route<S, R>({
     ...declaration,
     ...common,
+    request: withoutToken(request),
     path: `${root}/${path}`,
     async handler(request, parts, reply) {
       const entered = await parts.gate.enter(request, reply)

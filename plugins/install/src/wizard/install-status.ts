@@ -1,4 +1,4 @@
-import { installPath, type StatusView } from '../contract.ts'
+import { type EntryName, installPath, type StatusView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import type { Parts } from '../parts.ts'
 import { isInstalled, type Reading } from '../state/install-state.ts'
@@ -21,7 +21,7 @@ export class InstallStatus {
 
   /** @param prefix of the request under a context path */
   async snapshot(prefix: string, seen?: Reading): Promise<StatusView> {
-    const { config, state, entry, productPages, clock } = this.#parts
+    const { config, state, entry, clock } = this.#parts
     const reading = seen ?? (await state.read())
     return {
       enabled: config.get('platform.install.enabled'),
@@ -34,10 +34,14 @@ export class InstallStatus {
       productPath: this.productPath(prefix),
       rootRouteMode: config.get('platform.install.root-route.mode'),
       rootRouteTarget: config.get('platform.install.root-route.target'),
-      // Before, pages may lead to the installation instead.
-      entries: isInstalled(reading) ? await productPages.list() : [],
       snapshotAt: new Date(clock.now()).toISOString(),
     }
+  }
+
+  /** Pages of the product that exist; none before the installation, because they may lead to it instead. */
+  async entries(): Promise<EntryName[]> {
+    const { state, productPages } = this.#parts
+    return isInstalled(await state.read()) ? productPages.list() : []
   }
 
   /** Entry of the product. */

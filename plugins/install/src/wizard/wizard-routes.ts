@@ -26,7 +26,7 @@ function restartAfter(
   return answer
 }
 
-/** For everybody: how things stand, and whether a token is right. */
+/** For every caller: the status, the pages of an installed product, and the check of a token. */
 const openRoutes = [
   route({
     ...common,
@@ -37,6 +37,17 @@ const openRoutes = [
     handler: (request, { status }, reply) => {
       reply.header('cache-control', 'no-store')
       return status.forCaller(callerOf(request))
+    },
+  }),
+  route({
+    ...common,
+    method: 'GET',
+    path: `${root}/entries`,
+    summary: 'Pages of the installed product',
+    response: view.entriesView,
+    handler: async (_request, { status }, reply) => {
+      reply.header('cache-control', 'no-store')
+      return { entries: await status.entries() }
     },
   }),
   route({
@@ -197,7 +208,7 @@ const recordRoutes = [
   }),
 ]
 
-/** The install wizard. Every route but the first two asks the entry check. */
+/** The install wizard. Every route but the first three needs the entry check. */
 export const wizardRoutes = [...openRoutes, ...formRoutes, ...stepRoutes, ...recordRoutes]
 
 export const sessionUnknown = () => refusal('session-unknown', { text: 'failure.session-unknown' })

@@ -53,7 +53,7 @@ export class WizardService {
   }
 
   defaults(caller: Caller): view.DefaultsView {
-    const { running, kernel, say } = this.#parts
+    const { running, kernel, settings, say } = this.#parts
     const { code } = kernel.fallback ?? {}
     const fault =
       code === undefined
@@ -62,12 +62,15 @@ export class WizardService {
             fault: say(caller.locale, `preflight.database-connection.${findingOf(code)}`),
             faultField: fieldOfFailure(code),
           }
-    return formDefaults(running, caller.isProven, caller, fault)
+    return formDefaults(running, caller.isProven, caller, settings.proposedPolicy, fault)
   }
 
   schema({ locale }: Caller): view.SchemaView {
     const { say, settings, configAdmin } = this.#parts
-    return formSchema(locale, say, { passwordRules: settings.passwordRules(locale), disks: disksOf(configAdmin) })
+    return formSchema(locale, say, {
+      passwordPolicies: settings.passwordPolicies(locale),
+      disks: disksOf(configAdmin),
+    })
   }
 
   preflight(caller: Caller): Promise<view.CheckResult> {

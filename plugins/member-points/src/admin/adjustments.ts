@@ -49,25 +49,27 @@ export class Adjustments {
   /**
    * @param operatorId who does it
    * @param record writes the audit, in the same transaction
-   * @throws BusinessError `409` `money.balance-insufficient`, `409` `money.idempotency-mismatch`, `409`
-   *   `member-points.rule-disabled`
+   * @throws BusinessError `403` `member-points.own-account` for the account of the operator, `409` `money.balance-insufficient`, `409`
+   *   `money.idempotency-mismatch`, `409` `member-points.rule-disabled`, `409` `member-points.account-closed`
    */
   async adjust(adjustment: Adjustment, operatorId: number, record: AccessAudit): Promise<Adjusted> {
     const { db, clock, rules, rewards, ledger, lapsing } = this.#parts
     const { userId, points, reason, idempotencyKey = String(db.newId()) } = adjustment
+    assertOther(userId, operatorId)
     return db.transactional(async () => {
       const now = clock.now()
       const rule = await rules.at('manual-adjustment', now)
       if (!rule.enabled) throw refusal('rule-disabled', { params: { code: rule.code }, data: { code: rule.code } })
+      const ref = ownerOf(userId, rule.asset)
+      if ((await ledger.find(ref))?.status === 'closed') throw accountClosed(userId)
       const sourceKey = `${operatorId}:${idempotencyKey}`
       const notes = { key: `member-points:manual:${sourceKey}`, actor: `user:${operatorId}`, reason }
       const reference = { type: 'manual-adjustment', id: String(userId) }
-      const ref = ownerOf(userId, rule.asset)
       if (points < 0) {
         const { accountId } = await ledger.balance(ref)
-        if (accountId !== undefined) await lapsing.sweep(accountId, rule.asset, now)
+        if (accountId !== undefined) await lapsing.sweep(accountId, rule.asset, clock.expiryNow())
       }
-      const { journalId, replayed } =
+      const posted =
         points > 0
           ? await rewards.grant({
               ...{ ...notes, userId, rule, points, kind: 'points.adjust-grant', reference },
@@ -76,30 +78,50 @@ export class Adjustments {
           : await ledger.debit({
               ...{ ...ref, ...notes, amount: -points, kind: 'points.adjust-deduct', counter: 'issued', reference },
             })
+      // Closed meanwhile.
+      if (posted === undefined) throw accountClosed(userId)
+      const { journalId, replayed } = posted
       if (!replayed) await record({ subject: userId, summary: { points, journalId }, reason })
       const { available, frozen } = await ledger.balance(ref)
       return { asset: rule.asset, journalId, available, frozen, replayed }
     })
   }
 
-  /** What `adjust` would do if nothing else happened meanwhile. Changes nothing. */
-  async preview({ userId, points }: Pick<Adjustment, 'userId' | 'points'>): Promise<AdjustmentPreview> {
+  /**
+   * What `adjust` would do if nothing else happened meanwhile. Changes nothing.
+   *
+   * @throws BusinessError `403` `member-points.own-account`
+   */
+  async preview(
+    { userId, points }: Pick<Adjustment, 'userId' | 'points'>,
+    operatorId: number,
+  ): Promise<AdjustmentPreview> {
+    assertOther(userId, operatorId)
     const { db, clock, rules, ledger } = this.#parts
     const now = clock.now()
     const rule = await rules.at('manual-adjustment', now)
-    const { accountId, available, frozen } = await ledger.balance(ownerOf(userId, rule.asset))
-    const lapsed = accountId === undefined ? 0 : await lapsedOf(db, accountId, now)
+    const ref = ownerOf(userId, rule.asset)
+    const { accountId, available, frozen } = await ledger.balance(ref)
+    const isClosed = (await ledger.find(ref))?.status === 'closed'
+    const lapsed = accountId === undefined ? 0 : await lapsedOf(db, accountId, clock.expiryNow())
     const settlesDebt = Math.min(Math.max(points, 0), await owedBy(db, userId, rule.asset))
     const availableBefore = available - lapsed
     const availableAfter = availableBefore + points - settlesDebt
     const lapses = points > 0 ? rule.expiryOf(now) : never
     return {
       ...{ asset: rule.asset, availableBefore, availableAfter, frozen, settlesDebt },
-      possible: rule.enabled && availableAfter >= 0,
+      possible: rule.enabled && !isClosed && availableAfter >= 0,
       expiresAt: lapses === never ? undefined : lapses,
     }
   }
 }
+
+/** Nobody grants points to the own account: another operator does it. */
+function assertOther(userId: number, operatorId: number): void {
+  if (userId === operatorId) throw refusal('own-account', { data: { userId, field: 'userId' } })
+}
+
+const accountClosed = (userId: number) => refusal('account-closed', { data: { userId, field: 'userId' } })
 
 /** Points of an account that are past their time and that no scan has met yet. */
 async function lapsedOf(db: Database, accountId: number, now: number): Promise<number> {

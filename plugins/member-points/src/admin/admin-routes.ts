@@ -22,7 +22,7 @@ import { auditedBy } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
 import { ExpireBatchRow, SourceRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import { accountView, adminLedgerView, adminViewOfEntry, viewOfAccount } from '../members/ledger-views.ts'
+import { accountView, adminLedgerView, adminViewOfEntry, namesOf, viewOfAccount } from '../members/ledger-views.ts'
 import type { Parts } from '../parts.ts'
 import { own } from '../permissions.ts'
 import { ownerOf, userOf } from '../rewards/owner.ts'
@@ -31,7 +31,7 @@ import { sourceStates, sourceView, viewOfSource } from './source-views.ts'
 
 type AdminRouteParts = Pick<
   Parts,
-  'db' | 'ledger' | 'identity' | 'kernel' | 'texts' | 'adjustments' | 'expiry' | 'continueExpiry'
+  'db' | 'ledger' | 'identity' | 'kernel' | 'texts' | 'rules' | 'adjustments' | 'expiry' | 'continueExpiry'
 >
 
 const root = '/api/v1/admin/member-points'
@@ -120,7 +120,7 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/accounts`,
     summary: 'Points accounts',
-    access: { permission: own.accountView },
+    access: { permission: own.accountView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, userId: userFilter, asset: Type.Optional(pointsAsset) }),
     },
@@ -142,7 +142,7 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/ledgers`,
     summary: 'Points ledger',
-    access: { permission: own.ledgerView },
+    access: { permission: own.ledgerView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -151,7 +151,8 @@ export const adminRoutes = [
       }),
     },
     response: listPage(adminLedgerView),
-    async handler(request, { ledger, identity, texts }) {
+    async handler(request, parts) {
+      const { ledger, identity } = parts
       const { query, locale } = request
       const { asset = defaultAsset } = query
       const userId = await reachedUser(requirePrincipal(request), query.userId, identity)
@@ -162,10 +163,8 @@ export const adminRoutes = [
         }
         const filter = account === undefined ? { asset } : { accountId: account.id }
         const found = await ledger.entries(filter, window)
-        return {
-          ...found,
-          items: found.items.map((entry) => adminViewOfEntry(entry, userOf(entry), texts, locale)),
-        }
+        const names = await namesOf(found.items, locale, parts)
+        return { ...found, items: found.items.map((entry) => adminViewOfEntry(entry, userOf(entry), names)) }
       })
     },
   }),
@@ -173,7 +172,7 @@ export const adminRoutes = [
     method: 'POST',
     path: `${root}/manual-adjustments`,
     summary: 'Grant or deduct points by hand',
-    access: { permission: own.adjust },
+    access: { permission: own.adjust, scope: 'caller' },
     annotations: [idempotent],
     request: { body: adjustmentBody },
     response: adjustmentView,
@@ -191,15 +190,16 @@ export const adminRoutes = [
     method: 'POST',
     path: `${root}/manual-adjustments/preview`,
     summary: 'What an adjustment by hand would do now; changes nothing',
-    access: { permission: own.adjust },
+    access: { permission: own.adjust, scope: 'caller' },
     request: { body: Type.Object({ userId: id, points: adjustmentBody.properties.points }) },
     response: previewView,
     async handler(request, { identity, adjustments }) {
       const { userId, points } = request.body
       if (points === 0) throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
-      if (!(await identity.isInScope(requirePrincipal(request), userId)))
+      const principal = requirePrincipal(request)
+      if (!(await identity.isInScope(principal, userId)))
         throw refusal('user-unknown', { data: { userId, field: 'userId' } })
-      const { expiresAt, ...preview } = await adjustments.preview({ userId, points })
+      const { expiresAt, ...preview } = await adjustments.preview({ userId, points }, principal.userId)
       return {
         ...{ userId, points, ...preview },
         expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
@@ -210,7 +210,7 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/sources`,
     summary: 'Where points came from and what is left of them, those that lapse first before others',
-    access: { permission: own.accountView },
+    access: { permission: own.accountView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -237,7 +237,7 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/expire-batches`,
     summary: 'Runs that let points lapse, the newest first',
-    access: { permission: own.ledgerView },
+    access: { permission: own.ledgerView, scope: 'all' },
     request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
     response: listPage(batchView),
     handler: ({ query }, { db }) =>
@@ -255,7 +255,7 @@ export const adminRoutes = [
     method: 'POST',
     path: `${root}/expire-batches/run`,
     summary: 'Let points lapse now that are past their time',
-    access: { permission: own.expireRun },
+    access: { permission: own.expireRun, scope: 'all' },
     request: { body: Type.Object({ asset: Type.Optional(pointsAsset) }) },
     response: batchView,
     async handler(request, { expiry, continueExpiry, kernel, ledger }) {

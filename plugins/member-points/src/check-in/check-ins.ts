@@ -1,11 +1,11 @@
 import { exactInteger, insertMissing } from '@plinth/database'
+import { CheckInRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import type { RuleInForce } from '../rules/rules.ts'
 import { checkInPoints, type LastCheckIn, streakOn } from './streak.ts'
 
 const table = 'points_check_in'
-const columns = ['id', 'user_id', 'check_date', 'zone', 'consecutive_days', 'points', 'journal_id', 'created_at']
 
 /** The calendar of the programme. */
 export interface ProgrammeCalendar {
@@ -22,6 +22,8 @@ export interface CheckedIn {
   readonly repeated: boolean
   /** Points that this call granted. */
   readonly points: number
+  /** Of these, points that settled debts of refunds at once: the balance grows by the others. */
+  readonly settled: number
   readonly date: string
   readonly consecutiveDays: number
 }
@@ -61,13 +63,15 @@ export class CheckIns {
       const id = db.newId()
       const points = streak === undefined ? 0 : checkInPoints(rule.config, streak)
       if (streak !== undefined) {
-        const row = [id, userId, date, calendar.zone(), streak, points, null, new Date(now)]
-        await insertMissing(db, { table, columns, unique: ['user_id', 'check_date'] }, [row])
+        const zone = calendar.zone()
+        const row = { id, userId, checkDate: date, zone, consecutiveDays: streak, points, createdAt: new Date(now) }
+        await insertMissing(db, CheckInRow, ['userId', 'checkDate'], [row])
       }
       const kept = await this.#find(userId, streak === undefined ? (last?.day ?? date) : date)
       const isNew = kept?.id === id
-      if (isNew && points > 0) await this.#grant({ id, userId, date, points, rule })
-      return { repeated: !isNew, points: isNew ? points : 0, date, consecutiveDays: kept?.streak ?? 1 }
+      const granted =
+        isNew && points > 0 ? await this.#grant({ id, userId, date, points, rule }) : { points: 0, settled: 0 }
+      return { repeated: !isNew, ...granted, date, consecutiveDays: kept?.streak ?? 1 }
     })
   }
 
@@ -125,14 +129,18 @@ export class CheckIns {
     return row && { id: exactInteger(row['id']), streak: exactInteger(row['consecutive_days']) }
   }
 
-  async #grant(made: { id: number; userId: number; date: string; points: number; rule: RuleInForce }): Promise<void> {
+  async #grant(made: { id: number; userId: number; date: string; points: number; rule: RuleInForce }) {
     const { id, userId, date, points, rule } = made
     const key = `check-in:${userId}:${date}`
-    const { journalId } = await this.#parts.rewards.grant({
+    const granted = await this.#parts.rewards.grant({
       ...{ userId, rule, points, key: `member-points:${key}`, kind: 'points.check-in' },
       source: { type: 'check-in', key: `${userId}:${date}` },
       reference: { type: 'check-in', id: date },
     })
-    await this.#parts.db.execute(`update ${table} set journal_id = ? where id = ?`, [journalId, id])
+    const gained = granted === undefined ? 0 : points
+    await this.#parts.db.execute(`update ${table} set journal_id = ?, points = ? where id = ?`, [
+      ...[granted?.journalId ?? null, gained, id],
+    ])
+    return { points: gained, settled: granted?.settled ?? 0 }
   }
 }

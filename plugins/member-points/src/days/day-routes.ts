@@ -11,6 +11,7 @@ const dayView = Type.Object({
   day: Type.String({ description: 'Day of the programme, `YYYY-MM-DD`.' }),
   asset: Type.String(),
   granted: described(count, 'Points that came in, what was taken back of them not subtracted.'),
+  returned: described(count, 'Spent points that came back from cancelled or refunded orders.'),
   consumed: described(count, 'Points that were spent.'),
   reversed: described(count, 'Points that were taken back: by refunds and by hand.'),
   expired: described(count, 'Points that lapsed.'),
@@ -25,9 +26,9 @@ export const dayRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/member-points/days',
-    summary: 'Points that were granted, spent, taken back and lapsed, by day, the newest first',
+    summary: 'Points that were granted, returned, spent, taken back and lapsed, by day, the newest first',
     description: 'What moved in the last minutes is still to be added.',
-    access: { permission: own.ledgerView },
+    access: { permission: own.ledgerView, scope: 'all' },
     request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
     response: listPage(dayView),
     handler: ({ query }, { days }) =>

@@ -10,6 +10,7 @@ export const dayTask: ScheduledTask<Uses> = {
   displayName: { en: 'Add up points by day', 'zh-CN': '按日汇总积分' },
   fixedDelay: 'platform.member-points.days.fixed-delay',
   autoStartup: 'platform.member-points.days.auto-startup',
+  irreversible: true,
   async run({ own, signal }) {
     await own(memberPoints).countDays(signal)
   },

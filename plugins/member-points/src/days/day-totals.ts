@@ -7,15 +7,12 @@ import {
   firstIdAt,
   insertMissing,
   type PageWindow,
+  updateRows,
 } from '@plinth/database'
 import type { MovedUnits } from '@plinth/money'
-import { DayRow } from '../entities.ts'
-import { movedAs, type Way } from '../members/ways.ts'
+import { DayPositionRow, DayRow } from '../entities.ts'
+import { movedAs, type Way, ways } from '../members/ways.ts'
 import type { Parts } from '../parts.ts'
-
-const position = { table: 'points_day_position', columns: ['id', 'asset', 'entry_id'], unique: 'asset' }
-const ways = ['granted', 'consumed', 'reversed', 'expired'] as const satisfies readonly Way[]
-const days = { table: 'points_day', columns: ['id', 'asset', 'day', ...ways], key: ['asset', 'day'], sums: ways }
 
 /** Entries of one transaction. */
 const pageSize = 2_000
@@ -54,25 +51,24 @@ export class DayTotals {
   /** @returns whether more may be left */
   async #page(asset: string): Promise<boolean> {
     const { db, clock, ledger } = this.#parts
-    const before = firstIdAt(clock.now() - settledMs)
+    const before = firstIdAt(clock.expiryNow() - settledMs)
     return db.statements(async () => {
       const [at] = await db.query<{ entry_id: unknown }>('select entry_id from points_day_position where asset = ?', [
         asset,
       ])
-      if (at === undefined) await insertMissing(db, position, [[db.newId(), asset, 0]])
+      if (at === undefined) await insertMissing(db, DayPositionRow, 'asset', [{ id: db.newId(), asset, entryId: 0 }])
       const after = exactInteger(at?.entry_id ?? 0)
       const moved = await ledger.moved(asset, { after, before, size: pageSize })
       const last = moved.at(-1)
       if (last === undefined) return false
-      const isMine = await db.execute('update points_day_position set entry_id = ? where asset = ? and entry_id = ?', [
-        ...[last.id, asset, after],
-      ])
+      const isMine = await updateRows(db, DayPositionRow, { asset, entryId: after }, { entryId: last.id })
       if (isMine === 0) return false
       const rows = [...this.#sumsOf(moved)].sort(([a], [b]) => (a < b ? -1 : 1))
       await addToRows(
         db,
-        days,
-        rows.map(([day, sums]) => [db.newId(), asset, day, ...ways.map((way) => sums[way])]),
+        DayRow,
+        { key: ['asset', 'day'], sums: ways },
+        rows.map(([day, sums]) => ({ ...sums, id: db.newId(), asset, day })),
       )
       return moved.length === pageSize
     })
@@ -83,7 +79,7 @@ export class DayTotals {
     for (const { kind, units, createdAt } of moved) {
       if (units === 0) continue
       const day = this.#parts.calendar.dayOf(new Date(createdAt))
-      const sum = sums.get(day) ?? { granted: 0, consumed: 0, reversed: 0, expired: 0 }
+      const sum = sums.get(day) ?? { granted: 0, returned: 0, consumed: 0, reversed: 0, expired: 0 }
       sum[movedAs(kind, units)] += Math.abs(units)
       sums.set(day, sum)
     }

@@ -9,10 +9,17 @@ import type { Parts } from '../parts.ts'
 import { type LapsedSource, lapsePage } from './lapsing.ts'
 
 const table = 'points_expire_batch'
-const columns = [
-  ...['id', 'asset', 'open_asset', 'as_of', 'status', 'cursor_expires_at', 'cursor_id', 'scanned', 'expired'],
-  ...['points', 'refused', 'holder', 'lease_until', 'started_at'],
-]
+/** A scan that nobody has begun. */
+const fresh = {
+  status: 'running',
+  cursorExpiresAt: 0,
+  cursorId: 0,
+  scanned: 0,
+  expired: 0,
+  points: 0,
+  refused: 0,
+  leaseUntil: 0,
+} as const
 
 /** Milliseconds that a page may take before another instance goes on with the scan. */
 const leaseMs = 60_000
@@ -96,8 +103,9 @@ export class ExpiryRuns {
     const holder = randomUUID()
     const now = databaseMs(db, clock)
     return db.transactional(async () => {
-      const row = [db.newId(), asset, asset, clock.now(), 'running', 0, 0, 0, 0, 0, 0, null, 0, new Date(clock.now())]
-      await insertMissing(db, { table, columns, unique: 'open_asset' }, [row])
+      const scan = { ...fresh, id: db.newId(), asset, openAsset: asset }
+      const row = { ...scan, asOf: clock.expiryNow(), startedAt: new Date(clock.now()) }
+      await insertMissing(db, ExpireBatchRow, 'openAsset', [row])
       const taken = await db.execute(
         `update ${table} set holder = ?, lease_until = ${now.sql} + ? where open_asset = ? and lease_until < ${now.sql}`,
         [holder, ...now.parameters, leaseMs, asset, ...now.parameters],

@@ -11,6 +11,7 @@ export const expiryTask: ScheduledTask<Uses> = {
   displayName: { en: 'Let points lapse', 'zh-CN': '积分过期' },
   fixedDelay: 'platform.member-points.expire.fixed-delay',
   autoStartup: 'platform.member-points.expire.auto-startup',
+  irreversible: true,
   async run({ own, signal }) {
     await own(memberPoints).expire(signal)
   },

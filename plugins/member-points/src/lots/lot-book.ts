@@ -1,40 +1,58 @@
-import { type Database, exactInteger, insertMissing, type Parameter } from '@plinth/database'
-import type { LotBook, LotMovement, LotPage, LotSums } from '@plinth/money'
-import { never } from '../entities.ts'
+import { type Database, exactInteger, insertMissing, type NewRow, selectionOf } from '@plinth/database'
+import {
+  type LotBook,
+  type LotClaim,
+  type LotMovement,
+  type LotPage,
+  type LotSums,
+  postingInvalid,
+} from '@plinth/money'
+import { never, SourceRow, type SourceUseRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import type { Rules } from '../rules/rules.ts'
-import { type ExpiryDetails, isExpiry, isGrant, isReversal } from './lot-details.ts'
+import { listsOf } from './id-lists.ts'
+import { LotClaims, type ReturnedPart } from './lot-claims.ts'
+import { type ClaimDetails, type ExpiryDetails, isClaim, isExpiry, isGrant, isReversal } from './lot-details.ts'
 import { LotMoves } from './lot-moves.ts'
 
 const table = 'points_source'
-const columns = [
-  ...['id', 'account_id', 'user_id', 'asset', 'source_type', 'source_id', 'granted', 'remaining', 'held', 'consumed'],
-  ...['reversed', 'expired', 'expires_at', 'status', 'journal_id', 'rule_code', 'rule_version', 'created_at'],
-]
-/** Numbers in one list of a statement. Few sizes keep the number of prepared texts small. */
-const listSizes = [500, 50, 5, 1] as const
+type Source = NewRow<typeof SourceRow>
+
+const shown = ['id', 'sourceType', 'sourceId', 'granted', 'remaining', 'held', 'expiresAt', 'createdAt'] as const
+const shownLots = selectionOf(SourceRow).pick(...shown)
+/** Of a new source no unit is used. */
+const unused = { held: 0, consumed: 0, reversed: 0, expired: 0, status: 'active' } as const
 
 /** The lots of points accounts: the table of sources. The ledger calls it under the lock of the account. */
 export class PointsLotBook implements LotBook {
   readonly #db: Database
   readonly #rules: Rules
   readonly #moves: LotMoves
+  readonly #claims: LotClaims
 
   constructor({ db, rules }: Pick<Parts, 'db' | 'rules'>) {
     this.#db = db
     this.#rules = rules
     this.#moves = new LotMoves(db)
+    this.#claims = new LotClaims(db, this.#moves)
   }
 
   async move(movement: LotMovement): Promise<void> {
     const { kind, detail } = movement
-    if (kind === 'credit') return this.#grant([movement])
+    if (kind === 'credit') {
+      return movement.isTransferred && !isGrant(detail) ? this.#receive(movement) : this.#grant([movement])
+    }
     if (kind === 'capture' || kind === 'release') return this.#endHold(movement)
+    if (kind === 'reverse') return this.#return(movement)
     if (isExpiry(detail)) return this.#expire([movement])
+    if (isClaim(detail)) return this.#takeClaimed(movement, detail)
     const left = isReversal(detail) ? await this.#reverse(movement) : movement.amount
     const taking = kind === 'hold' ? 'hold' : isReversal(detail) ? 'reverse' : 'spend'
     if (left > 0 && (await this.#moves.take(movement, taking, left)) > 0) throw refusal('points-lapsed')
+    if (left > 0 && isReversal(detail) && detail.reversed.sourceId !== null) {
+      await this.#claims.lend(detail.reversed.sourceId, movement.journalId)
+    }
   }
 
   async moveMany(movements: readonly LotMovement[]): Promise<void> {
@@ -43,25 +61,48 @@ export class PointsLotBook implements LotBook {
     for (const movement of movements) await this.move(movement)
   }
 
-  async #grant(movements: readonly LotMovement[]): Promise<void> {
-    const rows: Parameter[][] = []
-    for (const movement of movements) rows.push(await this.#sourceOf(movement))
-    await insertMissing(this.#db, { table, columns, unique: 'id' }, rows)
+  async claims(movement: LotMovement): Promise<readonly LotClaim[]> {
+    const parts = movement.kind === 'reverse' ? await this.#returned(movement) : await this.#ofHold(movement)
+    return this.#claims.settle(
+      movement,
+      parts.filter(({ units }) => units > 0),
+    )
   }
 
-  async #sourceOf({ accountId, owner, asset, amount, journalId, at, detail }: LotMovement): Promise<Parameter[]> {
+  /** Remembers that points of a grant paid for points of an order that were missing at its refund. */
+  async payFor(orderRewardId: number, sourceId: number, points: number): Promise<void> {
+    await this.#claims.pay(orderRewardId, sourceId, points)
+  }
+
+  async #grant(movements: readonly LotMovement[]): Promise<void> {
+    const sources: Source[] = []
+    for (const movement of movements) sources.push(await this.#sourceOf(movement))
+    await insertMissing(this.#db, SourceRow, 'id', sources)
+  }
+
+  async #sourceOf({ accountId, owner, asset, amount, journalId, at, detail }: LotMovement): Promise<Source> {
     const isNamed = isGrant(detail)
     const { id, type, key } = isNamed
       ? detail.source
       : { id: this.#db.newId(), type: 'ledger', key: `${journalId}:${accountId}` }
-    // Where the posting does not say it, points lapse as those of a reward do.
-    const expiresAt = isNamed ? detail.expiresAt : (await this.#rules.at('expiry', at)).expiryOf(at)
     const rule = isNamed ? detail.rule : undefined
-    const userId = owner.type === 'user' ? Number(owner.id) : null
-    return [
-      ...[id, accountId, userId, asset, type, key, amount, amount, 0, 0, 0, 0, expiresAt, 'active', journalId],
-      ...[rule?.code ?? null, rule?.version ?? null, at],
-    ]
+    return {
+      ...unused,
+      id,
+      accountId,
+      userId: owner.type === 'user' ? userIdOf(owner.id) : null,
+      asset,
+      sourceType: type,
+      sourceId: key,
+      granted: amount,
+      remaining: amount,
+      // Where the posting does not say it, points expire as those of a reward do.
+      expiresAt: isNamed ? detail.expiresAt : (await this.#rules.at('expiry', at)).expiryOf(at),
+      journalId,
+      ruleCode: rule?.code ?? null,
+      ruleVersion: rule?.version ?? null,
+      createdAt: at,
+    }
   }
 
   /** From the source of the grant as far as it has live points. @returns what is left to take */
@@ -82,39 +123,134 @@ export class PointsLotBook implements LotBook {
     return amount - taken
   }
 
-  /** Takes the captured units of a hold away, those that lapse first at first, and gives the others back to their sources. */
-  async #endHold({ kind, amount, journalId, holdId, ...movement }: LotMovement): Promise<void> {
-    const rows = await this.#db.query<Record<string, unknown>>(
-      `select held.source_id, held.amount, lot.remaining, lot.held from points_source_use held join ${table} lot on lot.id = held.source_id
-       where held.hold_id = ? and held.kind = 'hold' order by lot.expires_at, lot.id`,
-      [holdId ?? 0],
+  /** The lots of the receiver of a transfer: one for each moment at which the points of the sender lapse. */
+  async #receive(movement: LotMovement): Promise<void> {
+    const { accountId, owner, asset, journalId, at } = movement
+    const userId = owner.type === 'user' ? userIdOf(owner.id) : null
+    const sent = await this.#db.query<Record<string, unknown>>(
+      `select lot.expires_at, sum(used.amount) as units from points_source_use used
+       join ${table} lot on lot.id = used.source_id
+       where used.journal_id = ? and used.kind = 'spend' group by lot.expires_at order by lot.expires_at`,
+      [journalId],
     )
-    const uses: (string | number)[][] = []
-    let captured = kind === 'capture' ? amount : 0
-    const expected = kind === 'capture' ? amount + (movement.released ?? 0) : amount
-    let found = 0
-    for (const row of rows) {
-      const [id, part] = [exactInteger(row['source_id']), exactInteger(row['amount'])]
-      const gone = Math.min(part, captured)
-      const back = part - gone
-      captured -= gone
-      found += part
-      const remaining = exactInteger(row['remaining']) + back
-      const held = exactInteger(row['held']) - part
-      await this.#db.execute(
-        `update ${table} set remaining = ?, held = ?, consumed = consumed + ?, status = ? where id = ?`,
-        [remaining, held, gone, remaining + held > 0 ? 'active' : 'exhausted', id],
-      )
-      if (gone > 0) uses.push([journalId, id, 'capture', gone])
-      if (back > 0) uses.push([journalId, id, 'release', back])
-    }
+    const received = sent.map((row): Source => {
+      const [expiresAt, units] = [exactInteger(row['expires_at']), exactInteger(row['units'])]
+      return {
+        ...unused,
+        id: this.#db.newId(),
+        accountId,
+        userId,
+        asset,
+        sourceType: 'transfer',
+        sourceId: `${journalId}:${accountId}:${expiresAt}`,
+        granted: units,
+        remaining: units,
+        expiresAt,
+        journalId,
+        createdAt: at,
+      }
+    })
+    await insertMissing(this.#db, SourceRow, 'id', received)
+  }
+
+  /** Takes the captured units of a hold away, those that lapse first at first, and gives the others back to their sources. */
+  async #endHold(movement: LotMovement): Promise<void> {
+    const { kind, amount, released = 0, journalId, holdId = null } = movement
+    const parts = await this.#ofHold(movement)
+    const expected = kind === 'capture' ? amount + released : amount
+    const found = parts.reduce((sum, { units, captured }) => sum + units + captured, 0)
     if (found !== expected) throw new Error(`Hold ${holdId} has ${expected} units, and its sources ${found}.`)
-    await this.#moves.note(uses.map((use) => [...use, holdId ?? null]))
+    const uses: NewRow<typeof SourceUseRow>[] = []
+    for (const { sourceId, units, captured } of parts) {
+      const all = units + captured
+      await this.#db.execute(
+        `update ${table} set status = case when remaining + held > ? then 'active' else 'exhausted' end,
+           remaining = remaining + ?, held = held - ?, consumed = consumed + ? where id = ?`,
+        [captured, units, all, captured, sourceId],
+      )
+      if (captured > 0) uses.push({ journalId, sourceId, kind: 'capture', amount: captured, holdId })
+      if (units > 0) uses.push({ journalId, sourceId, kind: 'release', amount: units, holdId })
+    }
+    await this.#moves.note(uses)
+    if (kind === 'capture') await this.#claims.release(parts.filter(({ claimed }) => claimed > 0).map(idOfPart))
+  }
+
+  /** Units that a hold took of each source, divided into released and captured units. */
+  async #ofHold({ kind, amount, holdId = 0 }: LotMovement) {
+    const rows = await this.#db.query<Record<string, unknown>>(
+      `select held.source_id, held.amount, lot.claimed from points_source_use held join ${table} lot on lot.id = held.source_id
+       where held.hold_id = ? and held.kind = 'hold' order by lot.expires_at, lot.id`,
+      [holdId],
+    )
+    let left = kind === 'capture' ? amount : 0
+    return rows.map((row) => {
+      const all = exactInteger(row['amount'])
+      const captured = Math.min(all, left)
+      left -= captured
+      return {
+        sourceId: exactInteger(row['source_id']),
+        units: all - captured,
+        captured,
+        claimed: exactInteger(row['claimed']),
+      }
+    })
+  }
+
+  /** Gives units of a spend back to the sources that they left. Their expiry stays, also where it has passed. */
+  async #return(movement: LotMovement): Promise<void> {
+    const parts = await this.#returned(movement)
+    for (const { sourceId, units } of parts) {
+      await this.#db.execute(
+        `update ${table} set status = case when remaining + held > ? then 'active' else 'reversed' end,
+           consumed = consumed - ?, remaining = remaining + ? where id = ?`,
+        [-units, units, units, sourceId],
+      )
+    }
+    const { journalId } = movement
+    await this.#moves.note(parts.map(({ sourceId, units }) => ({ journalId, sourceId, kind: 'return', amount: units })))
+  }
+
+  /** The part of each source in a reversal: points that lapse last come back first, whatever came back before. */
+  async #returned({ amount, reversed }: LotMovement): Promise<readonly ReturnedPart[]> {
+    const rows = await this.#db.query<Record<string, unknown>>(
+      `select used.source_id, used.amount from points_source_use used join ${table} lot on lot.id = used.source_id
+       where used.journal_id = ? and used.kind in ('spend', 'capture') order by lot.expires_at desc, lot.id desc`,
+      [reversed?.journalId ?? 0],
+    )
+    let [skipped, left] = [reversed?.before ?? 0, amount]
+    const parts: ReturnedPart[] = []
+    for (const row of rows) {
+      const used = exactInteger(row['amount'])
+      const before = Math.min(used, skipped)
+      const units = Math.min(used - before, left)
+      skipped -= before
+      left -= units
+      if (units > 0) parts.push({ sourceId: exactInteger(row['source_id']), units })
+    }
+    if (left > 0) throw postingInvalid('journalId', 'a journal that spent points')
+    return parts
+  }
+
+  async #takeClaimed({ journalId }: LotMovement, { claimed }: ClaimDetails): Promise<void> {
+    for (const { sourceId, units } of claimed) {
+      // The status comes first: MariaDB and MySQL see in each assignment the columns that those before it have written.
+      await this.#db.execute(
+        `update ${table} set status = case when remaining + held > ? then 'active' else 'reversed' end,
+           remaining = remaining - ?, reversed = reversed + ? where id = ?`,
+        [units, units, units, sourceId],
+      )
+    }
+    await this.#moves.note(
+      claimed.map(({ sourceId, units }) => ({ journalId, sourceId, kind: 'reverse', amount: units })),
+    )
   }
 
   async #expire(movements: readonly LotMovement[]): Promise<void> {
     const idOf = ({ detail }: LotMovement) => (detail as ExpiryDetails).lapsed.sourceId
-    const uses = movements.map((movement) => [movement.journalId, idOf(movement), 'expire', movement.amount, null])
+    const uses = movements.map((movement) => {
+      const { journalId, amount } = movement
+      return { journalId, sourceId: idOf(movement), kind: 'expire', amount }
+    })
     for (const ids of listsOf(movements.map(idOf))) {
       await this.#db.execute(
         `update ${table} set expired = expired + remaining, remaining = 0,
@@ -143,28 +279,29 @@ export class PointsLotBook implements LotBook {
 
   async lots(accountId: number, { after, size }: { readonly after?: string; readonly size: number }): Promise<LotPage> {
     const [expiry = 0, id = 0] = positionOf(after)
-    const rows = await this.#db.query<Record<string, unknown>>(
-      `select id, source_type, source_id, granted, remaining, held, expires_at, created_at from ${table}
-       where account_id = ? and status = 'active' and expires_at >= ? and (expires_at > ? or id > ?)
+    const rows = await shownLots.select(
+      this.#db,
+      `where account_id = ? and status = 'active' and expires_at >= ? and (expires_at > ? or id > ?)
        order by expires_at, id limit ?`,
       [accountId, expiry, expiry, id, size + 1],
     )
-    const items = rows.slice(0, size).map((row) => {
-      const expiresAt = exactInteger(row['expires_at'])
-      return {
-        id: exactInteger(row['id']),
-        sourceType: String(row['source_type']),
-        sourceKey: String(row['source_id']),
-        granted: exactInteger(row['granted']),
-        remaining: exactInteger(row['remaining']),
-        held: exactInteger(row['held']),
-        expiresAt: expiresAt === never ? null : expiresAt,
-        createdAt: exactInteger(row['created_at']),
-      }
-    })
+    const items = rows.slice(0, size).map(({ sourceId, expiresAt, ...lot }) => ({
+      ...lot,
+      sourceKey: sourceId,
+      expiresAt: expiresAt === never ? null : expiresAt,
+    }))
     const last = rows.length > size ? items.at(-1) : undefined
     return { items, next: last === undefined ? null : `${last.expiresAt ?? never}.${last.id}` }
   }
+}
+
+const idOfPart = ({ sourceId }: ReturnedPart) => sourceId
+
+/** @throws BusinessError `400` `money.posting-invalid` for the owner type `user` with an id that is not a user's */
+function userIdOf(id: string): number {
+  const userId = /^[1-9]\d{0,15}$/.test(id) ? Number(id) : 0
+  if (userId < 1 || !Number.isSafeInteger(userId)) throw postingInvalid('owner.id', 'the ID of a user')
+  return userId
 }
 
 /** @throws BusinessError `400` `member-points.position-invalid` */
@@ -173,17 +310,4 @@ function positionOf(after: string | undefined): readonly number[] {
   const parts = /^\d{1,16}\.\d{1,16}$/.test(after) ? after.split('.').map(Number) : []
   if (parts.length !== 2 || !parts.every(Number.isSafeInteger)) throw refusal('position-invalid')
   return parts
-}
-
-/** Lists of few sizes; what is left over fills the last one by repeating itself. */
-function listsOf(ids: readonly number[]): readonly (readonly number[])[] {
-  const lists: number[][] = []
-  for (let from = 0; from < ids.length; ) {
-    const left = ids.length - from
-    const size = left >= listSizes[0] ? listSizes[0] : (listSizes.findLast((size) => size >= left) ?? 1)
-    const part = ids.slice(from, from + size)
-    from += part.length
-    lists.push([...part, ...Array<number>(size - part.length).fill(part.at(-1) as number)])
-  }
-  return lists
 }

@@ -1,8 +1,8 @@
-import { type Database, exactInteger, insertMissing, type Parameter } from '@plinth/database'
+import { type Database, insertMissing, type NewRow, type Selected, selectionOf } from '@plinth/database'
 import type { LotMovement } from '@plinth/money'
+import { SourceRow, SourceUseRow } from '../entities.ts'
 
 const table = 'points_source'
-const useTable = { table: 'points_source_use', columns: ['journal_id', 'source_id', 'kind', 'amount', 'hold_id'] }
 /** Sources that are read at once. */
 const pageSize = 500
 
@@ -16,11 +16,8 @@ const takings = {
   hold: { column: 'held', last: 'active' },
 } as const
 
-export interface FreeLot {
-  readonly id: number
-  readonly expiresAt: number
-  readonly remaining: number
-}
+const freeLots = selectionOf(SourceRow).pick('id', 'expiresAt', 'remaining')
+export type FreeLot = Selected<typeof freeLots>
 
 type Moved = Pick<LotMovement, 'accountId' | 'journalId' | 'holdId' | 'at'>
 
@@ -66,7 +63,7 @@ export class LotMoves {
       `update ${table} set ${column} = ${column} + ?, remaining = remaining - ?${isLast ? `, ${statusNow(last)}` : ''} where id = ?`,
       [amount, amount, lot.id],
     )
-    await this.note([[journalId, lot.id, taking, amount, holdId ?? null]])
+    await this.note([{ journalId, sourceId: lot.id, kind: taking, amount, holdId: holdId ?? null }])
   }
 
   /** All sources from the first that is free to this one, in one range of the index. */
@@ -87,26 +84,19 @@ export class LotMoves {
   }
 
   /** Uses of sources, each once. */
-  async note(rows: readonly (readonly Parameter[])[]): Promise<void> {
-    await insertMissing(this.#db, { ...useTable, unique: ['journal_id', 'source_id', 'kind'] }, rows)
+  async note(uses: readonly NewRow<typeof SourceUseRow>[]): Promise<void> {
+    await insertMissing(this.#db, SourceUseRow, ['journalId', 'sourceId', 'kind'], uses)
   }
 
-  async #free({ accountId, at }: Moved): Promise<readonly FreeLot[]> {
-    const rows = await this.#db.query<Record<string, unknown>>(
-      `select id, expires_at, remaining from ${table}
-       where account_id = ? and status = 'active' and remaining > 0 and expires_at > ?
+  #free({ accountId, at }: Moved): Promise<readonly FreeLot[]> {
+    return freeLots.select(
+      this.#db,
+      `where account_id = ? and status = 'active' and remaining > 0 and expires_at > ?
        order by expires_at, id limit ${pageSize}`,
       [accountId, at],
     )
-    return rows.map(freeLot)
   }
 }
-
-const freeLot = (row: Record<string, unknown>): FreeLot => ({
-  id: exactInteger(row['id']),
-  expiresAt: exactInteger(row['expires_at']),
-  remaining: exactInteger(row['remaining']),
-})
 
 /** MySQL assigns from left to right, so nothing here may look at what the statement changes, but for what stays with `hold`. */
 const statusNow = (last: string) => `status = case when held > 0 then 'active' else '${last}' end`

@@ -4,22 +4,30 @@ import { ownerOf } from '../rewards/owner.ts'
 type ForgetParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'lapsing'>
 
 /**
- * What becomes of the points of a deleted user: those that can be spent are forfeited, and check-ins are removed. The ledger and
- * the sources stay, under a number that names nobody any more: books are never changed.
+ * The end of the points of a deleted user. Points that can be spent are forfeited. Points on hold are claimed: a hold that ends
+ * gives none of them back. The accounts are closed, also those that nothing was posted to yet, so that nothing enters them later.
+ * Check-ins are removed. The ledger and the sources stay, under a number that names nobody any more: books are never changed.
  */
 export async function forgetMember(userId: number, { db, clock, ledger, lapsing }: ForgetParts): Promise<void> {
   await db.execute('delete from points_check_in where user_id = ?', [userId])
   for (const [asset, { lots }] of ledger.assets) {
     if (lots === undefined || !asset.startsWith('points:')) continue
     const ref = ownerOf(userId, asset)
-    const account = await ledger.find(ref)
-    if (account === undefined || account.status !== 'open') continue
-    await lapsing.sweep(account.id, asset, clock.now())
-    const { available } = await ledger.balance(ref)
-    if (available === 0) continue
-    await ledger.debit({
-      ...{ ...ref, amount: available, key: `member-points:forfeit:${userId}:${asset}:${account.id}` },
-      ...{ kind: 'points.forfeit', counter: 'forfeited', reference: { type: 'user', id: String(userId) } },
+    const { id: accountId, status } = await ledger.ensureAccount(ref)
+    if (status !== 'open') continue
+    await lapsing.sweep(accountId, asset, clock.expiryNow())
+    // Locks the account until it is closed, so that a reward comes before or not at all.
+    await ledger.batch({
+      ...{ asset, kind: 'points.forfeit', direction: 'debit', counter: 'forfeited', accountIds: [accountId] },
+      postings: async () => {
+        await db.execute(`update points_source set claimed = held where account_id = ? and status = 'active'`, [
+          accountId,
+        ])
+        const { available: amount } = await ledger.balance(ref)
+        const key = `member-points:forfeit:${userId}:${asset}:${accountId}`
+        return amount === 0 ? [] : [{ accountId, amount, key, reference: { type: 'user', id: String(userId) } }]
+      },
     })
+    await ledger.setStatus(accountId, 'closed')
   }
 }

@@ -1,7 +1,11 @@
 import { id, instant, nullable, Type, text } from '@plinth/http'
-import type { AccountView, EntryView } from '@plinth/money'
+import { localize } from '@plinth/kernel'
+import type { AccountView, EntryView, Ledger } from '@plinth/money'
 import type { Static } from 'typebox'
+import type { RuleRow } from '../entities.ts'
+import type { Parts } from '../parts.ts'
 import { userOf } from '../rewards/owner.ts'
+import { ruleName } from '../rules/rule-routes.ts'
 import type { Texts } from './texts.ts'
 
 const entryFields = {
@@ -46,10 +50,50 @@ export const accountView = Type.Object({
   updatedAt: instant,
 })
 
-export function viewOfEntry(entry: EntryView, texts: Texts, locale: string): Static<typeof ledgerView> {
+/** Names of entries in one language. */
+export interface EntryNames {
+  readonly texts: Texts
+  readonly locale: string
+  readonly kinds: Ledger['kinds']
+  /** Titles of rules by their codes: a task is shown by its title. */
+  readonly tasks: ReadonlyMap<string, string>
+}
+
+/** Loads the names that some entries need. */
+export async function namesOf(
+  entries: readonly EntryView[],
+  locale: string,
+  { texts, ledger, rules }: Pick<Parts, 'texts' | 'ledger' | 'rules'>,
+): Promise<EntryNames> {
+  const codes = new Set(
+    entries.flatMap(({ kind, reference }) => (kind === taskKind && reference ? [reference.type] : [])),
+  )
+  const found = codes.size === 0 ? new Map<string, RuleRow>() : await rules.current([...codes])
+  const tasks = new Map([...found].map(([code, rule]) => [code, ruleName(rule, texts, locale)]))
+  return { texts, locale, kinds: ledger.kinds, tasks }
+}
+
+const taskKind = 'points.task'
+
+/** The name of a kind; a kind without one is named after the direction of its points. */
+function nameOf(
+  { kind, available, frozen, reference }: EntryView,
+  { texts, locale, kinds, tasks }: EntryNames,
+): string {
+  const task = kind === taskKind ? tasks.get(reference?.type ?? '') : undefined
+  if (task !== undefined) return task
+  const contributed = kinds.get(kind)
+  if (contributed !== undefined) return localize(contributed, locale)
+  const units = available + frozen
+  const direction = units === 0 ? 'held' : units > 0 ? 'received' : 'used'
+  return texts.find(locale, `kinds.${direction}`) ?? kind
+}
+
+export function viewOfEntry(entry: EntryView, names: EntryNames): Static<typeof ledgerView> {
+  const { texts, locale } = names
   const { id, journalId, kind, available, frozen, availableAfter, frozenAfter, reference, reason } = entry
   const short = kind.replace(/^points\./, '').replaceAll('.', '-')
-  const name = texts.find(locale, `kinds.${short}`) ?? kind
+  const name = nameOf(entry, names)
   const about = reference === null ? undefined : { type: reference.type, id: reference.id }
   return {
     ...{ id, journalId, kind, availableAfter, frozenAfter },
@@ -67,11 +111,10 @@ export function viewOfEntry(entry: EntryView, texts: Texts, locale: string): Sta
 export function adminViewOfEntry(
   entry: EntryView,
   userId: number | null,
-  texts: Texts,
-  locale: string,
+  names: EntryNames,
 ): Static<typeof adminLedgerView> {
   const { accountId, asset, key, actor, reason } = entry
-  return { ...viewOfEntry(entry, texts, locale), accountId, asset, userId, key, actor, reason }
+  return { ...viewOfEntry(entry, names), accountId, asset, userId, key, actor, reason }
 }
 
 export function viewOfAccount(account: AccountView, displayName: string): Static<typeof accountView> {

@@ -1,8 +1,8 @@
-import { answerList, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { answerList, ignoring, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { defaultAsset } from '../contract.ts'
 import { ownerOf } from '../rewards/owner.ts'
-import { ledgerView, viewOfEntry } from './ledger-views.ts'
+import { ledgerView, namesOf, viewOfEntry } from './ledger-views.ts'
 import { type OverviewParts, overviewOf, overviewView } from './overview.ts'
 import { type TaskParts, tasksOf, taskView } from './tasks.ts'
 
@@ -10,10 +10,17 @@ type MemberRouteParts = OverviewParts & TaskParts
 
 const root = '/api/v1/member-points'
 
+/** Members see their own points, whatever user they name (document 1, "Authentication" 2). */
+const others = ['userId']
+
 const checkInView = Type.Object({
   checkedIn: Type.Literal(true),
   repeated: Type.Boolean({ description: 'True when the member had checked in today before: nothing was granted.' }),
   points: Type.Integer({ minimum: 0, description: 'Points that this call granted.' }),
+  settled: Type.Integer({
+    minimum: 0,
+    description: 'Of these, points that settled debts of refunds at once. The balance grows by the others.',
+  }),
   date: Type.String({ description: 'Day of the programme, `YYYY-MM-DD`.' }),
   consecutiveDays: Type.Integer({ minimum: 1 }),
 })
@@ -53,15 +60,17 @@ export const memberRoutes = [
     path: `${root}/users/me/ledgers`,
     summary: 'Points ledger of the current user',
     access: 'user',
-    request: { query: listQuery },
+    request: { query: ignoring(listQuery, others) },
     response: listPage(ledgerView),
-    handler: (request, { ledger, texts }) =>
+    handler: (request, parts) =>
       answerList(request.query, newestFirst, async (window) => {
+        const { ledger } = parts
         const account = await ledger.find(ownerOf(requirePrincipal(request).userId, defaultAsset))
         // Nothing was ever posted.
         if (account === undefined) return { items: [], total: 0, isCapped: false, next: null }
         const found = await ledger.entries({ accountId: account.id }, window)
-        return { ...found, items: found.items.map((entry) => viewOfEntry(entry, texts, request.locale)) }
+        const names = await namesOf(found.items, request.locale, parts)
+        return { ...found, items: found.items.map((entry) => viewOfEntry(entry, names)) }
       }),
   }),
   route({
@@ -77,7 +86,7 @@ export const memberRoutes = [
     path: `${root}/users/me/check-ins`,
     summary: 'Days of a month on which the current user checked in',
     access: 'user',
-    request: { query: Type.Object({ month: Type.Optional(month) }) },
+    request: { query: ignoring(Type.Object({ month: Type.Optional(month) }), others) },
     response: checkInMonthView,
     async handler(request, { checkIns }) {
       const { days, ...shown } = await checkIns.month(requirePrincipal(request).userId, request.query.month)

@@ -14,6 +14,7 @@ export const overviewView = Type.Object({
   available: points('Points that can be spent: the balance of the money ledger.'),
   frozen: points('Points that are held for something that is not settled yet.'),
   monthEarned: points('Points granted this month, what was taken back of them not subtracted.'),
+  monthReturned: points('Spent points that came back this month, from orders that were cancelled or refunded.'),
   monthUsed: points('Points spent this month.'),
   monthReversed: points('Points taken back this month: by refunds and by hand.'),
   monthExpired: points('Points that lapsed this month.'),
@@ -22,9 +23,10 @@ export const overviewView = Type.Object({
 })
 export type Overview = Static<typeof overviewView>
 
-/** Where the overview shows what left the account. */
+/** Maps each kind of movement to its member of the overview. */
 const membersOf = {
   granted: 'monthEarned',
+  returned: 'monthReturned',
   consumed: 'monthUsed',
   reversed: 'monthReversed',
   expired: 'monthExpired',
@@ -45,15 +47,17 @@ export async function overviewOf(userId: number, parts: OverviewParts): Promise<
   const expiringSoonDays = (await rules.at('expiry', now)).config.expiringSoonDays ?? usualSoonDays
   const before = await ledger.balance(ownerOf(userId, asset))
   const { accountId } = before
-  const month = { monthEarned: 0, monthUsed: 0, monthReversed: 0, monthExpired: 0 }
+  const month = { monthEarned: 0, monthReturned: 0, monthUsed: 0, monthReversed: 0, monthExpired: 0 }
   if (accountId === undefined) {
     return { asset, available: 0, frozen: 0, ...month, expiringSoon: 0, expiringSoonDays }
   }
-  const swept = await lapsing.sweep(accountId, asset, now)
+  const swept = await lapsing.sweep(accountId, asset, clock.expiryNow())
   const { available, frozen } = swept === 0 ? before : await ledger.balance(ownerOf(userId, asset))
   for (const { kind, received, spent } of await ledger.monthTotals(accountId, ledger.monthKeyOf(asset, now))) {
-    month.monthEarned += received
-    month[membersOf[movedAs(kind, -spent)]] += spent
+    for (const units of [received, -spent]) {
+      const member = membersOf[movedAs(kind, units)]
+      month[member] = Math.min(month[member] + Math.abs(units), Number.MAX_SAFE_INTEGER)
+    }
   }
   const expiringSoon = await lapsingBy(parts.db, accountId, now, now + expiringSoonDays * dayMs)
   return { asset, available, frozen, ...month, expiringSoon, expiringSoonDays }

@@ -4,7 +4,9 @@ import type { Static } from 'typebox'
 import { checkInPoints, streakOn } from '../check-in/streak.ts'
 import { never, RuleRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
+import { isOnce, onceKey } from '../rewards/rewards.ts'
 import { ruleSettings } from '../rules/rule-types.ts'
+import type { Texts } from './texts.ts'
 
 /** Rules that a list of tasks has at most. */
 const mostTasks = 200
@@ -29,11 +31,6 @@ export const taskView = Type.Object({
 })
 export type TaskView = Static<typeof taskView>
 
-/** Tasks that a member is rewarded for once, with the keys of their sources. */
-const onceKeys: Readonly<Record<string, (userId: number) => string>> = {
-  'profile-completion': (userId) => `${userId}:profile-completion`,
-  'first-order': (userId) => `${userId}:mall:first-order`,
-}
 /** The tasks of document 1 in its order; others follow by their codes. */
 const order = ['check-in', 'order-reward', 'profile-completion', 'first-order', 'review-reward']
 
@@ -50,12 +47,12 @@ export async function tasksOf(userId: number, locale: string, parts: TaskParts):
     )
   const place = ({ code }: RuleRow) => (order.includes(code) ? order.indexOf(code) : order.length)
   rules.sort((a, b) => place(a) - place(b) || (a.code < b.code ? -1 : 1))
-  const done = await doneOnce(userId, parts.db)
+  const done = await doneOnce(userId, rules, parts.db)
   const state = await checkInOf(userId, rules, parts)
   return rules.map((rule) => {
     const { code, type, enabled, version, asset, config } = rule
     const { points = 0, perAmount = 1 } = config
-    const params = { points, amount: perAmount / 100 }
+    const params = { points, amount: amountOf(perAmount, config.currency ?? undefined, locale, parts.texts) }
     const isCheckIn = type === 'check-in'
     const name = parts.texts.find(locale, `tasks.${code}.name`) ?? code
     return {
@@ -66,7 +63,7 @@ export async function tasksOf(userId: number, locale: string, parts: TaskParts):
       displayDescription:
         parts.texts.written(locale, rule.displayDescription, `tasks.${code}.description`, params) ?? '',
       enabled,
-      repeatable: onceKeys[code] === undefined,
+      repeatable: type !== 'task' || !(isOnce(code, config) || done.has(code)),
       completed: isCheckIn ? state.checkedIn : done.has(code),
       rule: { version, asset, ...config },
       checkIn: isCheckIn ? state : null,
@@ -74,13 +71,29 @@ export async function tasksOf(userId: number, locale: string, parts: TaskParts):
   })
 }
 
-async function doneOnce(userId: number, db: Database): Promise<ReadonlySet<string>> {
-  const done = new Set<string>()
-  for (const [code, keyOf] of Object.entries(onceKeys)) {
-    const sql = 'select id from points_source where source_type = ? and source_id = ?'
-    if ((await db.query(sql, [code, keyOf(userId)])).length > 0) done.add(code)
+/** Codes of tasks that the member was rewarded for without a subject: nothing of these is left to do. */
+async function doneOnce(userId: number, rules: readonly RuleRow[], db: Database): Promise<ReadonlySet<string>> {
+  const tasks = rules.filter(({ type }) => type === 'task')
+  const keys = new Map(tasks.map(({ code }) => [onceKey(code, userId), code]))
+  if (keys.size === 0) return new Set()
+  const places = tasks.map(() => '?').join(', ')
+  const rows = await db.query<{ source_type: string; source_id: string }>(
+    `select source_type, source_id from points_source where source_type in (${places}) and source_id in (${places})`,
+    [...keys.values(), ...keys.keys()],
+  )
+  return new Set(rows.map(({ source_type, source_id }) => (keys.get(source_id) === source_type ? source_type : '')))
+}
+
+/** An amount of minor units, with its currency. Decimals of other currencies than those of ISO 4217 are not known. */
+function amountOf(minor: number, currency: string | undefined, locale: string, texts: Texts): string {
+  const isKnown = currency !== undefined && Intl.supportedValuesOf('currency').includes(currency)
+  if (!isKnown) {
+    const [path, params] = currency === undefined ? ['units', {}] : ['units-of', { currency }]
+    const amount = new Intl.NumberFormat(locale).format(minor)
+    return texts.find(locale, `tasks.order-reward.${path}`, { amount, ...params }) ?? amount
   }
-  return done
+  const format = new Intl.NumberFormat(locale, { style: 'currency', currency })
+  return format.format(minor / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 0))
 }
 
 async function checkInOf(userId: number, rules: readonly RuleRow[], parts: TaskParts) {

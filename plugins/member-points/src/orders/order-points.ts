@@ -31,13 +31,17 @@ export interface ReversibleOrder {
   readonly granted: number
   /** Points of its lot that lapsed. */
   readonly expired: number
-  /** Points that earlier refunds took, or that are still owed for them. */
-  readonly claimed: number
+  /** Points that earlier refunds took or claim, or that are still owed for them. */
+  readonly settled: number
+  /** Points of its lot that are on hold and that no refund claims yet. */
+  readonly held: number
 }
 
 export interface Reversal {
   /** Points to take from the account now. */
   readonly deducted: number
+  /** Points on hold that are taken when the hold ends (decision F.7). */
+  readonly claimed: number
   /** Points that cannot be taken. */
   readonly shortfall: number
   /** Of these, the ones that later rewards settle. */
@@ -54,11 +58,12 @@ export interface Reversal {
 export function splitReversal(
   wanted: number,
   spendable: number,
-  { granted, expired, claimed }: ReversibleOrder,
+  { granted, expired, settled, held }: ReversibleOrder,
   { recovery = 'none', recoverExpired = false }: Pick<RuleSettings, 'recovery' | 'recoverExpired'>,
 ): Reversal {
-  const recoverable = Math.max(0, Math.min(wanted, granted - (recoverExpired ? 0 : expired) - claimed))
+  const recoverable = Math.max(0, Math.min(wanted, granted - (recoverExpired ? 0 : expired) - settled))
   const deducted = Math.min(recoverable, spendable)
-  const shortfall = wanted - deducted
-  return { deducted, shortfall, owed: recovery === 'future-grants' ? recoverable - deducted : 0 }
+  const claimed = Math.min(recoverable - deducted, held)
+  const shortfall = wanted - deducted - claimed
+  return { deducted, claimed, shortfall, owed: recovery === 'future-grants' ? recoverable - deducted - claimed : 0 }
 }

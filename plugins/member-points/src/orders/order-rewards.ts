@@ -1,10 +1,10 @@
-import { exactInteger, insertMissing } from '@plinth/database'
-import { OrderRewardRow, ReversalRow } from '../entities.ts'
+import { exactInteger, insertMissing, plus, updateRows } from '@plinth/database'
+import { OrderRewardRow, ReversalRow, SourceRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { ReversalDetails } from '../lots/lot-details.ts'
 import type { Parts } from '../parts.ts'
 import { ownerOf } from '../rewards/owner.ts'
-import { orderPoints, reversalTarget, splitReversal } from './order-points.ts'
+import { orderPoints, type Reversal, reversalTarget, splitReversal } from './order-points.ts'
 
 /** What `commerce.order.paid` says. */
 export interface PaidOrder {
@@ -35,18 +35,24 @@ export interface Reversed {
   readonly deferred: boolean
   readonly replayed: boolean
   readonly deducted: number
+  /** Points on hold that are taken when the hold ends. */
+  readonly claimed: number
   readonly shortfall: number
 }
 
-const table = 'points_order_reward'
-const columns = [
-  ...['id', 'order_no', 'user_id', 'asset', 'status', 'paid_amount', 'refunded_amount', 'granted', 'reversed_target'],
-  ...['deducted', 'shortfall', 'owed', 'recovered', 'version', 'created_at'],
-]
-const reversalColumns = [
-  ...['id', 'refund_no', 'order_no', 'user_id', 'refund_amount', 'status', 'wanted', 'deducted', 'shortfall'],
-  'created_at',
-]
+/** An order of which no event was booked. */
+const awaited = {
+  status: 'awaited',
+  paidAmount: 0,
+  refundedAmount: 0,
+  granted: 0,
+  reversedTarget: 0,
+  deducted: 0,
+  shortfall: 0,
+  owed: 0,
+  recovered: 0,
+  version: 0,
+} as const
 
 /**
  * Points for paid orders, and what refunds take back of them (document 1, "Order reward" and "Refund reversal"; decision B9). The
@@ -78,7 +84,7 @@ export class OrderRewards {
       }
       const earns = rule.enabled && (rule.config.currency ?? currency) === currency
       const points = earns ? orderPoints(cashAmount, rule.config) : 0
-      const granted =
+      const reward =
         points === 0
           ? undefined
           : await rewards.grant({
@@ -86,17 +92,15 @@ export class OrderRewards {
               source: { type: 'order', key: orderNo },
               reference: { type: 'order', id: orderNo },
             })
-      await db.execute(
-        `update ${table} set status = 'paid', asset = ?, paid_amount = ?, granted = ?, source_id = ?, journal_id = ?,
-           rule_code = ?, rule_version = ?, rule_snapshot = ? where id = ?`,
-        [
-          ...[rule.asset, cashAmount, points, granted?.sourceId ?? null, granted?.journalId ?? null],
-          ...[rule.code, rule.version, JSON.stringify(rule.config), row.id],
-        ],
-      )
+      // A closed account gets nothing.
+      const granted = reward === undefined ? 0 : points
+      const paid = { status: 'paid', asset: rule.asset, paidAmount: cashAmount, granted } as const
+      const grant = { sourceId: reward?.sourceId ?? null, journalId: reward?.journalId ?? null }
+      const by = { ruleCode: rule.code, ruleVersion: rule.version, ruleSnapshot: rule.config }
+      await updateRows(db, OrderRewardRow, { id: row.id }, { ...paid, ...grant, ...by })
       const deferred = await db.fork().find(ReversalRow, { orderNo, status: 'deferred' }, { orderBy: { id: 'asc' } })
       for (const reversal of deferred) await this.#book(orderNo, reversal)
-      return { points, replayed: false }
+      return { points: granted, replayed: false }
     })
   }
 
@@ -114,18 +118,19 @@ export class OrderRewards {
       const { asset } = await rules.at('order-reward', now)
       const order = await this.#lock(orderNo, userId, asset)
       const id = db.newId()
-      const row = [id, refundNo, orderNo, userId, refundAmount, 'deferred', 0, 0, 0, new Date(now)]
-      await insertMissing(db, { table: 'points_reversal', columns: reversalColumns, unique: 'refund_no' }, [row])
+      const unbooked = { status: 'deferred', wanted: 0, deducted: 0, shortfall: 0 } as const
+      const row = { ...unbooked, id, refundNo, orderNo, userId, refundAmount, createdAt: new Date(now) }
+      await insertMissing(db, ReversalRow, 'refundNo', [row])
       const kept = await db.fork().findOneOrFail(ReversalRow, { refundNo })
       const isSame = kept.orderNo === orderNo && kept.userId === userId && kept.refundAmount === refundAmount
       if (!isSame || order.userId !== userId) {
         throw refusal('refund-mismatch', { params: { refundNo }, data: { refundNo } })
       }
-      const { deducted, shortfall, status } = kept
-      if (kept.id !== id) return { deferred: status === 'deferred', replayed: true, deducted, shortfall }
+      const { deducted, claimed, shortfall, status } = kept
+      if (kept.id !== id) return { deferred: status === 'deferred', replayed: true, deducted, claimed, shortfall }
       if (order.status === 'awaited') {
         await this.#assertWithin(refund.orderCashAmount, await this.#deferredSum(orderNo), refundNo)
-        return { deferred: true, replayed: false, deducted: 0, shortfall: 0 }
+        return { deferred: true, replayed: false, deducted: 0, claimed: 0, shortfall: 0 }
       }
       await this.#assertWithin(order.paidAmount, order.refundedAmount + refundAmount, refundNo)
       return { deferred: false, replayed: false, ...(await this.#book(orderNo, kept)) }
@@ -147,15 +152,14 @@ export class OrderRewards {
   /** The row of an order, made where there is none, locked until the transaction ends. */
   async #lock(orderNo: string, userId: number, asset: string): Promise<OrderRewardRow> {
     const { db, clock } = this.#parts
-    const created = new Date(clock.now())
-    const row = [db.newId(), orderNo, userId, asset, 'awaited', 0, 0, 0, 0, 0, 0, 0, 0, 0, created]
-    await insertMissing(db, { table, columns, unique: 'order_no' }, [row])
-    await db.execute(`update ${table} set version = version + 1 where order_no = ?`, [orderNo])
+    const row = { ...awaited, id: db.newId(), orderNo, userId, asset, createdAt: new Date(clock.now()) }
+    await insertMissing(db, OrderRewardRow, 'orderNo', [row])
+    await updateRows(db, OrderRewardRow, { orderNo }, { version: plus(1) })
     return db.fork().findOneOrFail(OrderRewardRow, { orderNo })
   }
 
   /** Books one refund of an order that is paid and locked. */
-  async #book(orderNo: string, reversal: ReversalRow): Promise<{ deducted: number; shortfall: number }> {
+  async #book(orderNo: string, reversal: ReversalRow): Promise<Omit<Reversal, 'owed'>> {
     const { db } = this.#parts
     const order = await db.fork().findOneOrFail(OrderRewardRow, { orderNo })
     const { id, paidAmount: paid, granted } = order
@@ -163,20 +167,15 @@ export class OrderRewards {
     const refunded = Math.min(paid, order.refundedAmount + reversal.refundAmount)
     const target = reversalTarget({ paid, refunded, granted })
     const wanted = target - order.reversedTarget
-    const { deducted, shortfall, owed, journalId } =
+    const { deducted, claimed, shortfall, owed, journalId } =
       wanted === 0
-        ? { deducted: 0, shortfall: 0, owed: 0, journalId: null }
+        ? { deducted: 0, claimed: 0, shortfall: 0, owed: 0, journalId: null }
         : await this.#deduct(order, wanted, reversal.refundNo)
-    await db.execute(
-      `update ${table} set refunded_amount = ?, reversed_target = ?, deducted = deducted + ?, shortfall = shortfall + ?,
-         owed = owed + ? where id = ?`,
-      [refunded, target, deducted, shortfall, owed, id],
-    )
-    await db.execute(
-      `update points_reversal set status = 'booked', wanted = ?, deducted = ?, shortfall = ?, journal_id = ? where id = ?`,
-      [wanted, deducted, shortfall, journalId, reversal.id],
-    )
-    return { deducted, shortfall }
+    const sums = { deducted: plus(deducted), claimed: plus(claimed), shortfall: plus(shortfall), owed: plus(owed) }
+    await updateRows(db, OrderRewardRow, { id }, { ...sums, refundedAmount: refunded, reversedTarget: target })
+    const booked = { status: 'booked', wanted, deducted, claimed, shortfall, journalId } as const
+    await updateRows(db, ReversalRow, { id: reversal.id }, booked)
+    return { deducted, claimed, shortfall }
   }
 
   async #deduct(order: OrderRewardRow, wanted: number, refundNo: string) {
@@ -184,20 +183,26 @@ export class OrderRewards {
     const { asset, userId, sourceId } = order
     const ref = ownerOf(userId, asset)
     const { accountId } = await ledger.balance(ref)
-    if (accountId === undefined) return { deducted: 0, shortfall: wanted, owed: 0, journalId: null }
-    await lapsing.sweep(accountId, asset, clock.now())
-    let split = { deducted: 0, shortfall: wanted, owed: 0 }
+    if (accountId === undefined) return { deducted: 0, claimed: 0, shortfall: wanted, owed: 0, journalId: null }
+    await lapsing.sweep(accountId, asset, clock.expiryNow())
+    let split: Reversal = { deducted: 0, claimed: 0, shortfall: wanted, owed: 0 }
     // Locks the account, so that what is read here is still there when it is debited.
     await ledger.batch({
       ...{ asset, kind: 'points.refund', direction: 'debit', accountIds: [accountId] },
       postings: async () => {
         const { available } = await ledger.balance(ref)
-        const [source] = await db.query<Record<string, unknown>>('select expired from points_source where id = ?', [
-          sourceId ?? 0,
-        ])
+        const [source] = await db.query<Record<string, unknown>>(
+          'select expired, held - claimed as held from points_source where id = ?',
+          [sourceId ?? 0],
+        )
         const expired = exactInteger(source?.['expired'] ?? null)
-        const claimed = order.deducted + order.owed + order.recovered
-        split = splitReversal(wanted, available, { granted: order.granted, expired, claimed }, order.ruleSnapshot ?? {})
+        const held = exactInteger(source?.['held'] ?? null)
+        const settled = order.deducted + order.claimed + order.owed + order.recovered
+        const { granted, ruleSnapshot } = order
+        split = splitReversal(wanted, available, { granted, expired, settled, held }, ruleSnapshot ?? {})
+        if (split.claimed > 0) {
+          await updateRows(db, SourceRow, { id: sourceId ?? 0 }, { claimed: plus(split.claimed) })
+        }
         return []
       },
     })

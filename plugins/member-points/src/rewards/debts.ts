@@ -1,5 +1,6 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { Ledger } from '@plinth/money'
+import type { PointsLotBook } from '../lots/lot-book.ts'
 import type { ReversalDetails } from '../lots/lot-details.ts'
 import type { Parts } from '../parts.ts'
 import { ownerOf } from './owner.ts'
@@ -25,10 +26,12 @@ interface GrantOfDebtor {
 export class Debts {
   readonly #db: Database
   readonly #ledger: Ledger
+  readonly #lots: PointsLotBook
 
-  constructor({ db, ledger }: Pick<Parts, 'db' | 'ledger'>) {
+  constructor({ db, ledger, lots }: Pick<Parts, 'db' | 'ledger' | 'lots'>) {
     this.#db = db
     this.#ledger = ledger
+    this.#lots = lots
   }
 
   /** Marks debts as settled, up to a number of points. */
@@ -72,5 +75,6 @@ export class Debts {
       key: `member-points:recover:${grant.journalId}`,
       ...{ kind: 'points.recover', counter: 'issued', parentJournalId: grant.journalId, lots },
     })
+    for (const { orderRewardId, points } of settled) await this.#lots.payFor(orderRewardId, grant.sourceId, points)
   }
 }

@@ -5,7 +5,7 @@ import type { Reward, TaskReward } from '../contract.ts'
 import { refusal } from '../failures.ts'
 import type { GrantDetails } from '../lots/lot-details.ts'
 import type { Parts } from '../parts.ts'
-import { mostPoints } from '../rules/rule-types.ts'
+import { mostPoints, type RuleSettings } from '../rules/rule-types.ts'
 import type { RuleInForce } from '../rules/rules.ts'
 import { ownerOf } from './owner.ts'
 
@@ -29,6 +29,8 @@ export interface Grant {
 export interface Granted extends Posted {
   /** The new source; of a replayed grant it is not there. */
   readonly sourceId: number
+  /** Points of the grant that settled debts of refunds at once. */
+  readonly settled: number
 }
 
 /** Points that come in: one way for all of them. */
@@ -42,13 +44,16 @@ export class Rewards {
   /**
    * Credits the account and makes the source, once for each key. Debts of refunds are settled first.
    *
+   * @returns undefined where the account is closed, as that of a deleted member is: it gets nothing
    * @throws what `Ledger.credit` throws
    */
-  async grant({ userId, rule, points, key, kind, source, ...notes }: Grant): Promise<Granted> {
+  async grant({ userId, rule, points, key, kind, source, ...notes }: Grant): Promise<Granted | undefined> {
     const { db, clock, ledger, debts } = this.#parts
     return db.transactional(async () => {
       const now = clock.now()
       const { code, version, asset } = rule
+      const ref = ownerOf(userId, asset)
+      if ((await ledger.find(ref))?.status === 'closed') return undefined
       const sourceId = db.newId()
       const isRepeated = (await this.#find(source.type, source.key)) !== undefined
       const taken = isRepeated ? [] : await debts.settle(userId, asset, points)
@@ -58,7 +63,7 @@ export class Rewards {
         rule: { code, version },
       }
       const posted = await ledger.credit({
-        ...ownerOf(userId, asset),
+        ...ref,
         amount: points,
         key,
         kind,
@@ -67,7 +72,8 @@ export class Rewards {
       })
       if (posted.replayed) await debts.restore(taken)
       else if (taken.length > 0) await debts.collect(userId, asset, taken, { sourceId, journalId: posted.journalId })
-      return { ...posted, sourceId }
+      const settled = posted.replayed ? 0 : taken.reduce((sum, { points }) => sum + points, 0)
+      return { ...posted, sourceId, settled }
     })
   }
 
@@ -77,18 +83,18 @@ export class Rewards {
     if (subject !== undefined || task === 'review-reward') assertKey('subject', subject ?? '', 100)
     const rule = await rules.at(task, clock.now())
     if (rule.type !== 'task') throw refusal('rule-unknown', { params: { code: task }, data: { code: task } })
-    const key = taskKey(task, userId, subject)
+    const key = rule.config.once === true ? onceKey(task, userId) : taskKey(task, userId, subject)
     // A rule that gives another number of points by now does not make it another reward.
     const earlier = await this.#find(task, key)
-    if (earlier !== undefined) return { ...earlier, replayed: true }
+    if (earlier !== undefined) return { ...earlier, settled: 0, replayed: true }
     const points = rule.config.points ?? 0
-    if (!rule.enabled || points === 0) return { points: 0, journalId: null, replayed: false }
-    const { journalId, replayed } = await this.grant({
+    if (!rule.enabled || points === 0) return noReward
+    const granted = await this.grant({
       ...{ userId, rule, points, key: `member-points:${key}`, kind: 'points.task' },
       source: { type: task, key },
       reference: { type: task, id: subject ?? String(userId) },
     })
-    return { points, journalId, replayed }
+    return rewardOf(points, granted)
   }
 
   /** @throws BusinessError `400` `member-points.key-invalid`, `400` `member-points.amount-invalid` */
@@ -98,14 +104,14 @@ export class Rewards {
       throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
     }
     const rule = await this.#parts.rules.at('marketing-lottery', this.#parts.clock.now())
-    if (!rule.enabled) return { points: 0, journalId: null, replayed: false }
+    if (!rule.enabled) return noReward
     const key = `${userId}:${operationKey}`
-    const { journalId, replayed } = await this.grant({
+    const granted = await this.grant({
       ...{ userId, rule, points, key: `member-points:marketing-lottery:${key}`, kind: 'points.lottery' },
       source: { type: 'marketing-lottery', key },
       reference: { type: 'marketing-lottery', id: columnText(operationKey, 128) },
     })
-    return { points, journalId, replayed }
+    return rewardOf(points, granted)
   }
 
   async #find(type: string, key: string): Promise<{ readonly points: number; readonly journalId: number } | undefined> {
@@ -117,6 +123,21 @@ export class Rewards {
     return { points: exactInteger(row['granted']), journalId: exactInteger(row['journal_id']) }
   }
 }
+
+const noReward: Reward = { points: 0, settled: 0, journalId: null, replayed: false }
+
+const rewardOf = (points: number, granted: Granted | undefined): Reward =>
+  granted === undefined
+    ? noReward
+    : { points, settled: granted.settled, journalId: granted.journalId, replayed: granted.replayed }
+
+/** Whether a task is rewarded once for each member. */
+export const isOnce = (task: string, { once = false }: Pick<RuleSettings, 'once'>): boolean =>
+  once || task === 'profile-completion' || task === 'first-order'
+
+/** Key of the source of a task that a member is rewarded for once. */
+export const onceKey = (task: string, userId: number): string =>
+  task === 'review-reward' ? `task:${task}:${userId}` : taskKey(task, userId, undefined)
 
 /** What a task is rewarded once for (decision B8); also the key of its source. */
 function taskKey(task: string, userId: number, subject: string | undefined): string {

@@ -9,7 +9,7 @@ export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: 
   const { userId, points, key, reference, reason } = payment
   const ref = ownerOf(userId, defaultAsset)
   const { accountId } = await ledger.balance(ref)
-  if (accountId !== undefined) await lapsing.sweep(accountId, defaultAsset, clock.now())
+  if (accountId !== undefined) await lapsing.sweep(accountId, defaultAsset, clock.expiryNow())
   const { journalId, available, replayed } = await ledger.debit({
     ...{ ...ref, amount: points, key, kind: 'points.spend' },
     ...(reference === undefined ? {} : { reference }),

@@ -9,8 +9,9 @@ import {
   nullable,
   routesWith,
   Type,
+  visibleOperator,
 } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
+import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { auditedBy } from '../audited.ts'
@@ -79,58 +80,65 @@ export const ruleRoutes = [
     method: 'GET',
     path,
     summary: 'Points rules',
-    access: { permission: own.ruleView },
+    access: { permission: own.ruleView, scope: 'none' },
     request: { query: ruleQuery },
     response: listPage(ruleView),
-    handler: ({ query, locale }, parts) =>
-      answerList(query, query.code === undefined ? byCode : byVersion, async (window) => {
+    handler: (request, parts) => {
+      const { query } = request
+      return answerList(query, query.code === undefined ? byCode : byVersion, async (window) => {
         const found = await parts.rules.list({ code: query.code }, window)
         const before = await parts.rules.before(found.items)
-        const items = found.items.map((rule) => viewOfRule(rule, parts.texts, locale, before.get(rule.id)))
+        const items = found.items.map((rule) => viewOfRule(request, rule, parts.texts, before.get(rule.id)))
         return { ...found, items }
-      }),
+      })
+    },
   }),
   route({
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One version of a points rule',
-    access: { permission: own.ruleView },
+    access: { permission: own.ruleView, scope: 'none' },
     request: { params: idParams },
     response: ruleView,
-    async handler({ params, locale }, { rules, texts }) {
-      const rule = await rules.get(params.id)
-      return viewOfRule(rule, texts, locale, (await rules.before([rule])).get(rule.id))
+    async handler(request, { rules, texts }) {
+      const rule = await rules.get(request.params.id)
+      return viewOfRule(request, rule, texts, (await rules.before([rule])).get(rule.id))
     },
   }),
   route({
     method: 'POST',
     path,
     summary: 'Save a points rule: its next version, or a new rule',
-    access: { permission: own.ruleSave },
+    access: { permission: own.ruleSave, scope: 'none' },
     request: { body: ruleBody },
     response: ruleView,
     async handler(request, { rules, texts, kernel }) {
       const { enabled = true, ...draft } = request.body
       const { userId } = requirePrincipal(request)
       const saved = await rules.save({ ...draft, enabled }, userId, auditedBy(kernel, request, 'points-rule.save'))
-      return viewOfRule(saved, texts, request.locale, (await rules.before([saved])).get(saved.id))
+      return viewOfRule(request, saved, texts, (await rules.before([saved])).get(saved.id))
     },
   }),
 ]
 
-function viewOfRule(rule: RuleRow, names: Texts, locale: string, before: RuleRow | undefined): Static<typeof ruleView> {
+function viewOfRule(
+  request: Pick<GuardedRequest, 'principal' | 'locale'>,
+  rule: RuleRow,
+  names: Texts,
+  before: RuleRow | undefined,
+): Static<typeof ruleView> {
   const { id, code, version, type, asset, enabled, config, displayTitle, displayDescription, activeTo } = rule
   return {
     ...{ id, code, version, type, asset, enabled, config },
     previousConfig: before?.config ?? null,
-    displayName: ruleName(rule, names, locale),
+    displayName: ruleName(rule, names, request.locale),
     displayTitle: (displayTitle as Static<typeof ruleView>['displayTitle']) ?? null,
     displayDescription: (displayDescription as Static<typeof ruleView>['displayDescription']) ?? null,
     current: activeTo === never,
     // The rules of an installation count from the beginning of time, which nobody wants to read: a version is there since it was made.
     activeFrom: new Date(Math.max(rule.activeFrom, rule.createdAt.getTime())).toISOString(),
     activeTo: activeTo === never ? null : new Date(activeTo).toISOString(),
-    updatedBy: rule.updatedBy ?? null,
+    updatedBy: visibleOperator(request, rule.updatedBy),
   }
 }
 

@@ -53,6 +53,9 @@ export const ruleSettings = Type.Object({
       description: 'Whether a refund also takes points back that had lapsed, from other points of the member.',
     }),
   ),
+  once: Type.Optional(
+    Type.Boolean({ description: 'Whether a member is rewarded once, whatever the reward is about.' }),
+  ),
   expiresInDays: Type.Optional(expiresInDays),
   expiringSoonDays: Type.Optional(
     Type.Integer({ ...days, description: 'Points that lapse within so many days are shown as about to expire.' }),
@@ -71,7 +74,7 @@ const settingsBy: Readonly<
     needs: ['points', 'perAmount'],
     allows: ['currency', 'maxPoints', 'recovery', 'recoverExpired', 'expiresInDays'],
   },
-  task: { needs: ['points'], allows: ['expiresInDays'] },
+  task: { needs: ['points'], allows: ['once', 'expiresInDays'] },
   lottery: { needs: [], allows: ['expiresInDays'] },
   manual: { needs: [], allows: ['expiresInDays'] },
   expiry: { needs: ['expiresInDays', 'expiringSoonDays'], allows: [] },

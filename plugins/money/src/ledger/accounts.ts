@@ -1,19 +1,23 @@
-import { type Database, exactInteger, insertNew, putRows } from '@plinth/database'
+import {
+  type Database,
+  exactInteger,
+  insertNew,
+  putRows,
+  type Selected,
+  selectionOf,
+  updateRows,
+} from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
 import type { AccountRef } from '../contract.ts'
-import type { AccountStatus } from '../entities.ts'
+import { AccountRow, type AccountStatus } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { systemOwner } from './checks.ts'
 
+const stored = selectionOf(AccountRow).omit('role', 'updatedAt')
+
 /** A row of the table of accounts whose lock the transaction holds. */
-export interface LockedAccount {
-  readonly id: number
-  readonly ownerType: string
-  readonly ownerId: string
-  readonly asset: string
-  readonly status: AccountStatus
-  readonly createdAt: number
+export interface LockedAccount extends Omit<Selected<typeof stored>, 'available' | 'frozen' | 'version'> {
   /** As stored. */
   readonly storedVersion: number
   available: number
@@ -21,11 +25,6 @@ export interface LockedAccount {
   version: number
 }
 
-const table = 'money_account'
-const columns = [
-  ...['id', 'owner_type', 'owner_id', 'asset', 'role', 'available', 'frozen', 'version', 'status'],
-  ...['created_at', 'updated_at'],
-]
 /** Ids of accounts that are kept, so that a posting need not look for its account. */
 const keptIds = 20_000
 /** Ids in one statement. Few sizes keep the number of prepared texts small. */
@@ -48,9 +47,7 @@ export class Accounts {
     this.#clock = clock
     // A transaction of SQLite holds the one write lock from its beginning.
     const clause = db.dialect === 'sqlite' ? '' : ' for update'
-    const text = (count: number) =>
-      `select id, owner_type, owner_id, asset, available, frozen, version, status, created_at from ${table}
-       where id in (${Array(count).fill('?').join(', ')}) order by id${clause}`
+    const text = (count: number) => `where id in (${Array(count).fill('?').join(', ')}) order by id${clause}`
     this.#lockTexts = new Map(sizes.map((count) => [count, text(count)]))
   }
 
@@ -59,7 +56,7 @@ export class Accounts {
     const known = this.#ids.get(name)
     if (known !== undefined) return known
     const { owner, asset } = ref
-    const sql = `select id from ${table} where owner_type = ? and owner_id = ? and asset = ?`
+    const sql = `select id from money_account where owner_type = ? and owner_id = ? and asset = ?`
     const [row] = await this.#db.query<{ id: unknown }>(sql, [owner.type, owner.id, asset])
     if (row === undefined) return undefined
     const id = exactInteger(row.id)
@@ -74,8 +71,18 @@ export class Accounts {
     const id = this.#db.newId()
     const now = this.#clock.now()
     const role = owner.type === systemOwner ? 'system' : 'owner'
-    const row = [id, owner.type, owner.id, asset, role, 0, 0, 0, 'open', now, now]
-    const made = await insertNew(this.#db, { table, columns, unique: ['owner_type', 'owner_id', 'asset'] }, [row])
+    const account = {
+      id,
+      ownerType: owner.type,
+      ownerId: owner.id,
+      asset,
+      role,
+      createdAt: now,
+      updatedAt: now,
+    } as const
+    const empty = { available: 0, frozen: 0, version: 0, status: 'open' } as const
+    const unique = ['ownerType', 'ownerId', 'asset'] as const
+    const made = await insertNew(this.#db, AccountRow, unique, [{ ...account, ...empty }])
     if (made === 0) return this.findOrMake(ref)
     this.#keep(nameOf(ref), id)
     return id
@@ -100,19 +107,8 @@ export class Accounts {
     const size = sizes.find((size) => size >= ids.length) ?? largest
     // The last one is named as often as the text has places.
     const values = size === ids.length ? ids : [...ids, ...Array<number>(size - ids.length).fill(ids.at(-1) ?? 0)]
-    const rows = await this.#db.query<Record<string, unknown>>(this.#lockTexts.get(size) ?? '', values)
-    return rows.map((row) => ({
-      id: exactInteger(row['id']),
-      ownerType: String(row['owner_type']),
-      ownerId: String(row['owner_id']),
-      asset: String(row['asset']),
-      status: row['status'] as AccountStatus,
-      createdAt: exactInteger(row['created_at']),
-      storedVersion: exactInteger(row['version']),
-      available: exactInteger(row['available']),
-      frozen: exactInteger(row['frozen']),
-      version: exactInteger(row['version']),
-    }))
+    const rows = await stored.select(this.#db, this.#lockTexts.get(size) ?? '', values)
+    return rows.map((row) => ({ ...row, storedVersion: row.version }))
   }
 
   /** Writes locked accounts. One alone says which version it starts from; of many the chain of entries does. */
@@ -121,26 +117,23 @@ export class Accounts {
     const [account] = accounts
     if (accounts.length === 1 && account !== undefined) {
       const { id, available, frozen, version, storedVersion } = account
-      const changed = await this.#db.execute(
-        `update ${table} set available = ?, frozen = ?, version = ?, updated_at = ? where id = ? and version = ?`,
-        [available, frozen, version, now, id, storedVersion],
-      )
+      const changes = { available, frozen, version, updatedAt: now }
+      const changed = await updateRows(this.#db, AccountRow, { id, version: storedVersion }, changes)
       if (changed !== 1) throw new Error(`Account ${id} changed under its lock.`)
       return
     }
-    const rows = [...accounts]
-      .sort((a, b) => a.id - b.id)
-      .map((one) => [
-        ...[one.id, one.ownerType, one.ownerId, one.asset, 'owner', one.available, one.frozen, one.version, one.status],
-        ...[one.createdAt, now],
-      ])
-    await putRows(this.#db, { table, columns, key: 'id', sets: ['available', 'frozen', 'version', 'updated_at'] }, rows)
+    const rows = accounts
+      .toSorted((a, b) => a.id - b.id)
+      .map(({ storedVersion: _, ...account }) => ({ ...account, role: 'owner' as const, updatedAt: now }))
+    const sets = ['available', 'frozen', 'version', 'updatedAt'] as const
+    await putRows(this.#db, AccountRow, { key: 'id', sets }, rows)
   }
 
   /** @throws BusinessError `404` `money.account-unknown` */
   async setStatus(id: number, status: AccountStatus): Promise<void> {
-    const sql = `update ${table} set status = ?, updated_at = ? where id = ? and role = ?`
-    if ((await this.#db.execute(sql, [status, this.#clock.now(), id, 'owner'])) === 0) throw refusal('account-unknown')
+    const changes = { status, updatedAt: this.#clock.now() }
+    const changed = await updateRows(this.#db, AccountRow, { id, role: 'owner' }, changes)
+    if (changed === 0) throw refusal('account-unknown')
   }
 
   /** Only of what was committed: another transaction may have made it and be rolled back. */

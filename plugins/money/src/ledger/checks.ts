@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { columnText } from '@plinth/kernel'
+import { type BusinessError, columnText } from '@plinth/kernel'
 import type { MovementNotes, Owner } from '../contract.ts'
 import type { JournalAction } from '../entities.ts'
 import { refusal } from '../failures.ts'
@@ -11,8 +11,17 @@ const ownerType = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const ownerId = /^[!-~]{1,64}$/
 const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
 
+/**
+ * The error of a posting that a lot book cannot take.
+ *
+ * @param field of the posting, such as `owner.id`
+ * @param rule that the field breaks: it follows "must be"
+ */
+export const postingInvalid = (field: string, rule: string): BusinessError =>
+  refusal('posting-invalid', { params: { field, rule }, data: { field, rule } })
+
 export function invalid(field: string, rule: string): never {
-  throw refusal('posting-invalid', { params: { field, rule }, data: { field, rule } })
+  throw postingInvalid(field, rule)
 }
 
 export function assertAmount(amount: number, field = 'amount'): void {

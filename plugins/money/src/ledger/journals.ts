@@ -1,12 +1,8 @@
-import { type Database, exactInteger, insertNew, type Parameter } from '@plinth/database'
+import { type Database, exactInteger, insertNew, type NewRow, type Parameter } from '@plinth/database'
+import { JournalRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Movement, Outcome } from './movement.ts'
 
-const table = 'money_journal'
-const columns = [
-  ...['id', 'idem_hash', 'idem_key', 'fingerprint', 'action', 'kind', 'ref_type', 'ref_id', 'parent_id'],
-  ...['actor', 'reason', 'occurred_at', 'created_at'],
-]
 /** Values in one `in`. Few sizes keep the number of prepared texts small. */
 const steps = [100, 10, 1] as const
 
@@ -26,16 +22,17 @@ export class Journals {
 
   /** @returns by hash, journals of earlier calls: id and fingerprint */
   async write(numbered: readonly NumberedMovement[], now: number): Promise<ReadonlyMap<string, EarlierJournal>> {
-    const rows = numbered.map(({ journalId, movement: { draft } }): Parameter[] => [
-      ...[journalId, draft.idemHash, draft.idemKey, draft.fingerprint, draft.action, draft.kind],
-      ...[draft.refType, draft.refId, draft.parentId, draft.actor, draft.reason, draft.at ?? now, now],
-    ])
-    const fresh = await insertNew(this.#db, { table, columns, unique: 'idem_hash' }, rows)
+    const rows = numbered.map(({ journalId, movement: { draft } }): NewRow<typeof JournalRow> => {
+      const { at, ...stored } = draft
+      return { ...stored, id: journalId, occurredAt: at ?? now, createdAt: now }
+    })
+    const fresh = await insertNew(this.#db, JournalRow, 'idemHash', rows)
     if (fresh === numbered.length) return new Map()
     const ids = new Set(numbered.map(({ journalId }) => journalId))
     const earlier = new Map<string, EarlierJournal>()
     const hashes = numbered.map(({ movement: { draft } }) => draft.idemHash)
-    const sql = (places: string) => `select id, idem_hash, fingerprint from ${table} where idem_hash in (${places})`
+    const sql = (places: string) =>
+      `select id, idem_hash, fingerprint from money_journal where idem_hash in (${places})`
     for (const row of await this.#inSteps<Record<string, unknown>>(sql, hashes)) {
       const journal = { id: exactInteger(row['id']), fingerprint: String(row['fingerprint']) }
       if (!ids.has(journal.id)) earlier.set(String(row['idem_hash']), journal)
@@ -45,7 +42,7 @@ export class Journals {
 
   /** Takes back journals that this transaction wrote, for movements that were refused. */
   async forget(ids: readonly number[]): Promise<void> {
-    for (const id of ids) await this.#db.execute(`delete from ${table} where id = ?`, [id])
+    for (const id of ids) await this.#db.execute(`delete from money_journal where id = ?`, [id])
   }
 
   /** What an earlier call under the same key did. @throws BusinessError `409` `money.idempotency-mismatch` */
@@ -72,6 +69,41 @@ export class Journals {
     }
   }
 
+  /**
+   * Units that a debit or a capture took from the account of its owner.
+   *
+   * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible`
+   */
+  async taken(journalId: number): Promise<TakenUnits> {
+    const rows = await this.#db.query<Record<string, unknown>>(
+      `select j.action, e.account_id, e.d_available + e.d_frozen as units, a.role, a.owner_id, a.asset
+       from money_journal j join money_entry e on e.journal_id = j.id join money_account a on a.id = e.account_id
+       where j.id = ?`,
+      [journalId],
+    )
+    if (rows.length === 0) throw refusal('journal-unknown')
+    const owner = rows.find(({ role }) => role === 'owner')
+    const system = rows.find(({ role }) => role === 'system')
+    const isTaking = owner?.['action'] === 'debit' || owner?.['action'] === 'capture'
+    if (owner === undefined || system === undefined || !isTaking) throw refusal('journal-not-reversible')
+    return {
+      accountId: exactInteger(owner['account_id']),
+      asset: String(owner['asset']),
+      taken: -exactInteger(owner['units']),
+      counter: String(system['owner_id']),
+    }
+  }
+
+  /** Minor units of a journal that came back; exact under the lock of its account. */
+  async reversed(journalId: number): Promise<number> {
+    const [row] = await this.#db.query<Record<string, unknown>>(
+      `select sum(e.d_available) as units from money_journal j join money_entry e on e.journal_id = j.id
+       where j.parent_id = ? and j.action = 'reverse' and e.seq is not null`,
+      [journalId],
+    )
+    return exactInteger(row?.['units'] ?? null)
+  }
+
   async #inSteps<Row extends object>(sql: (places: string) => string, values: readonly Parameter[]): Promise<Row[]> {
     const rows: Row[] = []
     let from = 0
@@ -83,6 +115,15 @@ export class Journals {
     }
     return rows
   }
+}
+
+/** Units that a journal took from an account, and the system account that received them. */
+export interface TakenUnits {
+  readonly accountId: number
+  readonly asset: string
+  /** Minor units. */
+  readonly taken: number
+  readonly counter: string
 }
 
 export interface EarlierJournal {

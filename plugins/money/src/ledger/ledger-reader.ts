@@ -37,23 +37,23 @@ export class LedgerReader {
     return row === null ? undefined : accountView(row)
   }
 
-  async account(id: number): Promise<AccountView> {
-    const row = await this.#db.fork().findOne(AccountRow, { id })
+  async account(id: number, rows: object = {}): Promise<AccountView> {
+    const row = await this.#db.fork().findOne(AccountRow, { $and: [{ id }, rows] })
     if (row === null) throw refusal('account-unknown')
     return accountView(row)
   }
 
-  async accounts({ asset, ownerType, ownerId }: AccountFilter, window: PageWindow) {
+  async accounts({ asset, ownerType, ownerId, rows = {} }: AccountFilter, window: PageWindow) {
     const where = {
       ...(asset === undefined ? {} : { asset }),
       ...(ownerType === undefined ? {} : { ownerType }),
       ...(ownerId === undefined ? {} : { ownerId }),
     }
-    const found = await findPage<AccountRow>(this.#db.fork(), AccountRow, where, window)
+    const found = await findPage<AccountRow>(this.#db.fork(), AccountRow, { $and: [where, rows] }, window)
     return { ...found, items: found.items.map(accountView) }
   }
 
-  async entries({ accountId, asset, monthKey, kind }: EntryFilter, window: PageWindow) {
+  async entries({ accountId, asset, monthKey, kind, rows = {} }: EntryFilter, window: PageWindow) {
     const where = {
       ...(accountId === undefined ? {} : { accountId }),
       ...(asset === undefined ? {} : { asset }),
@@ -61,7 +61,7 @@ export class LedgerReader {
       ...(kind === undefined ? {} : { kind }),
     }
     const em = this.#db.fork()
-    const found = await findPage<EntryRow>(em, EntryRow, where, window)
+    const found = await findPage<EntryRow>(em, EntryRow, { $and: [where, rows] }, window)
     const journalIds = found.items.map(({ journalId }) => journalId)
     const journals = journalIds.length === 0 ? [] : await em.find(JournalRow, { id: { $in: journalIds } })
     const accountOf = await this.#accountsOf(found.items)
@@ -87,18 +87,19 @@ export class LedgerReader {
     }
   }
 
-  async holds({ accountId, state }: HoldFilter, window: PageWindow) {
+  async holds({ accountId, state, rows = {} }: HoldFilter, window: PageWindow) {
     const where = { ...(accountId === undefined ? {} : { accountId }), ...(state === undefined ? {} : { state }) }
-    const found = await findPage<HoldRow>(this.#db.fork(), HoldRow, where, window)
+    const found = await findPage<HoldRow>(this.#db.fork(), HoldRow, { $and: [where, rows] }, window)
     const accountOf = await this.#accountsOf(found.items)
     return { ...found, items: found.items.map((row) => holdView(row, accountOf(row.accountId).asset)) }
   }
 
-  async journal(id: number): Promise<JournalView> {
+  async journal(id: number, rows?: object): Promise<JournalView> {
     const em = this.#db.fork()
     const row = await em.findOne(JournalRow, { id })
     if (row === null) throw refusal('journal-unknown')
     const entries = await em.find(EntryRow, { journalId: id }, { orderBy: { id: 'asc' } })
+    if (rows !== undefined && !(await this.#isWhollyAmong(entries, rows))) throw refusal('journal-unknown')
     const accountOf = await this.#accountsOf(entries)
     return {
       id,
@@ -112,8 +113,21 @@ export class LedgerReader {
     }
   }
 
-  async explain(accountId: number, page: { readonly after?: string; readonly size: number }): Promise<Explanation> {
-    const account = await this.account(accountId)
+  /** True if all owners' accounts of these entries are among the rows, and at least one account is. */
+  async #isWhollyAmong(entries: readonly EntryRow[], rows: object): Promise<boolean> {
+    const em = this.#db.fork()
+    const among = { id: { $in: [...new Set(entries.map(({ accountId }) => accountId))] } }
+    const visible = new Set((await em.find(AccountRow, { $and: [among, rows] })).map(({ id }) => id))
+    const owned = await em.find(AccountRow, { ...among, role: 'owner' })
+    return visible.size > 0 && owned.every(({ id }) => visible.has(id))
+  }
+
+  async explain(
+    accountId: number,
+    page: { readonly after?: string; readonly size: number },
+    rows?: object,
+  ): Promise<Explanation> {
+    const account = await this.account(accountId, rows)
     const lots = (await this.#assets.find(account.asset)?.lots?.lots(accountId, page)) ?? null
     const newest = [{ property: 'id', direction: 'desc' }] as const
     const window = { orderBy: newest, size: explainedHolds, offset: 0, count: 'none' } as const
@@ -142,19 +156,22 @@ export class LedgerReader {
     const { asset } = await this.account(accountId)
     const rows = await this.#db.query<Record<string, unknown>>(
       `select kind, count(*) as entries,
-         sum(case when d_available + d_frozen > 0 then d_available + d_frozen else 0 end) as received,
-         sum(case when d_available + d_frozen < 0 then d_available + d_frozen else 0 end) as spent
+         sum(case when d_available + d_frozen > 0 then (d_available + d_frozen) * 1.0 else 0 end) as received,
+         sum(case when d_available + d_frozen < 0 then (d_available + d_frozen) * -1.0 else 0 end) as spent
        from money_entry where account_id = ? and month_key = ? group by kind order by kind`,
       [accountId, monthKey ?? this.#assets.monthKeyOf(asset, this.#clock.now())],
     )
     return rows.map(({ kind, received, spent, entries }) => ({
       kind: String(kind),
-      received: exactInteger(received),
-      spent: Math.abs(exactInteger(spent)),
+      received: limited(received),
+      spent: limited(spent),
       entries: exactInteger(entries),
     }))
   }
 }
+
+/** A sum of units that is not negative; one beyond 2^53 - 1 is shown as that. The factors in SQL keep it from overflowing. */
+const limited = (sum: unknown) => Math.min(Math.round(Number(sum)), Number.MAX_SAFE_INTEGER)
 
 export const accountView = (row: AccountRow): AccountView => ({
   id: row.id,

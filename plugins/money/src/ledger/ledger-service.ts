@@ -1,4 +1,5 @@
 import type { Database, PageWindow } from '@plinth/database'
+import type { LocalizedText } from '@plinth/kernel'
 import type {
   AccountFilter,
   AccountRef,
@@ -13,6 +14,7 @@ import type {
   Posted,
   Posting,
   Release,
+  Reversal,
   Transfer,
   Transferred,
 } from '../contract.ts'
@@ -20,18 +22,22 @@ import type { AccountStatus } from '../entities.ts'
 import type { Accounts } from './accounts.ts'
 import type { Assets } from './assets.ts'
 import { writeBatch } from './batch-writer.ts'
+import { assertOwner } from './checks.ts'
 import { readHold } from './holds.ts'
+import type { Journals } from './journals.ts'
 import type { LedgerReader } from './ledger-reader.ts'
 import type { Movement, Outcome } from './movement.ts'
-import { captureOf, creditOf, debitOf, holdOf, releaseOf, transferOf } from './movements.ts'
+import { captureOf, creditOf, debitOf, holdOf, releaseOf, reverseOf, transferOf } from './movements.ts'
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 import { PostingQueue } from './posting-queue.ts'
 
 export interface LedgerParts {
   readonly db: Database
   readonly assets: Assets
+  readonly kinds: ReadonlyMap<string, LocalizedText>
   readonly accounts: Accounts
   readonly engine: PostingEngine
+  readonly journals: Journals
   readonly reader: LedgerReader
 }
 
@@ -47,6 +53,10 @@ export class LedgerService implements Ledger {
 
   get assets() {
     return this.#parts.assets.all
+  }
+
+  get kinds() {
+    return this.#parts.kinds
   }
 
   async credit(posting: Posting): Promise<Posted> {
@@ -85,6 +95,14 @@ export class LedgerService implements Ledger {
     })
   }
 
+  async reverse(reversal: Reversal): Promise<Posted> {
+    const { db, journals } = this.#parts
+    return db.statements(async () => {
+      const taken = await journals.taken(reversal.journalId)
+      return postedOf(await this.#postAlone(reverseOf(reversal, taken)))
+    })
+  }
+
   async batch(batch: Batch) {
     return writeBatch(this.#parts, batch)
   }
@@ -100,8 +118,14 @@ export class LedgerService implements Ledger {
   find(ref: AccountRef) {
     return this.#parts.reader.find(ref)
   }
-  account(id: number) {
-    return this.#parts.reader.account(id)
+  account(id: number, rows?: object) {
+    return this.#parts.reader.account(id, rows)
+  }
+  async ensureAccount(ref: AccountRef) {
+    const { db, assets, accounts, reader } = this.#parts
+    assets.get(ref.asset)
+    assertOwner(ref.owner)
+    return db.statements(async () => reader.account(await accounts.findOrMake(ref)))
   }
   setStatus(accountId: number, status: AccountStatus) {
     return this.#parts.accounts.setStatus(accountId, status)
@@ -115,11 +139,11 @@ export class LedgerService implements Ledger {
   holds(filter: HoldFilter, window: PageWindow) {
     return this.#parts.reader.holds(filter, window)
   }
-  journal(id: number) {
-    return this.#parts.reader.journal(id)
+  journal(id: number, rows?: object) {
+    return this.#parts.reader.journal(id, rows)
   }
-  explain(accountId: number, page: { readonly after?: string; readonly size: number }) {
-    return this.#parts.reader.explain(accountId, page)
+  explain(accountId: number, page: { readonly after?: string; readonly size: number }, rows?: object) {
+    return this.#parts.reader.explain(accountId, page, rows)
   }
   moved(asset: string, page: { readonly after: number; readonly before: number; readonly size: number }) {
     return this.#parts.reader.moved(asset, page)

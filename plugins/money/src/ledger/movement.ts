@@ -7,7 +7,7 @@ export interface Leg {
   readonly account: AccountRef | number
   readonly available: number
   readonly frozen: number
-  readonly lots?: Pick<LotMovement, 'kind' | 'amount' | 'released' | 'holdId' | 'detail'>
+  readonly lots?: Pick<LotMovement, 'kind' | 'amount' | 'released' | 'holdId' | 'isTransferred' | 'detail'>
 }
 
 /** One journal to be written: checked, but nothing looked up yet. */
@@ -21,6 +21,16 @@ export interface Movement {
   readonly opens?: { readonly amount: number; readonly expiresAt: number }
   /** The hold that it ends, once. One that is past its expiry can only be given back. */
   readonly closes?: Closing
+  /** The journal whose units come back. */
+  readonly reverses?: Reversing
+  /** True for a claim of the lot book, which a closed account pays as well. */
+  readonly isClaim?: boolean
+}
+
+export interface Reversing {
+  readonly journalId: number
+  /** Minor units that the journal took. */
+  readonly taken: number
 }
 
 export interface Closing {

@@ -1,8 +1,19 @@
-import type { Batch, BatchPosting, Capture, HoldPosting, Posting, Release, Transfer } from '../contract.ts'
+import type {
+  Batch,
+  BatchPosting,
+  Capture,
+  HoldPosting,
+  LotClaim,
+  Posting,
+  Release,
+  Reversal,
+  Transfer,
+} from '../contract.ts'
 import { never } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { assertAmount, assertCounter, assertOwner, invalid, journalDraft } from './checks.ts'
 import type { StoredHold } from './holds.ts'
+import type { TakenUnits } from './journals.ts'
 import type { Movement } from './movement.ts'
 
 /** Movements out of what callers ask for, checked. */
@@ -39,7 +50,12 @@ export function transferOf(transfer: Transfer): Movement {
       frozen: 0,
       lots: { kind: 'debit', amount, detail } as const,
     },
-    { account: { owner: to, asset }, available: amount, frozen: 0, lots: { kind: 'credit', amount, detail } as const },
+    {
+      account: { owner: to, asset },
+      available: amount,
+      frozen: 0,
+      lots: { kind: 'credit', amount, isTransferred: true, detail } as const,
+    },
   ]
   return { asset, draft, legs }
 }
@@ -70,6 +86,28 @@ export function releaseOf(release: Release, { id: holdId, accountId, asset, amou
   const lots = { kind: 'release', amount, holdId, detail: release.lots } as const
   const leg = { account: accountId, available: amount, frozen: -amount, lots }
   return { asset, draft, closes: { holdId, captured: 0, released: amount }, legs: [leg] }
+}
+
+/** Kind of every reversal: units that come back are not earned again, whatever they were spent on. */
+const reversalKind = 'money.reverse'
+
+export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter }: TakenUnits): Movement {
+  const { journalId, amount = taken } = reversal
+  assertAmount(amount)
+  const notes = { ...reversal, kind: reversalKind, parentJournalId: journalId }
+  const draft = journalDraft('reverse', notes, [journalId, amount])
+  const leg = { account: accountId, available: amount, frozen: 0, lots: { kind: 'reverse', amount } as const }
+  return { asset, draft, counter, reverses: { journalId, taken }, legs: [leg] }
+}
+
+/** The debit of a claim of the lot book. */
+export function claimOf(claim: LotClaim, accountId: number, asset: string): Movement {
+  const { amount, counter, lots: detail } = claim
+  assertAmount(amount)
+  assertCounter(counter)
+  const draft = journalDraft('debit', claim, [asset, accountId, amount, counter])
+  const leg = { account: accountId, available: -amount, frozen: 0, lots: { kind: 'debit', amount, detail } as const }
+  return { asset, draft, counter, isClaim: true, legs: [leg] }
 }
 
 export function batchedOf(batch: Batch, posting: BatchPosting): Movement {

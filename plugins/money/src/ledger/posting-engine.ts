@@ -1,35 +1,18 @@
-import { type Database, insertRows, type Parameter } from '@plinth/database'
-import { type BusinessError, type Clock, isBusinessError } from '@plinth/kernel'
+import { type Database, type DatabaseClock, insertRows, type NewRow } from '@plinth/database'
+import { type BusinessError, isBusinessError } from '@plinth/kernel'
 import type { LotBook, LotMovement } from '../contract.ts'
+import { EntryRow, HoldRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Accounts, LockedAccount } from './accounts.ts'
 import type { Assets } from './assets.ts'
 import { dueHolds, expiryOf } from './holds.ts'
 import type { Journals, NumberedMovement } from './journals.ts'
-import type { Closing, Leg, Movement, Outcome } from './movement.ts'
-import { releaseOf } from './movements.ts'
-
-const entryTable = 'money_entry'
-const entryColumns = [
-  ...['id', 'journal_id', 'account_id', 'asset', 'seq', 'd_available', 'd_frozen', 'available_after', 'frozen_after'],
-  ...['kind', 'month_key', 'created_at'],
-]
-const holdTable = 'money_hold'
-const holdColumns = [
-  'id',
-  'account_id',
-  'amount',
-  'captured',
-  'released',
-  'state',
-  'expires_at',
-  'journal_id',
-  'created_at',
-]
+import type { Closing, Leg, Movement, Outcome, Reversing } from './movement.ts'
+import { claimOf, releaseOf } from './movements.ts'
 
 export interface EngineParts {
   readonly db: Database
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: DatabaseClock
   readonly assets: Assets
   readonly accounts: Accounts
   readonly journals: Journals
@@ -41,8 +24,8 @@ export type Verdict = { readonly outcome: Outcome } | { readonly refused: Busine
 /** Rows and calls that movements ask for, gathered while balances are computed in memory under the locks. */
 interface Work {
   readonly now: number
-  readonly entries: Parameter[][]
-  readonly holds: Parameter[][]
+  readonly entries: NewRow<typeof EntryRow>[]
+  readonly holds: NewRow<typeof HoldRow>[]
   readonly lots: { readonly book: LotBook; readonly movement: LotMovement }[]
   readonly changed: Set<LockedAccount>
 }
@@ -122,39 +105,41 @@ export class PostingEngine {
     for (const [index, leg] of legs.entries()) {
       const account = locked.get(ids[index] ?? 0)
       if (account !== undefined && account.available + leg.available < 0) await this.#giveBackDue(account, asset, work)
-      touched.push(allowed(leg, account))
+      touched.push(allowed(leg, account, movement.isClaim))
     }
+    const reversed = movement.reverses && (await this.#reversing(movement.reverses, legs[0]?.available ?? 0))
     const left = legs.reduce((sum, { available, frozen }) => sum - available - frozen, 0)
     const system = left === 0 || counter === undefined ? undefined : await accounts.system(asset, counter)
     const monthKey = assets.monthKeyOf(asset, draft.at ?? work.now)
     const holdId = opens === undefined ? undefined : db.newId()
-    const about = [draft.kind, monthKey, work.now]
+    const common = { journalId, kind: draft.kind, monthKey, createdAt: work.now }
     const after = legs.map((leg, index) => {
       const account = touched[index] as LockedAccount
       account.available += leg.available
       account.frozen += leg.frozen
       account.version++
       work.changed.add(account)
-      const { id, version, available, frozen } = account
-      work.entries.push([
-        db.newId(),
-        journalId,
-        id,
+      const { id: accountId, version: seq, available, frozen } = account
+      work.entries.push({
+        ...common,
+        id: db.newId(),
+        accountId,
         asset,
-        version,
-        leg.available,
-        leg.frozen,
-        available,
-        frozen,
-        ...about,
-      ])
-      return { accountId: id, available, frozen }
+        seq,
+        dAvailable: leg.available,
+        dFrozen: leg.frozen,
+        availableAfter: available,
+        frozenAfter: frozen,
+      })
+      return { accountId, available, frozen }
     })
     if (system !== undefined)
-      work.entries.push([db.newId(), journalId, system, null, null, left, 0, null, null, ...about])
+      work.entries.push({ ...common, id: db.newId(), accountId: system, dAvailable: left, dFrozen: 0 })
     const [first] = touched
     if (opens !== undefined && holdId !== undefined && first !== undefined) {
-      work.holds.push([holdId, first.id, opens.amount, 0, 0, 'open', opens.expiresAt, journalId, work.now])
+      const { amount, expiresAt } = opens
+      const unused = { captured: 0, released: 0, state: 'open' } as const
+      work.holds.push({ ...unused, id: holdId, accountId: first.id, amount, expiresAt, journalId, createdAt: work.now })
     }
     const book = assets.get(asset).lots
     if (book !== undefined) {
@@ -164,8 +149,10 @@ export class PostingEngine {
         const owner = { type: ownerType, id: ownerId }
         const hold = holdId === undefined ? {} : { holdId }
         const about = { accountId: id, owner, asset, journalId, at: work.now }
-        work.lots.push({ book, movement: { ...about, ...hold, ...leg.lots } })
+        work.lots.push({ book, movement: { ...about, ...hold, ...(reversed && { reversed }), ...leg.lots } })
       })
+      const given = work.lots.at(-1)
+      if (first !== undefined && given !== undefined && givesBack(movement)) await this.#payClaims(given, first, work)
     }
     return { journalId, accounts: after, holdId, replayed: false }
   }
@@ -173,7 +160,7 @@ export class PostingEngine {
   /** @throws BusinessError `409` `money.hold-closed` when it was closed before, or is past its expiry and is to be captured */
   async #closeHold({ holdId, captured, released }: Closing, now: number): Promise<void> {
     const changed = await this.#parts.db.execute(
-      `update ${holdTable} set state = ?, captured = ?, released = ? where id = ? and state = ? and expires_at > ?`,
+      `update money_hold set state = ?, captured = ?, released = ? where id = ? and state = ? and expires_at > ?`,
       [captured > 0 ? 'captured' : 'released', captured, released, holdId, 'open', captured > 0 ? now : 0],
     )
     if (changed === 0) throw refusal('hold-closed')
@@ -182,12 +169,32 @@ export class PostingEngine {
   /** What is frozen past its expiry can be spent, whether the task has been there yet or not. */
   async #giveBackDue(account: LockedAccount, asset: string, work: Work): Promise<void> {
     if (account.frozen === 0) return
-    const { db, journals } = this.#parts
-    for (const { id, amount } of await dueHolds(db, account.id, work.now)) {
+    const { db, clock, journals } = this.#parts
+    for (const { id, amount } of await dueHolds(db, account.id, clock.expiryNow())) {
       const movement = releaseOf(expiryOf(id), { id, accountId: account.id, asset, amount })
       const numbered = { movement, journalId: db.newId() }
       const earlier = await journals.write([numbered], work.now)
       if (earlier.size === 0) await this.#carryOut(numbered, [account.id], new Map([[account.id, account]]), work)
+    }
+  }
+
+  /** @throws BusinessError `409` `money.exceeds-journal` with the units that may still come back in `data.amount` */
+  async #reversing({ journalId, taken }: Reversing, amount: number) {
+    const before = await this.#parts.journals.reversed(journalId)
+    const amountLeft = taken - before
+    if (amount > amountLeft) {
+      throw refusal('exceeds-journal', { params: { amount: amountLeft }, data: { amount: amountLeft } })
+    }
+    return { journalId, before }
+  }
+
+  /** Debits what the lot book claims of the units that a movement gives back, before anybody can spend them. */
+  async #payClaims({ book, movement }: Work['lots'][number], account: LockedAccount, work: Work): Promise<void> {
+    for (const claim of (await book.claims?.(movement)) ?? []) {
+      const { db, journals } = this.#parts
+      const numbered = { movement: claimOf(claim, account.id, movement.asset), journalId: db.newId() }
+      await journals.write([numbered], work.now)
+      await this.#carryOut(numbered, [account.id], new Map([[account.id, account]]), work)
     }
   }
 
@@ -200,17 +207,20 @@ export class PostingEngine {
     } else {
       for (const { book, movement } of lots) await book.move(movement)
     }
-    if (holds.length > 0) await insertRows(db, { table: holdTable, columns: holdColumns }, holds)
-    if (entries.length > 0) await insertRows(db, { table: entryTable, columns: entryColumns }, entries)
+    if (holds.length > 0) await insertRows(db, HoldRow, holds)
+    if (entries.length > 0) await insertRows(db, EntryRow, entries)
   }
 }
 
+/** Whether units become available again that were held or spent. */
+const givesBack = ({ closes, reverses }: Movement) => reverses !== undefined || (closes?.released ?? 0) > 0
+
 /** @throws BusinessError when the account does not allow it; nothing has changed then */
-function allowed(leg: Leg, account: LockedAccount | undefined): LockedAccount {
+function allowed(leg: Leg, account: LockedAccount | undefined, isClaim = false): LockedAccount {
   const available = account?.available ?? 0
   if (account === undefined) throw refusal('balance-insufficient', insufficient(available))
   // What is frozen there may still leave.
-  if (account.status !== 'open' && leg.frozen >= 0) throw refusal('account-closed')
+  if (account.status !== 'open' && leg.frozen >= 0 && !isClaim) throw refusal('account-closed')
   if (available + leg.available < 0 || account.frozen + leg.frozen < 0) {
     throw refusal('balance-insufficient', insufficient(available))
   }

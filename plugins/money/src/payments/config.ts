@@ -10,6 +10,10 @@ export const keys = {
     default: 'wallet:cny',
     maxLength: 64,
     pattern: '^([a-z0-9][a-z0-9:.-]*)?$',
+    rule: {
+      en: 'be empty or the code of an asset: lower-case letters, digits, ":", "." and "-", a letter or digit in front',
+      'zh-CN': '为空，或是资产代码：由小写字母、数字和“:”“.”“-”组成，以字母或数字开头',
+    },
     reload: 'restart',
   }),
   'platform.money.payments.wallet-scale': key.integer({

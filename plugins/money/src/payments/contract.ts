@@ -1,7 +1,8 @@
-import type { FoundPage, PageWindow } from '@plinth/database'
+import type { FoundPage, PageWindow, Selected } from '@plinth/database'
 import { event } from '@plinth/events'
 import { Type } from '@plinth/http'
-import { extensionPoint, service } from '@plinth/kernel'
+import { extensionPoint, service, shape } from '@plinth/kernel'
+import type { orders, transactions } from './entities.ts'
 
 /** Document 3, "paid" is `success` (decision A7). `pending` is the only one that others follow upon, but for a refund. */
 export const paymentStatuses = ['pending', 'success', 'refunded', 'closed'] as const
@@ -34,48 +35,15 @@ export interface PaymentTerms {
   readonly requiredConfirmations?: number
 }
 
+/** How the payer of an order was proven: by an address bound to the buyer's account, or by a signature over the order number. */
+export const payerProofs = ['account', 'signature'] as const
+export type PayerProof = (typeof payerProofs)[number]
+
 /** A payment order (document 3, "Records"; decision A7). Absent members of its terms are null. */
-export interface PaymentOrder {
-  readonly id: number
-  readonly outTradeNo: string
-  readonly provider: string
-  readonly scene: string
-  readonly userId: number | null
-  readonly asset: string
-  readonly amount: number
-  readonly chainName: string | null
-  readonly chainId: number | null
-  readonly tokenContract: string | null
-  readonly receiver: string | null
-  readonly amountRaw: string | null
-  readonly requiredConfirmations: number | null
-  /** What the payer says to have paid by, or what it was settled by. By itself it proves nothing. */
-  readonly transactionHash: string | null
-  readonly status: PaymentStatus
-  /** Minor units that were paid back. */
-  readonly refundedAmount: number
-  /** Grows with every change. */
-  readonly version: number
-  /** Milliseconds since the epoch. */
-  readonly createdAt: number
-  readonly paidAt: number | null
-}
+export type PaymentOrder = Selected<typeof orders>
 
 /** What was paid or paid back on an order; never changed. */
-export interface PaymentTransaction {
-  readonly id: number
-  readonly outTradeNo: string
-  /** `web3-settlement`, `refund`, ... */
-  readonly type: string
-  readonly transactionHash: string
-  readonly amount: number
-  readonly eventKey: string | null
-  readonly chainName: string | null
-  readonly logOrdinal: number | null
-  /** What else was known when it was written. */
-  readonly facts: Readonly<Record<string, unknown>> | null
-  readonly createdAt: number
-}
+export type PaymentTransaction = Selected<typeof transactions>
 
 /** Finishes what a paid order was for. Contributed under the name of its scene. */
 export interface PaymentSuccessHandler {
@@ -86,12 +54,19 @@ export interface PaymentSuccessHandler {
   paid(order: PaymentOrder): Promise<void>
   /** The same for a refund, whole or in part. Absent: the order's own record is all there is to do. */
   refunded?(order: PaymentOrder, refund: PaymentRefund): Promise<void>
+  /** True where the module books the refunds of its orders. Operators book none of them here: the module would not know of it. */
+  readonly refundsItself?: boolean
 }
 
 /** Handlers by scene. An order whose scene has none is not settled: nobody would give the payer anything. */
 export const paymentSuccess = extensionPoint<PaymentSuccessHandler>('money.payment-success', {
   from: '@plinth/money/payments',
   live: true,
+  names: shape.coded,
+  shape: shape.object<PaymentSuccessHandler>(
+    { paid: shape.function },
+    { refunded: shape.function, refundsItself: shape.flag },
+  ),
 })
 
 /** What settles an order: one transaction at the provider or on the chain. */
@@ -149,17 +124,77 @@ export interface PaymentFilter {
   readonly status?: PaymentStatus
   readonly provider?: string
   readonly userId?: number
+  /** The rows that a caller may read: `callerRows(request, orderOwner)`. Absent: all. */
+  readonly rows?: object
 }
 
 export interface TransactionFilter {
   readonly outTradeNo?: string
   readonly type?: string
+  /** The rows that a caller may read: `callerRows(request, throughOrder('out_trade_no'))`. Absent: all. */
+  readonly rows?: object
 }
+
+/** How a payment order leads to its user, for `callerRows`. */
+export const orderOwner = 'user_id'
+
+/**
+ * How a row that names a payment order leads to the user of the order, for `callerRows`.
+ *
+ * @param column column with the `outTradeNo`, by its name in the database
+ */
+export const throughOrder = (column: string) => ({
+  ...{ column, through: 'money_payment_order', key: 'out_trade_no', owner: orderOwner },
+})
 
 /** Orders, or transactions of a chain, of which at most 200 are asked about at once. */
 export type TransactionsAsked =
   | { readonly outTradeNos: readonly string[] }
   | { readonly chainName: string; readonly transactionHashes: readonly string[] }
+
+/** Asks which pending orders of a chain claim transfers. At most 200 hashes and 200 payers. */
+export interface ClaimsAsked {
+  readonly chainName: string
+  /** In lower case. */
+  readonly transactionHashes: readonly string[]
+  /** Addresses that sent the transfers, in lower case. */
+  readonly payers: readonly string[]
+}
+
+/** Orders that one `PaymentClaim` lists. */
+export const maxClaimOrders = 1_000
+
+export interface ClaimOrder {
+  readonly id: number
+  readonly outTradeNo: string
+}
+
+/** Pending orders that claim the same transfer in the same way, combined. */
+export interface PaymentClaim {
+  /** Transaction that the orders name; null: they name no transaction. */
+  readonly transactionHash: string | null
+  /** Proven payer of the orders; null in rows about a transaction, which count orders with and without a payer. */
+  readonly payer: string | null
+  readonly tokenContract: string | null
+  readonly receiver: string | null
+  readonly amountRaw: string | null
+  /** The newest of the orders, the newest first, at most `maxClaimOrders`. */
+  readonly newest: readonly ClaimOrder[]
+  /** Number of all of the orders, also those that `newest` omits. */
+  readonly total: number
+}
+
+/** A part of the paid orders of a provider. `limit` is 1 to 200. */
+export type PaidWalk =
+  /** In the order of their ids, after the order `afterId`. */
+  | { readonly afterId: number; readonly limit: number }
+  /** The latest payments first: later than `paidAfter`, up to `paidUntil`, and earlier than the payment `before`. Times in milliseconds. */
+  | {
+      readonly paidAfter: number
+      readonly paidUntil: number
+      readonly before?: { readonly paidAt: number; readonly id: number } | undefined
+      readonly limit: number
+    }
 
 /**
  * Payment orders and what was paid on them. An order moves `pending -> success -> refunded` or `pending -> closed`, each by one
@@ -173,7 +208,8 @@ export interface Payments {
    *   finish it, `409` `payment.terms-differ` when the number has other terms
    */
   create(terms: PaymentTerms): Promise<PaymentOrder>
-  find(outTradeNo: string): Promise<PaymentOrder | undefined>
+  /** @param rows as `PaymentFilter.rows`; an order outside them does not exist for the caller */
+  find(outTradeNo: string, rows?: object): Promise<PaymentOrder | undefined>
   /**
    * Those of at most 200 orders that there are, by their numbers, in one statement.
    *
@@ -188,8 +224,24 @@ export interface Payments {
    * @throws RangeError for another limit
    */
   paidAfter(provider: string, afterId: number, limit: number): Promise<readonly PaymentOrder[]>
-  /** @throws BusinessError `404` `payment.order-unknown` */
-  get(outTradeNo: string): Promise<PaymentOrder>
+  /**
+   * Several parts of the paid orders of a provider, in one statement: for audits that combine walks.
+   *
+   * @returns a list for each walk, in the order of the walks
+   * @throws RangeError for another limit
+   */
+  paidWalks(provider: string, walks: readonly PaidWalk[]): Promise<readonly (readonly PaymentOrder[])[]>
+  /**
+   * Pending orders of a chain that claim transfers, because they name the transaction or because the sender is their proven payer.
+   *
+   * @throws RangeError for more than 200
+   */
+  pendingClaims(asked: ClaimsAsked): Promise<readonly PaymentClaim[]>
+  /**
+   * @param rows as for `find`
+   * @throws BusinessError `404` `payment.order-unknown`
+   */
+  get(outTradeNo: string, rows?: object): Promise<PaymentOrder>
   list(filter: PaymentFilter, window: PageWindow): Promise<FoundPage<PaymentOrder>>
   transactions(filter: TransactionFilter, window: PageWindow): Promise<FoundPage<PaymentTransaction>>
   /**
@@ -201,16 +253,26 @@ export interface Payments {
   /**
    * Nobody pays it any more. Closing what is closed does nothing.
    *
+   * @param expectedVersion version of the order that the decision was made on; an order with another version stays pending
+   * @returns the order as it is then
    * @throws BusinessError `404` `payment.order-unknown`, `409` `payment.order-not-pending` with `data.status`
    */
-  close(outTradeNo: string): Promise<PaymentOrder>
+  close(outTradeNo: string, expectedVersion?: number): Promise<PaymentOrder>
   /**
    * Notes by what the payer says to have paid. It settles nothing.
    *
-   * @param transactionHash as in `Settlement`
+   * @param transactionHash as in `Settlement`; the hash of a transaction on a chain is stored in lower case
    * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409` `payment.order-not-pending`
    */
   attachTransaction(outTradeNo: string, transactionHash: string): Promise<PaymentOrder>
+  /**
+   * Stores who has to send the payment of a pending order. The caller has checked the proof. The payer of an order never changes.
+   *
+   * @param payer address in lower case
+   * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409` `payment.order-not-pending`,
+   *   `409` `payment.payer-differs` when the order has another payer
+   */
+  provePayer(outTradeNo: string, payer: string, proof: PayerProof): Promise<PaymentOrder>
   /**
    * Settles an order in one transaction: the order becomes `success`, its transaction is written, the handler of its scene does
    * its work and `money.payment.succeeded` is published. Of any number of callers, on any instances, one settles; each event of

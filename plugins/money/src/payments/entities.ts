@@ -1,6 +1,6 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column } from '@plinth/database'
-import type { PaymentStatus } from './contract.ts'
+import { column, selectionOf } from '@plinth/database'
+import type { PayerProof, PaymentStatus } from './contract.ts'
 
 /** Read here only: every change is a conditional update. */
 export const PaymentOrderRow = defineEntity({
@@ -13,6 +13,9 @@ export const PaymentOrderRow = defineEntity({
     { properties: ['provider', 'status', 'id'] },
     { properties: ['userId', 'id'] },
     { properties: ['userId', 'status', 'id'] },
+    { properties: ['transactionHash', 'status'] },
+    { properties: ['payer', 'status'] },
+    { properties: ['provider', 'status', 'paidAt', 'id'] },
   ],
   properties: {
     id: column.primaryKey(),
@@ -30,15 +33,26 @@ export const PaymentOrderRow = defineEntity({
     receiver: column.text(128).nullable(),
     amountRaw: column.uint256().nullable(),
     requiredConfirmations: column.integer().nullable(),
+    /** The transaction that the payer names, or that settled the order. It proves nothing. */
     transactionHash: column.text(128).nullable(),
+    /** Address that has to send the payment, in lower case. It was proven; null: any address may pay. */
+    payer: column.text(128).nullable(),
+    /** Null without a payer. */
+    payerProof: column.text(16).$type<PayerProof>().nullable(),
     status: column.text(16).$type<PaymentStatus>(),
+    /** Minor units that were paid back. */
     refundedAmount: column.bigint(),
+    /** Grows with every change. */
     version: column.integer(),
+    /** Milliseconds since the epoch. */
     createdAt: column.bigint(),
     paidAt: column.bigint().nullable(),
   },
 })
 export type PaymentOrderRow = InferEntity<typeof PaymentOrderRow>
+
+/** What others read of an order. */
+export const orders = selectionOf(PaymentOrderRow).omit('fingerprint')
 
 /** Three keys: the number with its transaction, the event of a chain, and the place of that event in its transaction. */
 export const PaymentTransactionRow = defineEntity({
@@ -53,16 +67,20 @@ export const PaymentTransactionRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     outTradeNo: column.text(64),
+    /** `web3-settlement`, `refund`, ... */
     type: column.text(32),
     transactionHash: column.text(128),
     amount: column.bigint(),
     eventKey: column.text(255).nullable(),
     chainName: column.text(64).nullable(),
     logOrdinal: column.integer().nullable(),
-    facts: column.json<Record<string, unknown>>().nullable(),
+    /** What else was known when it was written. */
+    facts: column.json<Readonly<Record<string, unknown>>>().nullable(),
     createdAt: column.bigint(),
   },
 })
 export type PaymentTransactionRow = InferEntity<typeof PaymentTransactionRow>
+
+export const transactions = selectionOf(PaymentTransactionRow)
 
 export const entities = [PaymentOrderRow, PaymentTransactionRow]

@@ -11,7 +11,10 @@ export const refusal = businessFailures('payment', en.payment, {
   'order-unknown': '404',
   'order-not-pending': '409',
   'order-not-paid': '409',
+  'payer-differs': '409',
   'refund-exceeds-paid': '409',
   'refund-differs': '409',
+  'refund-hash-needed': '400',
+  'refund-elsewhere': '409',
   'recharge-without-user': '400',
 })

@@ -1,5 +1,7 @@
 import { type Database, findPage } from '@plinth/database'
 import type { LabelSource } from '@plinth/http'
+import { callerRows } from '@plinth/iam'
+import { orderOwner } from './contract.ts'
 import { PaymentOrderRow } from './entities.ts'
 import { own } from './permissions.ts'
 
@@ -13,9 +15,13 @@ const labelOf = ({ outTradeNo: id, scene }: Pick<PaymentOrderRow, 'outTradeNo' |
 /** Payment orders by their numbers. */
 export const orderLabels = (db: Database): LabelSource => ({
   permission: own.paymentView,
-  byIds: async (ids) => (await db.fork().find(PaymentOrderRow, { outTradeNo: { $in: [...ids] } })).map(labelOf),
-  async search(text) {
-    const where = text === '' ? {} : { outTradeNo: text }
+  scope: 'caller',
+  async byIds(ids, request) {
+    const where = { $and: [{ outTradeNo: { $in: [...ids] } }, callerRows(request, orderOwner)] }
+    return (await db.fork().find(PaymentOrderRow, where)).map(labelOf)
+  },
+  async search(text, request) {
+    const where = { $and: [text === '' ? {} : { outTradeNo: text }, callerRows(request, orderOwner)] }
     return (await findPage<PaymentOrderRow>(db.fork(), PaymentOrderRow, where, window)).items.map(labelOf)
   },
 })

@@ -11,74 +11,67 @@ import {
   routesWith,
   Type,
   text,
+  viewOf,
 } from '@plinth/http'
-import type { Static } from 'typebox'
-import { type PaymentOrder, type Payments, type PaymentTransaction, paymentStatuses } from './contract.ts'
+import { callerRows } from '@plinth/iam'
+import { orderOwner, type Payments, payerProofs, paymentStatuses, throughOrder } from './contract.ts'
+import { orders, transactions } from './entities.ts'
 import { own } from './permissions.ts'
 
 const root = '/api/v1/admin/money'
 const amount = Type.Integer({ minimum: 0, description: 'Minor units of the asset.' })
 
-const orderView = Type.Object({
-  outTradeNo: text,
-  provider: text,
-  scene: text,
-  userId: nullable(id),
-  asset: text,
+/** The exposed columns. */
+const exposedOrder = orders.pick(
+  'outTradeNo',
+  'provider',
+  'scene',
+  'userId',
+  'asset',
+  'amount',
+  'chainName',
+  'chainId',
+  'tokenContract',
+  'receiver',
+  'amountRaw',
+  'requiredConfirmations',
+  'transactionHash',
+  'payer',
+  'payerProof',
+  'status',
+  'refundedAmount',
+  'createdAt',
+  'paidAt',
+)
+export const orderView = viewOf(exposedOrder, {
   amount,
-  chainName: nullable(text),
   chainId: nullable(id),
-  tokenContract: nullable(text),
-  receiver: nullable(text),
   amountRaw: nullable(text, { description: 'Units of the token, as decimal text.' }),
   requiredConfirmations: nullable(count),
-  transactionHash: nullable(text),
+  payer: nullable(text, { description: 'Address that has to send the payment; it was proven.' }),
+  payerProof: nullable(Type.Enum(payerProofs)),
   status: Type.Enum(paymentStatuses),
   refundedAmount: amount,
   createdAt: instant,
   paidAt: nullable(instant),
 })
 
-const transactionView = Type.Object({
-  id,
-  outTradeNo: text,
-  type: text,
-  transactionHash: text,
-  asset: nullable(text, { description: 'Of the order; null where the order is gone.' }),
-  amount,
-  eventKey: nullable(text),
-  chainName: nullable(text),
-  logOrdinal: nullable(count),
-  createdAt: instant,
-})
-
-const moment = (ms: number) => new Date(ms).toISOString()
-
-function viewOfOrder(order: PaymentOrder): Static<typeof orderView> {
-  const { id: _id, version: _version, createdAt, paidAt, ...rest } = order
-  return { ...rest, createdAt: moment(createdAt), paidAt: paidAt === null ? null : moment(paidAt) }
-}
-
-function viewOfTransaction(
-  transaction: PaymentTransaction,
-  asset = null as string | null,
-): Static<typeof transactionView> {
-  const { facts: _facts, createdAt, ...rest } = transaction
-  return { ...rest, asset, createdAt: moment(createdAt) }
-}
+const transaction = viewOf(transactions.omit('facts'), { amount, logOrdinal: nullable(count), createdAt: instant })
+const asset = nullable(text, { description: 'Of the order; null where the order is gone.' })
+const transactionView = Type.Object({ ...transaction.schema.properties, asset })
 
 const outTradeNo = line(64, { minLength: 1 })
 const name = (longest: number) => Type.Optional(line(longest, { minLength: 1 }))
 
 const { route } = routesWith<{ readonly payments: Payments }>()
 
-/** What operators see of payments. Nothing is settled or paid back here: that is for whoever knows what was paid. */
+/** Payment operations for operators. */
 export const paymentRoutes = [
   route({
     method: 'GET',
     path: `${root}/payment-orders`,
     summary: 'Payment orders, the newest first',
-    access: { permission: own.paymentView },
+    access: { permission: own.paymentView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -88,38 +81,47 @@ export const paymentRoutes = [
         outTradeNo: Type.Optional(outTradeNo),
       }),
     },
-    response: listPage(orderView),
-    handler: ({ query }, { payments }) =>
-      answerList(query, newestFirst, async (window) => {
-        const { status, provider, userId, outTradeNo } = query
-        const found = await payments.list(withoutAbsent({ status, provider, userId, outTradeNo }), window)
-        return { ...found, items: found.items.map(viewOfOrder) }
+    response: listPage(orderView.schema),
+    handler: (request, { payments }) =>
+      answerList(request.query, newestFirst, async (window) => {
+        const { status, provider, userId, outTradeNo } = request.query
+        const rows = callerRows(request, orderOwner)
+        const found = await payments.list(withoutAbsent({ status, provider, userId, outTradeNo, rows }), window)
+        return { ...found, items: found.items.map(orderView.of) }
       }),
   }),
   route({
     method: 'GET',
     path: `${root}/payment-orders/:outTradeNo`,
     summary: 'One payment order',
-    access: { permission: own.paymentView },
+    access: { permission: own.paymentView, scope: 'caller' },
     request: { params: Type.Object({ outTradeNo }) },
-    response: orderView,
-    handler: async ({ params }, { payments }) => viewOfOrder(await payments.get(params.outTradeNo)),
+    response: orderView.schema,
+    handler: async (request, { payments }) =>
+      orderView.of(await payments.get(request.params.outTradeNo, callerRows(request, orderOwner))),
   }),
   route({
     method: 'GET',
     path: `${root}/payment-transactions`,
     summary: 'What was paid and paid back, the newest first',
-    access: { permission: own.paymentView },
+    access: { permission: own.paymentView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo), type: name(32) }),
     },
     response: listPage(transactionView),
-    handler: ({ query }, { payments }) =>
-      answerList(query, newestFirst, async (window) => {
-        const { outTradeNo, type } = query
-        const found = await payments.transactions(withoutAbsent({ outTradeNo, type }), window)
-        const orders = await payments.findMany([...new Set(found.items.map(({ outTradeNo: of }) => of))])
-        return { ...found, items: found.items.map((one) => viewOfTransaction(one, orders.get(one.outTradeNo)?.asset)) }
+    handler: (request, { payments }) =>
+      answerList(request.query, newestFirst, async (window) => {
+        const { outTradeNo, type } = request.query
+        const rows = callerRows(request, throughOrder('out_trade_no'))
+        const found = await payments.transactions(withoutAbsent({ outTradeNo, type, rows }), window)
+        const ordersOf = await payments.findMany([...new Set(found.items.map(({ outTradeNo: of }) => of))])
+        return {
+          ...found,
+          items: found.items.map((one) => ({
+            ...transaction.of(one),
+            asset: ordersOf.get(one.outTradeNo)?.asset ?? null,
+          })),
+        }
       }),
   }),
 ]

@@ -1,7 +1,10 @@
-import { type Database, findPage, insertMissing, type PageWindow } from '@plinth/database'
+import { type Database, findPage, insertMissing, type PageWindow, plus, updateRows } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import {
+  type ClaimsAsked,
+  type PaidWalk,
+  type PayerProof,
   type PaymentFilter,
   type PaymentOrder,
   type PaymentRefund,
@@ -18,19 +21,11 @@ import {
   type TransactionFilter,
   type TransactionsAsked,
 } from './contract.ts'
-import { PaymentOrderRow, PaymentTransactionRow } from './entities.ts'
+import { orders, PaymentOrderRow, PaymentTransactionRow, transactions } from './entities.ts'
 import { refusal } from './failures.ts'
+import { boundedValues, places, readPaidWalks, readPendingClaims } from './order-walks.ts'
 import {
-  orderOf,
-  orderRead,
-  type PlainOrder,
-  type PlainTransaction,
-  plainOrder,
-  plainTransaction,
-  transactionOf,
-  transactionRead,
-} from './payment-rows.ts'
-import {
+  assertPayer,
   assertRefund,
   assertSettlement,
   assertTerms,
@@ -47,12 +42,6 @@ export interface PaymentParts {
   readonly handlers: ReadonlyMap<string, PaymentSuccessHandler>
 }
 
-const orderColumns = [
-  ...['id', 'out_trade_no', 'fingerprint', 'provider', 'scene', 'user_id', 'asset', 'amount'],
-  ...['chain_name', 'chain_id', 'token_contract', 'receiver', 'amount_raw', 'required_confirmations'],
-  ...['transaction_hash', 'status', 'refunded_amount', 'version', 'created_at', 'paid_at'],
-]
-
 export class PaymentsService implements Payments {
   readonly #parts: PaymentParts
   readonly #transactions: TransactionBook
@@ -65,94 +54,85 @@ export class PaymentsService implements Payments {
   async create(terms: PaymentTerms): Promise<PaymentOrder> {
     assertTerms(terms)
     const { db, clock, handlers } = this.#parts
-    const { outTradeNo, provider, scene, userId, asset, amount } = terms
+    const { outTradeNo, scene } = terms
     if (!handlers.has(scene)) throw refusal('scene-unknown', { params: { scene }, data: { scene } })
     const fingerprint = fingerprintOf(terms)
-    const { chainName, chainId, tokenContract, receiver, amountRaw, requiredConfirmations } = terms
-    const row = [
-      ...[db.newId(), outTradeNo, fingerprint, provider, scene, userId, asset, amount],
-      ...[chainName, chainId, tokenContract, receiver, amountRaw, requiredConfirmations],
-      ...[null, 'pending', 0, 1, clock.now(), null],
-    ]
-    const into = { table: 'money_payment_order', columns: orderColumns, unique: 'out_trade_no' }
-    await insertMissing(db, into, [row.map((value) => value ?? null)])
+    const fresh = { status: 'pending', refundedAmount: 0, version: 1 } as const
+    const order = { ...terms, ...fresh, id: db.newId(), fingerprint, createdAt: clock.now() }
+    await insertMissing(db, PaymentOrderRow, 'outTradeNo', [order])
     const made = await db.fork().findOneOrFail(PaymentOrderRow, { outTradeNo })
     if (made.fingerprint !== fingerprint)
       throw refusal('terms-differ', { params: { outTradeNo }, data: { outTradeNo } })
-    return orderOf(made)
+    return orders.of(made)
   }
 
-  async find(outTradeNo: string): Promise<PaymentOrder | undefined> {
-    const row = await this.#parts.db.fork().findOne(PaymentOrderRow, { outTradeNo })
-    return row === null ? undefined : orderOf(row)
+  async find(outTradeNo: string, rows: object = {}): Promise<PaymentOrder | undefined> {
+    const row = await this.#parts.db.fork().findOne(PaymentOrderRow, { $and: [{ outTradeNo }, rows] })
+    return row === null ? undefined : orders.of(row)
   }
 
   async findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>> {
-    const wanted = few(outTradeNos)
+    const wanted = boundedValues(outTradeNos)
     if (wanted.length === 0) return new Map()
-    const rows = await this.#parts.db.query<PlainOrder>(
-      `select ${orderRead} from money_payment_order where out_trade_no in (${places(wanted)})`,
-      wanted,
-    )
-    return new Map(rows.map(plainOrder).map((order) => [order.outTradeNo, order]))
+    const found = await orders.select(this.#parts.db, `where out_trade_no in (${places(wanted)})`, wanted)
+    return new Map(found.map((order) => [order.outTradeNo, order]))
   }
 
   async paidAfter(provider: string, afterId: number, limit: number): Promise<readonly PaymentOrder[]> {
-    if (!Number.isInteger(limit) || limit < 1 || limit > mostAtOnce)
-      throw new RangeError(`The limit is ${limit}, not 1 to ${mostAtOnce}`)
-    const rows = await this.#parts.db.query<PlainOrder>(
-      `select ${orderRead} from money_payment_order
-       where provider = ? and status = 'success' and id > ? order by id limit ${limit}`,
-      [provider, afterId],
-    )
-    return rows.map(plainOrder)
+    const [orders = []] = await this.paidWalks(provider, [{ afterId, limit }])
+    return orders
+  }
+
+  async paidWalks(provider: string, walks: readonly PaidWalk[]) {
+    return readPaidWalks(this.#parts.db, provider, walks)
+  }
+
+  async pendingClaims(asked: ClaimsAsked) {
+    return readPendingClaims(this.#parts.db, asked)
   }
 
   async transactionsOf(asked: TransactionsAsked): Promise<readonly PaymentTransaction[]> {
     const [column, wanted] =
       'outTradeNos' in asked
-        ? ['out_trade_no', few(asked.outTradeNos)]
-        : ['transaction_hash', few(asked.transactionHashes)]
+        ? ['out_trade_no', boundedValues(asked.outTradeNos)]
+        : ['transaction_hash', boundedValues(asked.transactionHashes)]
     if (wanted.length === 0) return []
     const [condition, bound] = 'chainName' in asked ? ['chain_name = ? and ', [asked.chainName]] : ['', []]
-    const rows = await this.#parts.db.query<PlainTransaction>(
-      `select ${transactionRead} from money_payment_transaction
-       where ${condition}${column} in (${places(wanted)}) order by id`,
-      [...bound, ...wanted],
-    )
-    return rows.map(plainTransaction)
+    const where = `where ${condition}${column} in (${places(wanted)}) order by id`
+    return transactions.select(this.#parts.db, where, [...bound, ...wanted])
   }
 
-  async get(outTradeNo: string): Promise<PaymentOrder> {
-    const order = await this.find(outTradeNo)
-    if (order === undefined) throw refusal('order-unknown', { data: { outTradeNo } })
+  async get(outTradeNo: string, rows?: object): Promise<PaymentOrder> {
+    const order = await this.find(outTradeNo, rows)
+    if (order === undefined) throw refusal('order-unknown')
     return order
   }
 
   async list(filter: PaymentFilter, window: PageWindow) {
-    const found = await findPage(this.#parts.db.fork(), PaymentOrderRow, given(filter), window)
-    return { ...found, items: found.items.map(orderOf) }
+    const found = await findPage(this.#parts.db.fork(), PaymentOrderRow, among(filter), window)
+    return { ...found, items: found.items.map((row) => orders.of(row)) }
   }
 
   async transactions(filter: TransactionFilter, window: PageWindow) {
-    const found = await findPage(this.#parts.db.fork(), PaymentTransactionRow, given(filter), window)
-    return { ...found, items: found.items.map(transactionOf) }
+    const found = await findPage(this.#parts.db.fork(), PaymentTransactionRow, among(filter), window)
+    return { ...found, items: found.items.map((row) => transactions.of(row)) }
   }
 
-  async close(outTradeNo: string): Promise<PaymentOrder> {
+  async close(outTradeNo: string, expectedVersion?: number): Promise<PaymentOrder> {
     const { db } = this.#parts
-    const closed = await db.execute(
-      `update money_payment_order set status = 'closed', version = version + 1
-       where out_trade_no = ? and status = 'pending'`,
-      [outTradeNo],
-    )
+    const seen = expectedVersion === undefined ? {} : { version: expectedVersion }
+    const changes = { status: 'closed', version: plus(1) } as const
+    const closed = await updateRows(db, PaymentOrderRow, { outTradeNo, status: 'pending', ...seen }, changes)
     const order = await this.get(outTradeNo)
-    if (closed === 0 && order.status !== 'closed') throw notPending(order)
+    const hasChanged = expectedVersion !== undefined && order.status === 'pending'
+    if (closed === 0 && order.status !== 'closed' && !hasChanged) throw notPending(order)
     return order
   }
 
-  async attachTransaction(outTradeNo: string, transactionHash: string): Promise<PaymentOrder> {
-    assertTransactionHash(transactionHash)
+  async attachTransaction(outTradeNo: string, named: string): Promise<PaymentOrder> {
+    assertTransactionHash(named)
+    // Two orders that name one transaction must have equal texts.
+    const transactionHash = hashForm.test(named) ? named.toLowerCase() : named
     const { db } = this.#parts
     const attached = await db.execute(
       `update money_payment_order set transaction_hash = ?, version = version + 1
@@ -164,6 +144,17 @@ export class PaymentsService implements Payments {
       throw notPending(order)
     }
     return order
+  }
+
+  async provePayer(outTradeNo: string, payer: string, proof: PayerProof): Promise<PaymentOrder> {
+    assertPayer(payer)
+    const { db } = this.#parts
+    const unproven = { outTradeNo, status: 'pending', payer: null } as const
+    const proven = await updateRows(db, PaymentOrderRow, unproven, { payer, payerProof: proof, version: plus(1) })
+    const order = await this.get(outTradeNo)
+    if (proven > 0 || order.payer === payer) return order
+    if (order.payer !== null) throw refusal('payer-differs', { data: { outTradeNo } })
+    throw notPending(order)
   }
 
   async settle(settlement: Settlement): Promise<SettlementOutcome> {
@@ -182,21 +173,15 @@ export class PaymentsService implements Payments {
     const handler = handlers.get(order.scene)
     if (handler === undefined) return skipped('handler-missing')
 
-    const { type, eventKey, chainName, logOrdinal, facts } = settlement
-    const transaction: NewTransaction = {
-      ...{ outTradeNo, type, transactionHash, amount: order.amount },
-      ...{ eventKey: eventKey ?? null, chainName: chainName ?? null, logOrdinal: logOrdinal ?? null },
-      facts: facts ?? null,
-    }
+    const { expectedVersion: _, ...settled } = settlement
+    const transaction: NewTransaction = { ...settled, amount: order.amount }
     const transactionId = await this.#transactions.add(transaction)
     if (transactionId === undefined) return skipped('transaction-already-exists')
     const paidAt = clock.now()
-    const settled = await db.execute(
-      `update money_payment_order set status = 'success', version = version + 1, paid_at = ?, transaction_hash = ?
-       where id = ? and status = 'pending' and version = ?`,
-      [paidAt, transactionHash, order.id, order.version],
-    )
-    if (settled === 0) {
+    const { id, version } = order
+    const changes = { status: 'success', version: plus(1), paidAt, transactionHash } as const
+    const changed = await updateRows(db, PaymentOrderRow, { id, status: 'pending', version }, changes)
+    if (changed === 0) {
       await this.#transactions.takeBack(transactionId)
       const { status } = await this.get(outTradeNo)
       return skipped(status === 'pending' ? 'order-update-conflict' : reasonOf({ status }))
@@ -217,8 +202,10 @@ export class PaymentsService implements Payments {
     const { outTradeNo, refundNo, amount, reason } = refund
     const before = await this.get(outTradeNo)
     const transactionId = await this.#transactions.add({
-      ...{ outTradeNo, type: refundType, transactionHash: refundNo, amount },
-      ...{ eventKey: null, chainName: null, logOrdinal: null },
+      outTradeNo,
+      type: refundType,
+      transactionHash: refundNo,
+      amount,
       facts: reason === undefined ? null : { reason },
     })
     if (transactionId === undefined) {
@@ -242,19 +229,12 @@ export class PaymentsService implements Payments {
   }
 }
 
-/** So many that a statement never grows long. */
-const mostAtOnce = 200
+/** Hash of a transaction on a chain. */
+const hashForm = /^0x[0-9a-fA-F]{64}$/
 
-function few(values: readonly string[]): string[] {
-  const distinct = [...new Set(values)]
-  if (distinct.length > mostAtOnce) throw new RangeError(`${distinct.length} are more than ${mostAtOnce} at once`)
-  return distinct
-}
-
-const places = (values: readonly string[]) => values.map(() => '?').join(', ')
-
-const given = (filter: PaymentFilter | TransactionFilter) =>
-  Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+const among = ({ rows = {}, ...filter }: PaymentFilter | TransactionFilter) => ({
+  $and: [Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)), rows],
+})
 
 const aboutOf = ({ outTradeNo, provider, scene, userId, asset }: PaymentOrder) => ({
   ...{ outTradeNo, provider, scene, asset },

@@ -1,12 +1,29 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Codes of the permissions of this plugin. */
-export const own = { paymentView: 'money:payment:view' } as const
+export const own = {
+  paymentView: 'money:payment:view',
+  paymentRefund: 'money:payment:refund',
+  paymentClose: 'money:payment:close',
+} as const
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
     code: own.paymentView,
     displayName: { en: 'View payment orders', 'zh-CN': '查看支付单' },
     description: { en: 'Also what was paid and paid back on them.', 'zh-CN': '包括支付与退款流水。' },
+  },
+  {
+    code: own.paymentRefund,
+    displayName: { en: 'Book refunds of payment orders', 'zh-CN': '登记支付单退款' },
+    description: {
+      en: 'Records a refund that was made at the provider or on the chain. No money is moved.',
+      'zh-CN': '登记已在渠道或链上完成的退款，不会转移资金。',
+    },
+  },
+  {
+    code: own.paymentClose,
+    displayName: { en: 'Close payment orders', 'zh-CN': '关闭支付单' },
+    description: { en: 'Only orders that are not paid.', 'zh-CN': '仅限未支付的订单。' },
   },
 ]

@@ -1,39 +1,49 @@
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { adminPages, http, labelSources } from '@plinth/http'
-import { definePlugin, optional } from '@plinth/kernel'
+import { bilingual, definePlugin, kernel, optional } from '@plinth/kernel'
 import { paymentPages } from '../admin-pages.ts'
-import { ledger, ledgerAssets } from '../contract.ts'
+import { ledger, ledgerAssets, ledgerKinds } from '../contract.ts'
+import { actionRoutes } from './action-routes.ts'
 import { keys } from './config.ts'
 import { paymentSuccess, payments } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { orderLabels } from './label-source.ts'
 import { createPayments } from './migrations/0001-create-payments.ts'
+import { namePayers } from './migrations/0002-name-payers.ts'
 import { paymentRoutes } from './payment-routes.ts'
 import { PaymentsService } from './payments-service.ts'
 import { permissions } from './permissions.ts'
 import { rechargeHandler } from './recharge.ts'
 
+const kindNames = {
+  'payment.recharge': bilingual('Recharge', '充值'),
+  'payment.recharge-refund': bilingual('Recharge refunded', '充值退款'),
+}
+
 /** Payment orders, what was paid on them, and who finishes what they were for. */
 export default definePlugin({
   id: 'money.payments',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
-  requires: { database, events, ledger, http: optional(http) },
+  requires: { kernel, database, events, ledger, http: optional(http) },
   provides: [payments],
   extensionPoints: [paymentSuccess],
-  contributes: [paymentSuccess, ledgerAssets, optional(adminPages), optional(labelSources)],
+  contributes: [paymentSuccess, ledgerAssets, ledgerKinds, optional(adminPages), optional(labelSources)],
   config: keys,
   permissions,
-  migrations: [createPayments],
+  migrations: [createPayments, namePayers],
   entities,
   messages,
-  setup({ services, config, clock, provide, contribute, contributions }) {
-    const { database: db, events, ledger, http } = services
-    const service = new PaymentsService({ db, events, clock, handlers: contributions(paymentSuccess) })
+  setup({ services, config, provide, contribute, contributions }) {
+    const { kernel, database: db, events, ledger, http } = services
+    const handlers = contributions(paymentSuccess)
+    const service = new PaymentsService({ db, events, clock: db.clock, handlers })
     provide(payments, service)
     contribute(paymentSuccess, 'recharge', rechargeHandler(ledger))
+    for (const [kind, name] of Object.entries(kindNames)) contribute(ledgerKinds, kind, name)
     const wallet = config.get('platform.money.payments.wallet-asset')
     if (wallet !== '') {
       const scale = config.get('platform.money.payments.wallet-scale')
@@ -46,5 +56,6 @@ export default definePlugin({
     for (const page of paymentPages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'money.payment-order', orderLabels(db))
     http?.addRoutes(paymentRoutes, { payments: service })
+    http?.addRoutes(actionRoutes, { payments: service, db, kernel, handlers })
   },
 })

@@ -17,6 +17,7 @@ const forms = {
   chainName: visible(64),
   tokenContract: visible(128),
   receiver: visible(128),
+  payer: visible(128),
   amountRaw: [/^(0|[1-9]\d{0,77})$/, 'a whole number within 256 bits as decimal text'],
   transactionHash: visible(128),
   refundNo: visible(128),
@@ -76,6 +77,11 @@ export function assertSettlement(settlement: Settlement): void {
 /** @throws BusinessError `400` `payment.terms-invalid` */
 export function assertTransactionHash(transactionHash: string): void {
   assertText('transactionHash', transactionHash)
+}
+
+/** @throws BusinessError `400` `payment.terms-invalid` */
+export function assertPayer(payer: string): void {
+  assertText('payer', payer)
 }
 
 /** @throws BusinessError `400` `payment.terms-invalid` */

@@ -1,15 +1,9 @@
-import type { Database } from '@plinth/database'
+import { type Database, insertMissing, type NewRow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { PaymentTransaction } from './contract.ts'
-import { PaymentTransactionRow } from './entities.ts'
-import { transactionOf } from './payment-rows.ts'
+import { PaymentTransactionRow, transactions } from './entities.ts'
 
-export type NewTransaction = Omit<PaymentTransaction, 'id' | 'createdAt'>
-
-const columns = [
-  ...['id', 'out_trade_no', 'type', 'transaction_hash', 'amount'],
-  ...['event_key', 'chain_name', 'log_ordinal', 'facts', 'created_at'],
-]
+export type NewTransaction = Omit<NewRow<typeof PaymentTransactionRow>, 'id' | 'createdAt'>
 
 /** Payment transactions, each of which is written once, whatever of its three keys comes again. */
 export class TransactionBook {
@@ -27,19 +21,10 @@ export class TransactionBook {
    * @returns the id of the new transaction; undefined when one of its keys is taken
    */
   async add(transaction: NewTransaction): Promise<number | undefined> {
-    const { outTradeNo, type, transactionHash, amount, eventKey, chainName, logOrdinal, facts } = transaction
     const id = this.#db.newId()
-    const isMysql = this.#db.dialect === 'mariadb' || this.#db.dialect === 'mysql'
-    // Without naming an index: all three keys count. `insert ignore` would cut what is too long.
-    const ignored = isMysql ? 'on duplicate key update id = money_payment_transaction.id' : 'on conflict do nothing'
-    await this.#db.execute(
-      `insert into money_payment_transaction (${columns.join(', ')})
-       values (${columns.map(() => '?').join(', ')}) ${ignored}`,
-      [
-        ...[id, outTradeNo, type, transactionHash, amount, eventKey, chainName, logOrdinal],
-        ...[facts === null ? null : JSON.stringify(facts), this.#clock.now()],
-      ],
-    )
+    const row = { ...transaction, id, createdAt: this.#clock.now() }
+    // All three keys count. `insertNew` would cut what is too long.
+    await insertMissing(this.#db, PaymentTransactionRow, 'any', [row])
     const found = await this.#db.query<{ id: unknown }>('select id from money_payment_transaction where id = ?', [id])
     return found.length === 1 ? id : undefined
   }
@@ -51,6 +36,6 @@ export class TransactionBook {
 
   async find(outTradeNo: string, type: string, transactionHash: string): Promise<PaymentTransaction | undefined> {
     const row = await this.#db.fork().findOne(PaymentTransactionRow, { outTradeNo, type, transactionHash })
-    return row === null ? undefined : transactionOf(row)
+    return row === null ? undefined : transactions.of(row)
   }
 }

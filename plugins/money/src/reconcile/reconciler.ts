@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Database, exactInteger, findPage, insertRows, type PageWindow } from '@plinth/database'
+import { type Database, exactInteger, findPage, insertRows, type PageWindow, updateRows } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
 import type { Accounts } from '../ledger/accounts.ts'
@@ -10,14 +10,6 @@ import { nextJournals, unbalancedJournals } from './journal-check.ts'
 
 /** Findings that are kept of one run: who has more has one cause. */
 const mostFindings = 10_000
-
-const requestColumns = [
-  ...['id', 'asset', 'state', 'requested_by', 'task_id', 'accounts', 'journals', 'findings', 'created_at'],
-  'finished_at',
-]
-const findingColumns = [
-  ...['id', 'reconciliation_id', 'rule', 'account_id', 'journal_id', 'expected', 'found', 'created_at'],
-]
 
 export interface ReconcilerParts {
   readonly db: Database
@@ -58,14 +50,15 @@ export class Reconciler {
     // A command has ids inside a transaction alone.
     return db.statements(async () => {
       const id = db.newId()
-      const row = [id, asset, 'queued', requestedBy, null, 0, 0, 0, clock.now(), null]
-      await insertRows(db, { table: 'money_reconciliation', columns: requestColumns }, [row])
+      const counts = { accounts: 0, journals: 0, findings: 0 }
+      const queued = { id, asset, state: 'queued', requestedBy, ...counts, createdAt: clock.now() } as const
+      await insertRows(db, ReconciliationRow, [queued])
       return id
     })
   }
 
   async nameTask(id: number, taskId: number): Promise<void> {
-    await this.#parts.db.execute('update money_reconciliation set task_id = ? where id = ?', [taskId, id])
+    await updateRows(this.#parts.db, ReconciliationRow, { id }, { taskId })
   }
 
   /** Runs one that was requested, from its beginning, whatever an earlier attempt found. */
@@ -159,10 +152,13 @@ export class Reconciler {
   async #keep(id: number, found: readonly Finding[], counts: Counts): Promise<void> {
     const { db, clock } = this.#parts
     const kept = found.slice(0, Math.max(0, mostFindings - counts.findings))
-    const rows = kept.map(({ rule, accountId, journalId, expected, found }) => [
-      ...[db.newId(), id, rule, accountId, journalId, expected, found, clock.now()],
-    ])
-    await insertRows(db, { table: 'money_finding', columns: findingColumns }, rows)
+    const rows = kept.map((finding) => ({
+      ...finding,
+      id: db.newId(),
+      reconciliationId: id,
+      createdAt: clock.now(),
+    }))
+    await insertRows(db, FindingRow, rows)
     counts.findings += found.length
   }
 
@@ -181,10 +177,7 @@ export class Reconciler {
   async #mark(id: number, state: ReconciliationState, { accounts, journals, findings }: RunResult): Promise<void> {
     const { db, clock } = this.#parts
     const finishedAt = state === 'running' ? null : clock.now()
-    await db.execute(
-      'update money_reconciliation set state = ?, accounts = ?, journals = ?, findings = ?, finished_at = ? where id = ?',
-      [state, accounts, journals, findings, finishedAt, id],
-    )
+    await updateRows(db, ReconciliationRow, { id }, { state, accounts, journals, findings, finishedAt })
   }
 
   async #largest(table: string): Promise<number> {

@@ -10,7 +10,10 @@ import {
   rowsAs,
   Type,
 } from '@plinth/http'
+import { callerRows } from '@plinth/iam'
+import { localize } from '@plinth/kernel'
 import type { Ledger } from '../contract.ts'
+import { accountOwner, entryOwner } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { own } from '../permissions.ts'
 import {
@@ -24,6 +27,7 @@ import {
   explanationAnswer,
   holdAnswer,
   journalAnswer,
+  type NameOfKind,
 } from './views.ts'
 
 interface LedgerRouteParts {
@@ -41,7 +45,7 @@ export const ledgerRoutes = [
     method: 'GET',
     path: `${root}/accounts`,
     summary: 'Accounts, the newest first',
-    access: { permission: own.accountView },
+    access: { permission: own.accountView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -51,12 +55,14 @@ export const ledgerRoutes = [
       }),
     },
     response: listPage(accountAnswer),
-    async handler({ query }, { ledger }) {
+    async handler(request, { ledger }) {
+      const { query } = request
       const { asset, ownerType, ownerId } = query
       if ((ownerType === undefined) !== (ownerId === undefined)) {
         throw refusal('owner-incomplete', { data: { field: ownerType === undefined ? 'ownerType' : 'ownerId' } })
       }
       const filter = {
+        rows: callerRows(request, accountOwner),
         ...(asset === undefined ? {} : { asset }),
         ...(ownerType === undefined || ownerId === undefined ? {} : { ownerType, ownerId }),
       }
@@ -69,16 +75,17 @@ export const ledgerRoutes = [
     method: 'GET',
     path: `${root}/accounts/:id`,
     summary: 'One account',
-    access: { permission: own.accountView },
+    access: { permission: own.accountView, scope: 'caller' },
     request: { params: idParams },
     response: accountAnswer,
-    handler: async ({ params }, { ledger }) => answerOfAccount(await ledger.account(params.id)),
+    handler: async (request, { ledger }) =>
+      answerOfAccount(await ledger.account(request.params.id, callerRows(request, accountOwner))),
   }),
   route({
     method: 'GET',
     path: `${root}/accounts/:id/explain`,
     summary: 'Where a balance comes from: lots that remain, when they lapse, and holds',
-    access: { permission: own.accountView },
+    access: { permission: own.accountView, scope: 'caller' },
     request: {
       params: idParams,
       query: Type.Object({
@@ -87,9 +94,11 @@ export const ledgerRoutes = [
       }),
     },
     response: explanationAnswer,
-    async handler({ params, query: { size, after } }, { ledger }) {
+    async handler(request, { ledger }) {
+      const { params, query } = request
+      const { size, after } = query
       const page = { size, ...(after === undefined ? {} : { after }) }
-      const { account, lots, holds } = await ledger.explain(params.id, page)
+      const { account, lots, holds } = await ledger.explain(params.id, page, callerRows(request, accountOwner))
       return {
         account: answerOfAccount(account),
         lots:
@@ -102,16 +111,22 @@ export const ledgerRoutes = [
     method: 'GET',
     path: `${root}/entries`,
     summary: 'Entries, the newest first',
-    access: { permission: own.ledgerView },
+    access: { permission: own.ledgerView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, accountId: Type.Optional(id), asset }),
     },
     response: listPage(entryAnswer),
-    async handler({ query }, { ledger }) {
+    async handler(request, { ledger }) {
+      const { query } = request
       const { accountId, asset } = query
-      const filter = { ...(accountId === undefined ? {} : { accountId }), ...(asset === undefined ? {} : { asset }) }
+      const rows = callerRows(request, entryOwner)
+      const filter = {
+        rows,
+        ...(accountId === undefined ? {} : { accountId }),
+        ...(asset === undefined ? {} : { asset }),
+      }
       return answerList(query, newestFirst, async (window) =>
-        rowsAs(await ledger.entries(filter, window), answerOfEntry),
+        rowsAs(await ledger.entries(filter, window), (entry) => answerOfEntry(entry, namesIn(ledger, request.locale))),
       )
     },
   }),
@@ -119,16 +134,20 @@ export const ledgerRoutes = [
     method: 'GET',
     path: `${root}/journals/:id`,
     summary: 'One journal with its entries',
-    access: { permission: own.ledgerView },
+    access: { permission: own.ledgerView, scope: 'caller' },
     request: { params: idParams },
     response: journalAnswer,
-    handler: async ({ params }, { ledger }) => answerOfJournal(await ledger.journal(params.id)),
+    handler: async (request, { ledger }) =>
+      answerOfJournal(
+        await ledger.journal(request.params.id, callerRows(request, accountOwner)),
+        namesIn(ledger, request.locale),
+      ),
   }),
   route({
     method: 'GET',
     path: `${root}/holds`,
     summary: 'Holds, the newest first',
-    access: { permission: own.accountView },
+    access: { permission: own.accountView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -137,10 +156,18 @@ export const ledgerRoutes = [
       }),
     },
     response: listPage(holdAnswer),
-    async handler({ query }, { ledger }) {
+    async handler(request, { ledger }) {
+      const { query } = request
       const { accountId, state } = query
-      const filter = { state, ...(accountId === undefined ? {} : { accountId }) }
+      const filter = { state, rows: callerRows(request, entryOwner), ...(accountId === undefined ? {} : { accountId }) }
       return answerList(query, newestFirst, async (window) => rowsAs(await ledger.holds(filter, window), answerOfHold))
     },
   }),
 ]
+
+function namesIn({ kinds }: Pick<Ledger, 'kinds'>, locale: string): NameOfKind {
+  return (kind) => {
+    const name = kinds.get(kind)
+    return name === undefined ? kind : localize(name, locale)
+  }
+}

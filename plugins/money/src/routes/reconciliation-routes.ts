@@ -17,7 +17,7 @@ import { idempotent } from '@plinth/idempotency'
 import { own } from '../permissions.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { reconcileTask } from '../reconcile/task.ts'
-import { answerOfFinding, answerOfReconciliation, findingAnswer, reconciliationAnswer } from './views.ts'
+import { findingView, reconciliationView } from './views.ts'
 
 interface ReconciliationRouteParts {
   readonly db: Database
@@ -35,21 +35,21 @@ export const reconciliationRoutes = [
     method: 'POST',
     path,
     summary: 'Reconcile the ledger: a task that only reads it',
-    access: { permission: own.reconcileRun },
+    access: { permission: own.reconcileRun, scope: 'all' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
         asset: Type.Optional(nullable(line(64, { minLength: 1 }), { description: 'Absent or null: all assets.' })),
       }),
     },
-    response: reconciliationAnswer,
+    response: reconciliationView.schema,
     async handler(request, { db, reconciler, tasks }) {
       const { userId: ownerId, username } = requirePrincipal(request)
       return db.transactional(async () => {
         const id = await reconciler.request(request.body.asset ?? null, username)
         const task = await tasks.submit(reconcileTask, { reconciliationId: id }, { ownerId })
         await reconciler.nameTask(id, task.id)
-        return answerOfReconciliation(await reconciler.find(id))
+        return reconciliationView.of(await reconciler.find(id))
       })
     },
   }),
@@ -57,31 +57,31 @@ export const reconciliationRoutes = [
     method: 'GET',
     path,
     summary: 'Reconciliations, the newest first',
-    access: { permission: own.ledgerView },
+    access: { permission: own.ledgerView, scope: 'all' },
     request: { query: listQuery },
-    response: listPage(reconciliationAnswer),
+    response: listPage(reconciliationView.schema),
     handler: ({ query }, { reconciler }) =>
-      answerList(query, newestFirst, async (window) => rowsAs(await reconciler.list(window), answerOfReconciliation)),
+      answerList(query, newestFirst, async (window) => rowsAs(await reconciler.list(window), reconciliationView.of)),
   }),
   route({
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One reconciliation',
-    access: { permission: own.ledgerView },
+    access: { permission: own.ledgerView, scope: 'all' },
     request: { params: idParams },
-    response: reconciliationAnswer,
-    handler: async ({ params }, { reconciler }) => answerOfReconciliation(await reconciler.find(params.id)),
+    response: reconciliationView.schema,
+    handler: async ({ params }, { reconciler }) => reconciliationView.of(await reconciler.find(params.id)),
   }),
   route({
     method: 'GET',
     path: `${path}/:id/findings`,
     summary: 'What a reconciliation found not to agree',
-    access: { permission: own.ledgerView },
+    access: { permission: own.ledgerView, scope: 'all' },
     request: { params: idParams, query: listQuery },
-    response: listPage(findingAnswer),
+    response: listPage(findingView.schema),
     handler: ({ params, query }, { reconciler }) =>
       answerList(query, newestFirst, async (window) =>
-        rowsAs(await reconciler.findings(params.id, window), answerOfFinding),
+        rowsAs(await reconciler.findings(params.id, window), findingView.of),
       ),
   }),
 ]

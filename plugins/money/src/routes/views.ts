@@ -1,8 +1,8 @@
-import { count, id, instant, nullable, Type, text } from '@plinth/http'
+import { selectionOf } from '@plinth/database'
+import { count, id, instant, nullable, Type, text, viewOf } from '@plinth/http'
 import type { Static } from 'typebox'
 import type { AccountView, EntryView, HoldView, JournalEntryView, JournalView, LotView } from '../contract.ts'
-import type { FindingRow, ReconciliationRow } from '../reconcile/entities.ts'
-import { findingRules, reconciliationStates } from '../reconcile/entities.ts'
+import { FindingRow, findingRules, ReconciliationRow, reconciliationStates } from '../reconcile/entities.ts'
 
 /** What the administration of the ledger answers: moments as text, as everywhere in the API. */
 
@@ -51,7 +51,11 @@ const notes = {
   actor: nullable(text),
   reason: nullable(text),
 }
-export const entryAnswer = Type.Object({ ...journalEntryAnswer.properties, owner, ...notes })
+const displayName = Type.String({ description: 'Name of the kind; the kind where no plugin names it.' })
+export const entryAnswer = Type.Object({ ...journalEntryAnswer.properties, displayName, owner, ...notes })
+
+/** The name of a kind in one language. */
+export type NameOfKind = (kind: string) => string
 
 const answerOfJournalEntry = (view: JournalEntryView): Static<typeof journalEntryAnswer> => ({
   ...view,
@@ -61,16 +65,18 @@ const noteAnswers = ({ key, reference, actor, reason }: Pick<EntryView, keyof ty
   ...{ key, actor, reason },
   reference: reference === null ? null : { ...reference },
 })
-export const answerOfEntry = ({ owner, key, reference, actor, reason, ...view }: EntryView) => ({
+export const answerOfEntry = ({ owner, key, reference, actor, reason, ...view }: EntryView, nameOf: NameOfKind) => ({
   ...answerOfJournalEntry(view),
+  displayName: nameOf(view.kind),
   owner: { ...owner },
   ...noteAnswers({ key, reference, actor, reason }),
 })
 
 export const journalAnswer = Type.Object({
   id,
-  action: Type.Enum(['credit', 'debit', 'transfer', 'hold', 'capture', 'release']),
+  action: Type.Enum(['credit', 'debit', 'transfer', 'hold', 'capture', 'release', 'reverse']),
   kind: text,
+  displayName,
   ...notes,
   parentJournalId: nullable(id),
   occurredAt: instant,
@@ -78,8 +84,9 @@ export const journalAnswer = Type.Object({
   entries: Type.Array(journalEntryAnswer),
 })
 
-export const answerOfJournal = (view: JournalView): Static<typeof journalAnswer> => ({
+export const answerOfJournal = (view: JournalView, nameOf: NameOfKind): Static<typeof journalAnswer> => ({
   ...view,
+  displayName: nameOf(view.kind),
   ...noteAnswers(view),
   occurredAt: when(view.occurredAt),
   createdAt: when(view.createdAt),
@@ -132,11 +139,9 @@ export const answerOfLot = (view: LotView, asset: string): Static<typeof lotAnsw
   createdAt: when(view.createdAt),
 })
 
-export const reconciliationAnswer = Type.Object({
-  id,
+export const reconciliationView = viewOf(selectionOf(ReconciliationRow), {
   asset: nullable(text, { description: 'Null: all of them.' }),
   state: Type.Enum(reconciliationStates),
-  requestedBy: text,
   taskId: nullable(id, { description: 'Asynchronous task, which tells how far it is.' }),
   accounts: count,
   journals: count,
@@ -145,35 +150,9 @@ export const reconciliationAnswer = Type.Object({
   finishedAt: nullable(instant),
 })
 
-export const answerOfReconciliation = (row: ReconciliationRow): Static<typeof reconciliationAnswer> => ({
-  id: row.id,
-  asset: row.asset ?? null,
-  state: row.state,
-  requestedBy: row.requestedBy,
-  taskId: row.taskId ?? null,
-  accounts: row.accounts,
-  journals: row.journals,
-  findings: row.findings,
-  createdAt: when(row.createdAt),
-  finishedAt: row.finishedAt == null ? null : when(row.finishedAt),
-})
-
-export const findingAnswer = Type.Object({
-  id,
+export const findingView = viewOf(selectionOf(FindingRow).omit('reconciliationId'), {
   rule: Type.Enum(findingRules, { description: 'What does not agree with what.' }),
-  accountId: nullable(id),
-  journalId: nullable(id),
   expected: Type.Integer({ description: 'As account or journal says: minor units, or a count.' }),
   found: Type.Integer({ description: 'As entries, holds or lots say.' }),
   createdAt: instant,
-})
-
-export const answerOfFinding = (row: FindingRow): Static<typeof findingAnswer> => ({
-  id: row.id,
-  rule: row.rule,
-  accountId: row.accountId ?? null,
-  journalId: row.journalId ?? null,
-  expected: row.expected,
-  found: row.found,
-  createdAt: when(row.createdAt),
 })

@@ -58,8 +58,12 @@ export default definePlugin({
       },
       default: '',
       pattern: '^(?:[^,\\s]{32,}(?:,[^,\\s]{32,})*)?$',
+      rule: {
+        en: 'be empty or keys of at least 32 characters without blanks, separated by commas',
+        'zh-CN': '为空，或是以逗号分隔的密钥：每个至少 32 个字符，不含空白',
+      },
       sensitive: true,
-      reload: 'live',
+      scope: 'process',
     }),
     [ownKeyName]: pluginKeySetting({
       title: { en: 'Own key of links that end marketing mails', 'zh-CN': '自动生成的退订链接签名密钥' },

@@ -21,6 +21,10 @@ export const keys = {
     },
     default: 'dingtalk',
     pattern: name,
+    rule: {
+      en: 'be the code of a provider: lower-case words of letters and digits, joined with "-"',
+      'zh-CN': '是服务商代码：以“-”连接的小写字母和数字',
+    },
     reload: 'live',
   }),
   'platform.notification.channels.webhook.message-type': key.string({
@@ -31,6 +35,10 @@ export const keys = {
     },
     default: 'text',
     pattern: name,
+    rule: {
+      en: 'be a message type: lower-case words of letters and digits, joined with "-"',
+      'zh-CN': '是消息类型：以“-”连接的小写字母和数字',
+    },
     reload: 'live',
   }),
   'platform.notification.channels.webhook.signing-enabled': key.boolean({
@@ -61,6 +69,10 @@ export const keys = {
     },
     default: [],
     items: { pattern: name },
+    rule: {
+      en: 'be the code of a provider: lower-case words of letters and digits, joined with "-"',
+      'zh-CN': '是服务商代码：以“-”连接的小写字母和数字',
+    },
     maxItems: 32,
     uniqueItems: true,
     reload: 'live',
@@ -102,7 +114,7 @@ export const keys = {
       'zh-CN': '单次请求的时限；应小于渠道的时限。',
     },
     default: '8s',
-    minimum: '1ms',
+    minimum: '100ms',
     maximum: '5m',
     reload: 'live',
   }),

@@ -1,4 +1,4 @@
-import { extensionPoint, type JsonValue, type LocalizedText } from '@plinth/kernel'
+import { extensionPoint, type JsonValue, type LocalizedText, type Shape, shape } from '@plinth/kernel'
 
 /** What an operator can do about a failure; each has a text in `messages/`, key `messages.webhook.hint.<name>`. */
 export type WebhookHint =
@@ -14,6 +14,7 @@ export type WebhookHint =
   | 'payload-invalid'
   | 'recipient-blocked'
   | 'recipient-moved'
+  | 'refused'
   | 'unexpected-response'
   | 'endpoint-blocked'
   | 'timeout'
@@ -47,12 +48,33 @@ export interface WebhookTextLimit {
   readonly member?: string
 }
 
+/**
+ * How a message type shows text that people wrote as it is written. The channel applies it, after it has cut the text: in the type
+ * `text` to all of subject and content, in other types, whose texts are markup, to the values that a template put into them.
+ */
+export interface WebhookPlainText {
+  /**
+   * What the parser of the service reads as a mention, a link with a text of its own, or a format; nothing else, because all other
+   * text must arrive unchanged. With the flag `g`. A match may be empty where something belongs between two characters.
+   */
+  readonly tokens: RegExp
+  /**
+   * What the service shows as this token.
+   *
+   * @param before the text before it
+   */
+  readonly show: (token: string, before: string) => string
+}
+
 /** A message as a provider sees it. */
 export interface WebhookMessage {
   /** Same for every try. */
   readonly id: string
+  /** On one line. For members that the service reads as the message type says: `plain` is applied. */
   readonly subject: string
   readonly content: string
+  /** Subject and content without `plain`, for members that the service shows without a parser, such as titles. */
+  readonly written: { readonly subject: string; readonly content: string }
   readonly locale: string | undefined
   /** Own attributes of the provider, read by their types; absent ones are missing. */
   readonly attributes: Readonly<Record<string, JsonValue>>
@@ -70,7 +92,11 @@ export interface WebhookMessage {
 export interface WebhookMessageType {
   /** The payload, for JSON. Pure: called again with shorter texts when the message is too long. */
   body(message: WebhookMessage): object
+  /** Absent: the service shows texts of this type without a parser. */
+  readonly plain?: WebhookPlainText
   readonly limit?: WebhookTextLimit
+  /** Of the member that shows the subject. */
+  readonly subjectLimit?: WebhookTextLimit
 }
 
 export interface WebhookRequest {
@@ -121,6 +147,8 @@ export type WebhookVerdict =
 export type WebhookSecret = {
   /** Rule for the configured value, a regular expression that is not anchored. */
   readonly pattern?: string
+  /** What the pattern demands, for people; completes "must ...", 必须…. */
+  readonly rule?: LocalizedText
 } & (
   | { readonly use: 'signature' }
   | {
@@ -149,10 +177,13 @@ export interface WebhookProvider {
   readonly knownHosts: readonly string[]
   readonly secret: WebhookSecret
   readonly attributes?: Readonly<Record<string, WebhookAttribute>>
-  /** By name, `text` among them; the first is used when the configured default is none of them. */
+  /**
+   * By name, `text` among them; the first is used when the configured default is none of them. Texts of the type `text` are text,
+   * texts of all others are markup that the sender wrote.
+   */
   readonly messageTypes: Readonly<Record<string, WebhookMessageType>>
-  /** Most characters (code points) of a subject. */
-  readonly subjectLimit?: number
+  /** The message type of a message whose attributes choose another one, such as a parse mode; absent: they never do. */
+  messageTypeOf?(chosen: string, attributes: WebhookMessage['attributes']): string
   /** Requests to one endpoint (with `rateLimitBy`: and one value of that attribute) in each window. */
   readonly rateLimits?: readonly { readonly max: number; readonly windowMs: number }[]
   readonly rateLimitBy?: string
@@ -217,4 +248,53 @@ export interface ConfiguredWebhookProvider {
 /** Contributed under the code of the provider. */
 export const webhookProvider = extensionPoint<ConfiguredWebhookProvider>('notification.webhook-provider', {
   from: '@plinth/notification-channels/webhook',
+  names: shape.kebab,
+  namedBy: 'provider.code',
+  shape: shape.object<ConfiguredWebhookProvider>({ provider: providerShape(), settings: shape.function }),
 })
+
+function providerShape(): Shape {
+  const { text, kebab, flag, list, map, among, integer, localized } = shape
+  const run = shape.function
+  const attribute = shape.record<WebhookAttribute>(
+    { title: localized },
+    {
+      type: among(['text', 'integer', 'boolean', 'list', 'object', 'objects']),
+      ...{
+        values: list(text),
+        minimum: { type: 'number' },
+        maximum: { type: 'number' },
+        sensitive: flag,
+        member: text,
+      },
+    },
+  )
+  const limit = shape.record<WebhookTextLimit>(
+    { max: integer(1), unit: among(['bytes', 'utf16', 'characters']) },
+    { member: text },
+  )
+  const rules = { pattern: text, rule: localized }
+  const place: Shape = {
+    type: ['string', 'object'],
+    description: '"path", or an object with query, member or header',
+    enum: ['path'],
+    properties: { query: text, member: text, header: text, prefix: { type: 'string' } },
+    additionalProperties: false,
+  }
+  const secret = shape.variants('use', [
+    shape.record<Extract<WebhookSecret, { use: 'signature' }>>({ use: among(['signature']) }, rules),
+    shape.record<Extract<WebhookSecret, { use: 'token' }>>({ use: among(['token']) }, { ...rules, into: place }),
+  ])
+  const rateLimit = shape.record<{ max: number; windowMs: number }>({ max: integer(1), windowMs: integer(1) })
+  return shape.object<WebhookProvider>(
+    {
+      ...{ code: kebab, displayName: localized, knownHosts: list(text), secret, judge: run },
+      messageTypes: map(shape.object<WebhookMessageType>({ body: run }, { limit })),
+    },
+    {
+      ...{ aliases: list(kebab), endpoint: text, attributes: map(attribute), subjectLimit: integer(1) },
+      ...{ rateLimits: list(rateLimit), rateLimitBy: text, receiver: text, address: run, sign: run, corrected: run },
+      verify: shape.object<NonNullable<WebhookProvider['verify']>>({ address: run, accepts: run }),
+    },
+  )
+}

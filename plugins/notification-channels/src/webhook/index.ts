@@ -1,6 +1,7 @@
 export { isMembers, type Members, memberAt } from '@plinth/outgoing-http'
 export * from './contract.ts'
 export { type CodeMeaning, type JudgementRules, judgement, memberIs } from './judgement.ts'
+export { asPlainText } from './plain-text.ts'
 export { default } from './plugin.ts'
 export { webhookProviderPlugin } from './provider-plugin.ts'
 export { bodyText, withQuery } from './requests.ts'

@@ -80,7 +80,7 @@ export function judgement(rules: JudgementRules): (answer: WebhookAnswer) => Web
     const lower = message?.toLowerCase() ?? ''
     const byText = Object.entries(texts).find(([text]) => lower.includes(text.toLowerCase()))?.[1]
     const byCode = code !== undefined && Object.hasOwn(codes, code) ? codes[code] : undefined
-    const meaning = byText ?? byCode ?? (isSuccess ? unexplained(code ?? message) : byStatus(status))
+    const meaning = byText ?? byCode ?? (isSuccess ? unexplained(code ?? message) : byStatus(status, code ?? message))
     const { outcome = 'rejected', hint, retryAfterMs } = meaning
     const waits = [answer.retryAfterMs, secondsAt(answer, rules.retryAfter), retryAfterMs]
     const wait = outcome === 'deferred' ? waits.find((ms) => ms !== undefined) : undefined
@@ -93,8 +93,9 @@ function secondsAt({ json }: WebhookAnswer, path: string | undefined): number | 
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined
 }
 
+/** What a code or a message that is in no table means: the provider rejected the message, and states why itself. */
 const unexplained = (said: string | undefined): CodeMeaning =>
-  said === undefined ? { outcome: 'unknown', hint: 'unexpected-response' } : { hint: 'unexpected-response' }
+  said === undefined ? { outcome: 'unknown', hint: 'unexpected-response' } : { hint: 'refused' }
 
-const byStatus = (status: number): CodeMeaning =>
-  statuses[status] ?? (status >= 500 ? busy : { hint: 'unexpected-response' })
+const byStatus = (status: number, said: string | undefined): CodeMeaning =>
+  statuses[status] ?? (status >= 500 ? busy : { hint: said === undefined ? 'unexpected-response' : 'refused' })

@@ -12,21 +12,27 @@ const settingNames = {
   enabled: 'enabled',
 } as const
 
+const prefixOf = (name: string) => `platform.notification.channels.webhook.providers.${name}`
+
 /** The keys of one code of a provider (document 2, "Configuration"), all changed while the product runs. */
-function keysOf({ displayName, secret, messageTypes }: WebhookProvider, name: string): Record<string, Setting> {
+function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, name: string): Record<string, Setting> {
   const { en, 'zh-CN': zhCN } = inBothLocales(displayName)
   const title = (english: string, chinese: string) => ({
     title: { en: `${en} (${name}): ${english}`, 'zh-CN': `${zhCN}（${name}）：${chinese}` },
     reload: 'live' as const,
   })
   const isSignature = secret.use === 'signature'
-  const prefix = `platform.notification.channels.webhook.providers.${name}`
+  const prefix = prefixOf(name)
   return {
-    [`${prefix}.endpoint`]: key.url({ ...title('address', '地址'), sensitive: true }),
+    // An address contains its own token.
+    [`${prefix}.endpoint`]: key.url({ ...title('address', '地址'), sensitive: true, destination: [] }),
     [`${prefix}.secret`]: key.string({
       ...(isSignature ? title('signing secret', '签名密钥') : title('token', '令牌')),
       ...(secret.pattern === undefined ? {} : { pattern: secret.pattern }),
+      ...(secret.rule === undefined ? {} : { rule: secret.rule }),
       sensitive: true,
+      // The secret of an alias without an address goes to the address of the code.
+      destination: [...new Set([name, code])].map((one) => `${prefixOf(one)}.endpoint`),
     }),
     [`${prefix}.message-type`]: key.enum({
       ...title('message type', '消息类型'),
@@ -63,8 +69,7 @@ export function webhookProviderPlugin(
     config: Object.assign({}, ...names.map((name) => keysOf(provider, name))) as Record<string, Setting>,
     setup({ config, contribute }) {
       const own = (name: string): Settings => {
-        const read = (setting: string) =>
-          config.get(`platform.notification.channels.webhook.providers.${name}.${setting}`)
+        const read = (setting: string) => config.get(`${prefixOf(name)}.${setting}`)
         const text = (setting: string) => {
           const value = read(setting)
           return typeof value === 'string' && value !== '' ? value : undefined

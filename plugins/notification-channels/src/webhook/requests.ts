@@ -1,7 +1,8 @@
-import type { JsonValue, NotificationMessage } from '@plinth/kernel'
+import type { JsonValue, NotificationMessage, TextRange } from '@plinth/kernel'
 import { hasNoText } from '../message-text.ts'
 import { WebhookInputError, type WebhookMessage, type WebhookRequest, type WebhookSecret } from './contract.ts'
 import { decoded } from './masking.ts'
+import { cleanLine, cleanText, everything, shownText } from './plain-text.ts'
 import type { Route } from './routing.ts'
 import { fitted } from './text-limit.ts'
 
@@ -25,12 +26,20 @@ export function sentText(request: Pick<WebhookRequest, 'body'>, what: 'content' 
   throw new WebhookInputError(what, `be at most ${largestRequest} bytes`)
 }
 
-/** Adds a parameter and leaves the others as they are written: some are signed, or compared letter by letter. */
+/**
+ * A copy of an address with these parameters, each once. The other parameters stay as they are written: some are signed, or
+ * compared letter by letter.
+ */
 export function withQuery(url: URL, parameters: Readonly<Record<string, string>>): URL {
-  const added = new URL(url)
+  const changed = new URL(url)
+  const nameOf = (pair: string) => new URLSearchParams(pair).keys().next().value ?? ''
+  const others = url.search
+    .slice(1)
+    .split('&')
+    .filter((pair) => pair !== '' && !Object.hasOwn(parameters, nameOf(pair)))
   const pairs = Object.entries(parameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
-  added.search = [url.search.slice(1), ...pairs].filter((part) => part !== '').join('&')
-  return added
+  changed.search = [...others, ...pairs].join('&')
+  return changed
 }
 
 type Address = Omit<WebhookRequest, 'body'>
@@ -70,6 +79,7 @@ class ShownMessage implements WebhookMessage {
   readonly id: string
   readonly subject: string
   readonly content: string
+  readonly written: WebhookMessage['written']
   readonly locale: string | undefined
   readonly attributes: WebhookMessage['attributes']
   readonly context: WebhookMessage['context']
@@ -81,12 +91,13 @@ class ShownMessage implements WebhookMessage {
     { id, locale, context, nowMs }: Pick<WebhookMessage, 'id' | 'locale' | 'context' | 'nowMs'>,
     { attributes, endpoint }: Route,
     token: string | undefined,
-    subject: string,
-    content: string,
+    shown: Pick<WebhookMessage, 'subject' | 'content'>,
+    written: WebhookMessage['written'],
   ) {
     this.id = id
-    this.subject = subject
-    this.content = content
+    this.subject = shown.subject
+    this.content = shown.content
+    this.written = written
     this.locale = locale
     this.attributes = attributes
     this.context = context
@@ -101,6 +112,23 @@ class ShownMessage implements WebhookMessage {
   }
 }
 
+/** Subject and content of a message without control characters, and what a message type shows of beginnings of them. */
+function textsOf({ subject, content, valueRanges }: NotificationMessage, { messageType, provider }: Route) {
+  const line = cleanLine({ text: subject, ranges: valueRanges?.subject ?? [] })
+  const body = cleanText({ text: content, ranges: valueRanges?.content ?? [] })
+  const plain = provider.messageTypes[messageType]?.plain
+  const shown = (text: string, ranges: readonly TextRange[]) =>
+    plain === undefined ? text : shownText({ text, ranges: messageType === 'text' ? everything : ranges }, plain)
+  return {
+    subject: line.text,
+    content: body.text,
+    shown: (ofSubject: string, ofContent: string) => ({
+      subject: shown(ofSubject, line.ranges),
+      content: shown(ofContent, body.ranges),
+    }),
+  }
+}
+
 /**
  * Builds the request of a message, not signed yet.
  *
@@ -109,32 +137,33 @@ class ShownMessage implements WebhookMessage {
  */
 export function buildRequest(
   route: Route,
-  { id, subject, content, locale, attributes }: NotificationMessage,
+  source: NotificationMessage,
   payload: JsonValue | undefined,
   nowMs: number,
 ): { readonly request: WebhookRequest; readonly truncated: boolean } {
+  const { id, locale, attributes } = source
   const { provider, endpoint, secret } = route
   const type = provider.messageTypes[route.messageType]
   if (type === undefined) throw new WebhookInputError('webhook.message-type', 'be a type of the provider')
-  if (payload === undefined && hasNoText({ subject, content })) {
+  if (payload === undefined && hasNoText(source)) {
     throw new WebhookInputError('The text', 'be there, in the message or by its template')
   }
+  const { subject, content, shown } = textsOf(source, route)
   const token = provider.secret.use === 'token' ? secret : undefined
-  const messageWith = (shortSubject: string, shortContent: string) =>
-    new ShownMessage({ id, locale, context: attributes, nowMs }, route, token, shortSubject, shortContent)
-  const message = messageWith(subject, content)
+  const same = { id, locale, context: attributes, nowMs }
+  const messageWith = (written: WebhookMessage['written']) =>
+    new ShownMessage(same, route, token, shown(written.subject, written.content), written)
+  const message = messageWith({ subject, content })
   const { url: own = endpoint, headers: ownHeaders } = provider.address?.(message) ?? { headers: {} }
   const { url, headers } = withToken({ url: own, headers: ownHeaders }, provider.secret, token)
   const members = membersOf(route, token)
   const build = (shortSubject: string, shortContent: string): object => {
     const isWhole = shortSubject === subject && shortContent === content
-    const shown = isWhole ? message : messageWith(shortSubject, shortContent)
-    return { ...type.body(shown), ...members }
+    const fit = isWhole ? message : messageWith({ subject: shortSubject, content: shortContent })
+    return { ...type.body(fit), ...members }
   }
   const { body, truncated } =
-    payload === undefined
-      ? fitted(build, { subject, content }, type.limit, provider.subjectLimit)
-      : { body: payload, truncated: false }
+    payload === undefined ? fitted(build, { subject, content }, type) : { body: payload, truncated: false }
   const request = { url, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body }
   return { request, truncated }
 }

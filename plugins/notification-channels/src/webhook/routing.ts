@@ -84,22 +84,24 @@ export function routeOf(
   if (configured.enabled === false) {
     throw new WebhookRouteError('provider-disabled', `The webhook provider "${name}" is switched off`)
   }
-  const own = configuredEndpoint(configured, provider)
+  const standard = configuredEndpoint(configured, provider)
   const named = asked.endpoint === undefined ? null : namedEndpoint(asked.endpoint, provider, endpointAttribute)
-  const endpoint = named ?? own
+  const endpoint = named ?? standard
   if (endpoint === null) {
     const key = `platform.notification.channels.webhook.providers.${name}.endpoint`
     throw new WebhookRouteError('endpoint-missing', `The webhook provider "${name}" has no address; set ${key}`)
   }
-  const secret = asked.secret ?? (endpoint.origin === own?.origin ? configured.secret : undefined)
+  const secret = asked.secret ?? (endpoint.origin === standard?.origin ? configured.secret : undefined)
   const isUsed = provider.secret.use === 'token' || signing
+  const own = ownAttributes(provider, name, attributes)
+  const chosen = messageTypeOf(provider, asked, configured, messageType)
   return {
     name,
     provider,
-    messageType: messageTypeOf(provider, asked, configured, messageType),
+    messageType: provider.messageTypeOf?.(chosen, own) ?? chosen,
     endpoint,
     secret: isUsed ? secret : undefined,
-    attributes: ownAttributes(provider, name, attributes),
+    attributes: own,
   }
 }
 

@@ -1,5 +1,5 @@
 import { memberAt } from '@plinth/outgoing-http'
-import type { WebhookTextLimit } from './contract.ts'
+import type { WebhookMessageType, WebhookTextLimit } from './contract.ts'
 
 type Unit = WebhookTextLimit['unit']
 
@@ -23,9 +23,15 @@ export function graphemeStarts(text: string): (index: number) => number {
   return (index) => segments.containing(index)?.index ?? 0
 }
 
+/** Where the code point of a UTF-16 unit begins. */
+const codePointStarts = (text: string) => (index: number) => {
+  const unit = text.charCodeAt(index)
+  return index > 0 && unit >= 0xdc00 && unit <= 0xdfff ? index - 1 : index
+}
+
 /**
- * The longest beginning of a text that fits, with an ellipsis, cut between graphemes; the text itself when it fits, an empty
- * one when not even one grapheme does.
+ * The longest beginning of a text that fits, with an ellipsis; the text itself when it fits. It is cut between graphemes, and
+ * between code points where not even one grapheme fits; empty when not even one code point does.
  *
  * @param most UTF-16 units that are looked at at most: whatever is longer never fits
  */
@@ -33,15 +39,17 @@ export function cutToFit(text: string, most: number, fits: (candidate: string) =
   if (text.length <= most && fits(text)) return text
   // One unit more, so that the last grapheme that is looked at is seen to go on.
   const beginning = text.slice(0, most + 1)
-  const startOf = graphemeStarts(beginning)
-  const cut = (index: number) => (index === 0 ? '' : `${beginning.slice(0, index)}${ellipsis}`)
-  let [low, high] = [0, Math.max(0, beginning.length - 1)]
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2)
-    if (fits(cut(startOf(middle)))) low = middle
-    else high = middle - 1
+  const cutAt = (startOf: (index: number) => number): string => {
+    const cut = (index: number) => (index === 0 ? '' : `${beginning.slice(0, index)}${ellipsis}`)
+    let [low, high] = [0, Math.max(0, beginning.length - 1)]
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if (fits(cut(startOf(middle)))) low = middle
+      else high = middle - 1
+    }
+    return cut(startOf(low))
   }
-  return cut(startOf(low))
+  return cutAt(graphemeStarts(beginning)) || cutAt(codePointStarts(beginning))
 }
 
 export interface Fitted<Body> {
@@ -49,36 +57,36 @@ export interface Fitted<Body> {
   readonly truncated: boolean
 }
 
-/**
- * Builds the payload with as much of the content, then of the subject, as the limit takes.
- *
- * @param subjectLimit code points of a subject
- */
+/** A code point is at most two units, a unit at least one byte. */
+const longestLook = ({ max }: WebhookTextLimit) => 2 * max
+
+/** Whether a payload is within a limit. */
+const takes =
+  ({ max, unit, member }: WebhookTextLimit) =>
+  (body: object): boolean =>
+    measure(member === undefined ? JSON.stringify(body) : String(memberAt(body, member) ?? ''), unit) <= max
+
+/** Builds the payload with as much of the content, then of the subject, as the limits take. */
 export function fitted<Body extends object>(
   build: (subject: string, content: string) => Body,
   { subject, content }: { readonly subject: string; readonly content: string },
-  limit: WebhookTextLimit | undefined,
-  subjectLimit = Number.POSITIVE_INFINITY,
+  { limit, subjectLimit }: Pick<WebhookMessageType, 'limit' | 'subjectLimit'>,
 ): Fitted<Body> {
-  const title = cutToFit(
-    subject,
-    Math.min(subject.length, 2 * subjectLimit),
-    (text) => measure(text, 'characters') <= subjectLimit,
-  )
+  const title =
+    subjectLimit === undefined
+      ? subject
+      : cutToFit(subject, longestLook(subjectLimit), (text) => takes(subjectLimit)(build(text, '')))
   const whole = () => build(title, content)
   if (limit === undefined) return { body: whole(), truncated: title !== subject }
-  const { max, unit, member } = limit
-  const measured = (body: Body) => (member === undefined ? JSON.stringify(body) : String(memberAt(body, member) ?? ''))
-  const takes = (body: Body) => measure(measured(body), unit) <= max
-  // A code point is at most two units, a unit at least one byte.
-  const most = 2 * max
+  const fits = takes(limit)
+  const most = longestLook(limit)
   if (content.length <= most) {
     const body = whole()
-    if (takes(body)) return { body, truncated: title !== subject }
+    if (fits(body)) return { body, truncated: title !== subject }
   }
-  const shortened = cutToFit(content, most, (text) => takes(build(title, text)))
+  const shortened = cutToFit(content, most, (text) => fits(build(title, text)))
   const body = build(title, shortened)
-  if (takes(body)) return { body, truncated: true }
-  const shortTitle = cutToFit(title, most, (text) => takes(build(text, '')))
+  if (fits(body)) return { body, truncated: true }
+  const shortTitle = cutToFit(title, most, (text) => fits(build(text, '')))
   return { body: build(shortTitle, ''), truncated: true }
 }

@@ -36,6 +36,10 @@ export const keys = {
     },
     default: [],
     items: { pattern: '^[A-Za-z0-9._:/-]{1,100}$' },
+    rule: {
+      en: 'be 1 to 100 letters, digits, ".", "_", ":", "/" or "-"',
+      'zh-CN': '是 1 至 100 个字母、数字或“.”“_”“:”“/”“-”',
+    },
     maxItems: 1000,
     uniqueItems: true,
     reload: 'live',

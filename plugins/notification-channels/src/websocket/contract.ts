@@ -1,4 +1,4 @@
-import { extensionPoint, service } from '@plinth/kernel'
+import { extensionPoint, service, shape } from '@plinth/kernel'
 
 /** Who is at the other end of a socket. */
 export interface WebsocketCaller {
@@ -25,6 +25,8 @@ export interface WebsocketGroupGuard {
 export const websocketGroupGuard = extensionPoint<WebsocketGroupGuard>('notification.websocket-group-guard', {
   from: '@plinth/notification-channels/websocket',
   live: true,
+  names: shape.dotted,
+  shape: shape.object<WebsocketGroupGuard>({ mayJoin: shape.function }),
 })
 
 /** Sockets of this instance. */

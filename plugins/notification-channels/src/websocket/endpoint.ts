@@ -68,9 +68,10 @@ export class Endpoint {
     upgrades.onEnd(request, leave)
     const { token, locale: wanted } = request.query
     const locale = wanted === undefined ? request.locale : (translator?.negotiate(wanted) ?? request.locale)
-    const { headers, calledHost } = request
-    const facts = { headers, calledHost, token, locale }
-    const caller = await callerOf(facts, identity, settings.guestsEnabled)
+    const { headers, calledHost, contextPath, isHttps } = request
+    const facts = { headers, calledHost, contextPath, isHttps, token, locale }
+    const { caller, isOperator } = await callerOf(facts, identity, settings.guestsEnabled)
+    if (!isOperator) upgrades.onEnd(request, this.#admission.enterPublic())
     this.#enterUser(request, caller)
     await fanOut.listen()
     if (this.#isGoing) throw refusal('going')

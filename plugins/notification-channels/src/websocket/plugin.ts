@@ -12,7 +12,7 @@ import { Upgrades } from './connections/upgrades.ts'
 import { Upkeep } from './connections/upkeep.ts'
 import { presence, websocketGroupGuard } from './contract.ts'
 import { Endpoint, type EndpointSettings } from './endpoint.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { socketMetrics } from './metrics.ts'
 import { WebsocketChannel } from './pushes/channel.ts'
 import { Deliverer } from './pushes/deliverer.ts'
@@ -24,6 +24,7 @@ import { path, routes } from './route.ts'
 export default definePlugin({
   id: 'notification-channels.websocket',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: {
     http,

@@ -1,4 +1,4 @@
-import { bulkLimited, id, instant, line, nullable, routesWith, Type, text } from '@plinth/http'
+import { bulkLimited, type HttpRequest, id, instant, line, nullable, routesWith, Type, text } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { auditCaller, channelChecks } from '@plinth/kernel'
 import { outcomeName } from '../facade/result-view.ts'
@@ -46,7 +46,9 @@ const channelView = Type.Object({
   missingKeys: Type.Array(text, { description: 'Names of configuration keys without which it cannot send.' }),
   verifiable: Type.Boolean({ description: 'False: a check looks at the configuration alone.' }),
   testField: Type.Enum(testFields, { description: 'What a test message needs; `openId` goes with `accountCode`.' }),
-  lastSuccessAt: nullable(instant, { description: 'Of the last sends in the send log, as the next three members.' }),
+  lastSuccessAt: nullable(instant, {
+    description: 'Of the last sends in the send log, as the next three members. Null without the data scope `all`.',
+  }),
   lastFailureAt: instantOrNull,
   lastFailureReason: textOrNull,
   lastFailureId: nullable(id),
@@ -93,31 +95,43 @@ const testView = Type.Object({
 
 const { route } = routesWith<ChannelRouteParts>()
 
+/** The last sends of a channel are rows of all organisations: only scope `all` sees them. */
+const lastSends = (request: HttpRequest) =>
+  requirePrincipal(request).dataScope === 'all'
+    ? {}
+    : { lastSuccessAt: null, lastFailureAt: null, lastFailureReason: null, lastFailureId: null }
+
 /** Channels for whoever runs the product: what there is, whether it works, and a message to try it. */
 export const channelRoutes = [
   route({
     method: 'GET',
     path,
     summary: 'Channels and the services behind them, with their state',
-    access: { permission: own.sendLogView },
+    access: { permission: own.sendLogView, scope: 'caller' },
     response: Type.Array(channelView, { maxItems: mostEntries }),
-    handler: ({ locale }, { overview }) => overview.list(locale),
+    handler: async (request, { overview }) => {
+      const channels = await overview.list(request.locale)
+      return channels.map((channel) => ({ ...channel, ...lastSends(request) }))
+    },
   }),
   route({
     method: 'GET',
     path: `${path}/:code`,
     summary: 'One channel, or a service behind one, with the keys that it needs',
-    access: { permission: own.sendLogView },
+    access: { permission: own.sendLogView, scope: 'caller' },
     request: { params },
     response: detailView,
-    handler: ({ params: { code }, locale }, { overview }) => overview.one(code, locale),
+    handler: async (request, { overview }) => ({
+      ...(await overview.one(request.params.code, request.locale)),
+      ...lastSends(request),
+    }),
   }),
   route({
     method: 'POST',
     path: `${path}/:code/verify`,
     summary: 'Ask a channel whether it could send, without sending',
     description: `It has ${verifyDeadlineMs / 1000} seconds. A channel that cannot be asked has its configuration looked at.`,
-    access: { permission: own.messageSend },
+    access: { permission: own.messageSend, scope: 'none' },
     annotations: [bulkLimited],
     request: { params },
     response: verificationView,
@@ -132,7 +146,7 @@ export const channelRoutes = [
     summary: 'Send a short test message through one channel',
     description:
       'Answers what became of it, as the send log records it. A user must be in the data scope of the caller.',
-    access: { permission: own.messageSend },
+    access: { permission: own.messageSend, scope: 'caller' },
     annotations: [bulkLimited],
     request: { params, body: testBody },
     response: testView,

@@ -4,6 +4,8 @@ import { refusal } from '../failures.ts'
 
 export interface MessageFilter {
   readonly state?: MessageState | undefined
+  /** The rows that the caller may read: `callerRows(request, recipientOwner)`. */
+  readonly rows: object
 }
 
 /** A message as the list has it. */
@@ -17,16 +19,17 @@ export class MessageList {
     this.#db = db
   }
 
-  async list({ state }: MessageFilter, window: PageWindow) {
-    const where = state === undefined ? {} : { state }
+  async list({ state, rows }: MessageFilter, window: PageWindow) {
+    const where = { $and: [state === undefined ? {} : { state }, rows] }
     const options = { exclude: ['payload', 'idempotencyHash'] as const }
     const found = await findPage<NotificationRow>(this.#db.fork(), NotificationRow, where, window, options)
     return { ...found, items: found.items as readonly ListedMessage[] }
   }
 
-  /** @throws BusinessError `404` `notification.message-not-found` */
-  async find(id: number): Promise<ListedMessage> {
-    const row = await this.#db.fork().findOne(NotificationRow, { id }, { exclude: ['payload', 'idempotencyHash'] })
+  /** @throws BusinessError `404` `notification.message-not-found`, also for a row outside `rows` */
+  async find(id: number, rows: object): Promise<ListedMessage> {
+    const exclude = ['payload', 'idempotencyHash'] as const
+    const row = await this.#db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude })
     if (row === null) throw refusal('message-not-found', { params: { id }, data: { id } })
     return row as ListedMessage
   }

@@ -1,12 +1,21 @@
 import { createHash } from 'node:crypto'
-import { type Database, insertMissing } from '@plinth/database'
+import { type Database, insertMissing, type NewRow } from '@plinth/database'
 import type { Events } from '@plinth/events'
-import { type Clock, columnText, type NotificationChannel, type NotificationMessage, secretsOf } from '@plinth/kernel'
+import {
+  type Clock,
+  columnText,
+  type NotificationChannel,
+  type NotificationMessage,
+  type Recipient,
+  type RecipientKind,
+  secretsOf,
+} from '@plinth/kernel'
 import type { EnqueuedMessage, EnqueueOptions } from '../contract.ts'
 import { NotificationRow, priorities } from '../entities.ts'
 import type { Outgoing } from '../facade/outgoing.ts'
 import { refusal } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
+import type { OwnerOf } from '../recipient-owner.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
 import { carried, largestPart, largestPartOfEach, largestPartOfIdempotent, messagePart } from './message-part.ts'
 
@@ -23,6 +32,7 @@ export interface QueueParts {
   readonly subjectOf: (message: NotificationMessage) => string
   readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly clock: Pick<Clock, 'now'>
+  readonly ownerOf: OwnerOf
 }
 
 const dayMs = 86_400_000
@@ -54,9 +64,10 @@ export class MessageQueue {
     options: EnqueueOptions,
     sender?: Sender,
   ): Promise<EnqueuedMessage> {
-    const { db, events, clock, outgoing, redact, subjectOf } = this.#parts
+    const { db, events, clock, outgoing, redact, subjectOf, ownerOf } = this.#parts
     if (events === undefined) throw new Error('The product has no events')
     checkOptions(options, clock.now())
+    checkRecipients(message.recipients)
     const { idempotencyKey, notBefore, priority = 'normal' } = options
     const payload = snapshotText({ message, idempotencyKey: message.id }, redact, { without: 'recipients' })
     if (payload === null) throw refusal('not-durable')
@@ -70,6 +81,7 @@ export class MessageQueue {
     }
     const values = {
       ...row,
+      ...(await ownerOf(message.recipients)),
       ...{ idempotencyHash: hash, state: 'queued' as const, parts: plans.length },
       notBefore: notBefore === undefined ? null : new Date(notBefore),
     }
@@ -89,12 +101,16 @@ export class MessageQueue {
 
   /** Puts a message into the list that is sent at once. */
   async keep(message: NotificationMessage, channels: readonly string[], sender: Sender): Promise<number> {
-    const { db, clock, redact, subjectOf } = this.#parts
+    const { db, clock, redact, subjectOf, ownerOf } = this.#parts
+    const owner = await ownerOf(message.recipients)
     const row = rowOf({ ...message, subject: subjectOf(message) }, channels, sender, redact, new Date(clock.now()))
     return db.transactional(() =>
       insert(db, {
         ...row,
-        ...{ priority: 'normal', payload: null, idempotencyHash: null, state: 'sending', parts: 0, notBefore: null },
+        ...owner,
+        priority: 'normal',
+        state: 'sending',
+        parts: 0,
       }),
     )
   }
@@ -108,38 +124,13 @@ export class MessageQueue {
   }
 }
 
-type Row = Pick<
-  NotificationRow,
-  'messageId' | 'subject' | 'channels' | 'recipientCount' | 'priority' | 'state' | 'parts' | 'createdAt'
-> & {
-  readonly template: string | null
-  readonly senderId: number | null
-  readonly senderName: string | null
-  readonly traceId: string | null
-  readonly payload: string | null
-  readonly idempotencyHash: string | null
-  readonly notBefore: Date | null
-}
+type NewMessage = Omit<NewRow<typeof NotificationRow>, 'id' | keyof typeof uncounted>
 
-const table = {
-  table: 'notification_message',
-  unique: 'idempotency_hash',
-  columns: [
-    ...['id', 'message_id', 'idempotency_hash', 'subject', 'template', 'channels', 'recipient_count', 'priority'],
-    ...['state', 'not_before', 'payload', 'sender_id', 'sender_name', 'trace_id', 'parts', 'parts_done'],
-    ...['accepted', 'rejected', 'deferred', 'unknown', 'skipped', 'created_at'],
-  ],
-}
+const uncounted = { partsDone: 0, accepted: 0, rejected: 0, deferred: 0, unknown: 0, skipped: 0 }
 
-async function insert(db: Database, row: Row): Promise<number> {
+async function insert(db: Database, message: NewMessage): Promise<number> {
   const id = db.newId()
-  await insertMissing(db, table, [
-    [
-      ...[id, row.messageId, row.idempotencyHash, row.subject, row.template, JSON.stringify(row.channels)],
-      ...[row.recipientCount, row.priority, row.state, row.notBefore, row.payload, row.senderId, row.senderName],
-      ...[row.traceId, row.parts, 0, 0, 0, 0, 0, 0, row.createdAt],
-    ],
-  ])
+  await insertMissing(db, NotificationRow, 'idempotencyHash', [{ ...uncounted, ...message, id }])
   return id
 }
 
@@ -179,6 +170,36 @@ function partsOf(code: string, channel: NotificationChannel, { recipients }: Not
     channel: code,
     recipients: reached.slice(index * size, (index + 1) * size),
   }))
+}
+
+/** Required members of each kind of recipient. */
+const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, type: 'number' | 'string'] | undefined>> =
+  {
+    user: ['userId', 'number'],
+    email: ['address', 'string'],
+    mobile: ['number', 'string'],
+    'websocket-user': ['userId', 'number'],
+    'websocket-session': ['sessionId', 'string'],
+    'websocket-group': ['group', 'string'],
+    'websocket-guest': undefined,
+    'social-openid': ['openId', 'string'],
+    topic: ['topic', 'string'],
+  }
+
+/** The message is sent later, from what is stored: a recipient that cannot be read then must be rejected now. */
+function checkRecipients(recipients: readonly Recipient[]): void {
+  for (const [index, recipient] of recipients.entries()) {
+    const { kind } = Object(recipient) as Partial<Recipient>
+    if (kind === undefined || !Object.hasOwn(recipientFields, kind)) {
+      throw new TypeError(`recipients[${index}].kind must be one of ${Object.keys(recipientFields).join(', ')}`)
+    }
+    const [name, type] = recipientFields[kind] ?? []
+    if (name === undefined) continue
+    const value: unknown = Object(recipient)[name]
+    const isValid = type === 'number' ? Number.isSafeInteger(value) : typeof value === 'string' && value !== ''
+    if (!isValid)
+      throw new TypeError(`recipients[${index}].${name} must be a ${type === 'number' ? 'whole number' : 'text'}`)
+  }
 }
 
 function checkOptions({ idempotencyKey, notBefore, priority }: EnqueueOptions, now: number): void {

@@ -13,8 +13,10 @@ import {
   Type,
   text,
 } from '@plinth/http'
+import { callerRows } from '@plinth/iam'
 import { messageStates, priorities } from '../entities.ts'
 import { own } from '../permissions.ts'
+import { recipientOwner } from '../recipient-owner.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { ListedMessage, MessageList } from './message-list.ts'
 
@@ -83,7 +85,7 @@ export const messageRoutes = [
     method: 'GET',
     path: '/api/v1/notifications',
     summary: 'Messages that were enqueued or sent by administrators, the newest first',
-    access: { permission: own.messageView },
+    access: { permission: own.messageView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -92,21 +94,25 @@ export const messageRoutes = [
       }),
     },
     response: listPage(messageView),
-    async handler({ query }, { recorder, list }) {
+    async handler(request, { recorder, list }) {
+      const { query } = request
+      const rows = callerRows(request, recipientOwner)
       await recorder.written()
-      return answerList(query, sort.parse(query.sort), async (window) => rowsAs(await list.list(query, window), viewOf))
+      return answerList(query, sort.parse(query.sort), async (window) =>
+        rowsAs(await list.list({ ...query, rows }, window), viewOf),
+      )
     },
   }),
   route({
     method: 'GET',
     path: '/api/v1/notifications/:id',
     summary: 'One message that was enqueued or sent by an administrator',
-    access: { permission: own.messageView },
+    access: { permission: own.messageView, scope: 'caller' },
     request: { params: idParams },
     response: messageView,
-    async handler({ params }, { recorder, list }) {
+    async handler(request, { recorder, list }) {
       await recorder.written()
-      return viewOf(await list.find(params.id))
+      return viewOf(await list.find(request.params.id, callerRows(request, recipientOwner)))
     },
   }),
 ]

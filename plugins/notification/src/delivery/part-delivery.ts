@@ -1,8 +1,8 @@
-import type { Database } from '@plinth/database'
+import { type Database, insertRows } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import { SendLog } from '../entities.ts'
+import { NotificationPart, SendLog } from '../entities.ts'
 import { type Outgoing, type Prepared, sendingsOf } from '../facade/outgoing.ts'
 import type { SendEntry } from '../send-log/entries.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
@@ -119,10 +119,7 @@ export class PartDelivery {
     const skipped = prepared === undefined ? 0 : skippedOf(prepared, recipients.length)
     const [base = part.part] = part.part.split('@')
     const begin = async () => {
-      await db.execute(
-        'insert into notification_message_part (id, notification_id, part, left_out) values (?, ?, ?, ?)',
-        [...[db.newId(), notificationId, part.part, JSON.stringify(leftOut)]],
-      )
+      await insertRows(db, NotificationPart, [{ id: db.newId(), notificationId, part: part.part, leftOut }])
       for (const [until, places] of quiet) {
         const later = places.flatMap((place) => part.recipients[place] ?? [])
         const waiting = { notificationId, channel, part: `${base}@${until}`, ...carried(later) }

@@ -35,7 +35,7 @@ export class AdministratorsSend {
 
   /**
    * @throws BusinessError "503" as `Notification.sendTo` when the only channel failed or nothing is sent at all; "400" as `enqueue`,
-   *   and `notification.no-queue` for a moment in a product that keeps no messages
+   *   `notification.recipient-missing` when the only channel needs a recipient, and `notification.no-queue` for a moment in a product that keeps no messages
    */
   async send(
     draft: MessageDraft & Pick<NotificationMessage, 'recipients'>,
@@ -77,5 +77,10 @@ export class AdministratorsSend {
 function requireAnything(results: readonly SendResult[]): void {
   const [first] = results
   const nothingTried = results.every(({ errorCode }) => errorCode === 'notification.disabled')
-  if (first !== undefined && (results.length === 1 || nothingTried)) requireSuccess(first)
+  if (first === undefined || (results.length > 1 && !nothingTried)) return
+  const { channel, errorCode } = first
+  if (errorCode === 'notification.recipient-missing') {
+    throw refusal('recipient-missing', { params: { channel }, data: { field: 'recipientUserIds', channel } })
+  }
+  requireSuccess(first)
 }

@@ -6,7 +6,6 @@ import {
   nearest,
   type Recipient,
   reasonOf,
-  redact,
   secretsOf,
 } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
@@ -37,7 +36,16 @@ export interface SendMeter {
 
 type OutgoingParts = Pick<
   Parts,
-  'channels' | 'clock' | 'hintText' | 'log' | 'meter' | 'preferences' | 'rendering' | 'settings' | 'subjectOf'
+  | 'channels'
+  | 'clock'
+  | 'hintText'
+  | 'log'
+  | 'meter'
+  | 'preferences'
+  | 'redact'
+  | 'rendering'
+  | 'settings'
+  | 'subjectOf'
 >
 
 /** A message as a channel gets it. */
@@ -131,7 +139,7 @@ export class Outgoing {
       return { code, channel, message: rendered, source, shown: { subject: subjectOf(rendered) } }
     } catch (error) {
       const { reason } = error as { readonly reason?: unknown }
-      if (typeof reason === 'string') return refused(reason, redact(reasonOf(error), secretsOf(message)))
+      if (typeof reason === 'string') return refused(reason, this.#parts.redact(reasonOf(error), secretsOf(message)))
       this.#logThrown(code, message, error)
       const text = 'The message could not be prepared; the log says why'
       return refused('notification.preparation-failed', text, { outcome: 'deferred' })
@@ -153,7 +161,7 @@ export class Outgoing {
     { idempotencyKey, attempt }: Omit<Sending, 'message'>,
     signal?: AbortSignal,
   ): Promise<SendResult> {
-    const { settings, meter, hintText, preferences } = this.#parts
+    const { settings, meter, hintText, preferences, redact } = this.#parts
     const { sendDeadlineMs } = settings
     const secrets = secretsOf(message)
     const end = meter?.begin(code)
@@ -165,7 +173,7 @@ export class Outgoing {
       if (outcome === late) {
         const text = `No answer within ${sendDeadlineMs} ms`
         result = failure(code, message, 'notification.deadline-exceeded', text, { outcome: 'unknown' })
-      } else result = withoutSecrets(resultOf(code, message, outcome, hintText), secrets)
+      } else result = withoutSecrets(resultOf(code, message, outcome, hintText), redact, secrets)
     } catch (error) {
       this.#logThrown(code, message, error)
       const text = 'The channel failed; the log says why'
@@ -206,7 +214,7 @@ export class Outgoing {
    */
   #logThrown(channel: string, message: NotificationMessage, error: unknown): void {
     const secrets = secretsOf(message)
-    const why = secrets.length === 0 ? { err: error } : { reason: redact(reasonOf(error), secrets) }
+    const why = secrets.length === 0 ? { err: error } : { reason: this.#parts.redact(reasonOf(error), secrets) }
     this.#parts.log.error({ ...why, channel, messageId: message.id }, 'notification channel threw')
   }
 }

@@ -18,7 +18,7 @@ export const previewRoutes = [
     method: 'POST',
     path: '/api/v1/notifications/template-preview',
     summary: 'What a channel would get of a message; sends nothing and logs nothing',
-    access: { permission: own.messageSend },
+    access: { permission: own.messageSend, scope: 'none' },
     annotations: [rateLimited({ maxAttempts: 120, windowSeconds: 60 })],
     request: {
       body: Type.Object({

@@ -1,4 +1,4 @@
-import { BusinessError, type DeliveryOutcome, type NotificationMessage, redact } from '@plinth/kernel'
+import { BusinessError, columnText, type DeliveryOutcome, type NotificationMessage } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 
 type Failure = Partial<SendResult> & Pick<SendResult, 'outcome'>
@@ -35,16 +35,31 @@ export function resultOf(
   return failure(channel, message, delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
 }
 
-/** A provider may repeat what it was to send. Ids and codes are left as they are: they hold a short secret by chance only. */
-export function withoutSecrets(result: SendResult, secrets: readonly string[]): SendResult {
-  if (secrets.length === 0) return result
-  const texts = ['errorMessage', 'providerMessage', 'hint']
-  const masked = Object.entries(result).map(([name, value]) => [
-    name,
-    texts.includes(name) && typeof value === 'string' ? redact(value, secrets) : value,
-  ])
+/** Code points of a text that a provider sent. */
+const longestText = 1_000
+
+/**
+ * A result without secrets. Every result of a channel passes here, so a channel that repeats a secret shows none: a provider
+ * may return the credentials or the content of a request. Secrets of the configuration are masked in every member; those of
+ * the message only in texts, because a short one may be part of an id or a code by chance.
+ *
+ * @param redact masks the secrets of the configuration and the given ones
+ * @param secrets those of the message
+ */
+export function withoutSecrets(
+  result: SendResult,
+  redact: (text: string, more?: Iterable<unknown>) => string,
+  secrets: readonly string[],
+): SendResult {
+  const masked = Object.entries(result).map(([name, value]) => {
+    if (typeof value !== 'string' || name === 'channel' || name === 'outcome') return [name, value]
+    // The text is cut after the search: the first half of a secret is not recognised.
+    return [name, texts.has(name) ? columnText(redact(value, secrets), longestText) : redact(value)]
+  })
   return Object.fromEntries(masked)
 }
+
+const texts: ReadonlySet<string> = new Set(['errorMessage', 'providerMessage', 'hint'])
 
 /** One result for a message that went to its recipients one by one: that of the first that failed, when one did. */
 export function resultOfAll(messageId: string, results: readonly SendResult[]): SendResult {

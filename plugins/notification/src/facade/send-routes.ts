@@ -129,7 +129,7 @@ export const sendRoutes = [
       'Answers one result per channel. A single channel that fails is answered as a business failure. A recipient outside the ' +
       `data scope of the caller refuses the whole before any channel is asked. With more than ${mostAtOnce} recipients, with ` +
       '`notBefore`, or with a recipient in quiet hours, the message is kept and sent by a worker: its results are `queued`, and what becomes of it is in the list.',
-    access: { permission: own.messageSend },
+    access: { permission: own.messageSend, scope: 'caller' },
     annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],
     request: { body: sendBody },
     response: Type.Array(sendResult),
@@ -151,7 +151,7 @@ export const sendRoutes = [
     method: 'GET',
     path: '/api/v1/notifications/send-metadata',
     summary: 'What a page that sends messages has to offer',
-    access: { permission: own.messageSend },
+    access: { permission: own.messageSend, scope: 'none' },
     response: sendMetadata,
     handler: ({ locale }, { notification }) => ({
       channels: notification.channels().map(({ displayName, recipientKinds, providers, ...channel }) => ({

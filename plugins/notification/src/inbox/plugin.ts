@@ -8,7 +8,7 @@ import { storage } from '@plinth/storage'
 import { inboxPages, unreadMessages } from '../admin-pages.ts'
 import { config } from './config.ts'
 import { inbox, notificationPreferences } from './contract.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { ContentReader } from './items/content-reader.ts'
 import { AttachmentRow, ContentRow, ItemRow } from './items/entities.ts'
 import { InboxReader } from './items/inbox-reader.ts'
@@ -32,6 +32,7 @@ import { itemsOf, purge } from './purge-task.ts'
 export default definePlugin({
   id: 'notification.inbox',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: {
     database,
@@ -50,8 +51,9 @@ export default definePlugin({
   migrations: [createInbox, createPreference],
   entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow],
   scheduledTasks: [purge],
-  setup({ services, clock, log, provide, contribute, onStop }) {
+  setup({ services, log, provide, contribute, onStop }) {
     const { database: db, events, http, identity, i18n: translator, storage } = services
+    const { clock } = db
     const counters = inboxMetrics(services.metrics)
     onStop(counters.stop)
     const preferences = new UserPreferences(db, clock)

@@ -3,6 +3,7 @@ import { databaseMs } from '@plinth/coordination'
 import { type Database, exactInteger, insertMissing, type Parameter } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { AlertState, NotificationRule } from './contract.ts'
+import { StoredAlert } from './entities.ts'
 
 /** An alert after one more event of it was counted. */
 export interface CountedAlert {
@@ -14,8 +15,6 @@ export interface CountedAlert {
 }
 
 const table = 'notification_rule_state'
-const columns = ['id', 'state_key', 'code', 'dedupe_key', 'counted', 'window_started_at_ms', 'expires_at_ms']
-const target = { table, columns, unique: 'state_key' }
 /** Of an alert that nobody has seen: the next count begins it. */
 const over = 0
 /**
@@ -71,7 +70,9 @@ export class AlertStates {
     const keptAs = (await this.#takeRoom(code)) ? dedupeKey : others
     const stateKey = keyOf(code, keptAs)
     for (;;) {
-      await insertMissing(this.#db, target, [[this.#db.newId(), stateKey, code, keptAs, 0, over, over]])
+      const ended = { counted: 0, windowStartedAtMs: over, expiresAtMs: over }
+      const alert = { ...ended, id: this.#db.newId(), stateKey, code, dedupeKey: keptAs }
+      await insertMissing(this.#db, StoredAlert, 'stateKey', [alert])
       const counted = await add(stateKey)
       // One that is over may be purged in between.
       if (counted !== undefined) return counted

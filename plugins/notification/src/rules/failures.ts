@@ -9,6 +9,7 @@ export const refusal = businessFailures('notification-rules', en['notification-r
   'code-taken': '409',
   'event-invalid': '400',
   'ids-invalid': '400',
+  'recipients-needed': '403',
   'too-many': '409',
   unknown: '404',
   'version-conflict': '409',

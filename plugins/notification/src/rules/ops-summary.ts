@@ -6,15 +6,24 @@ const isEscalating = ({ enabled, escalation }: NotificationRule) => enabled && e
 
 /**
  * What operations have set up and what is left to do (document 2, `GET /notification-rules/ops-summary`). A built-in template is
- * covered when there is a rule with its code.
+ * covered when there is a rule with its code. A template whose event no loaded plugin publishes needs no rule.
+ *
+ * @param published ids of the events that loaded plugins publish
+ * @param silencedRuleCodes see there
  */
-export function opsSummary(rules: readonly NotificationRule[]) {
+export function opsSummary(
+  rules: readonly NotificationRule[],
+  published: ReadonlySet<string>,
+  silencedRuleCodes: readonly string[],
+) {
   const codes = new Set(rules.map(({ code }) => code))
   const enabled = rules.filter((rule) => rule.enabled)
   const withRecipients = rules.filter(({ recipientUserIds }) => recipientUserIds.length > 0)
   const incomplete = rules.filter(isEscalationIncomplete)
   const escalating = rules.filter(isEscalating).length
-  const categories = [...new Set(ruleTemplates.map(({ code }) => categoryOf(code)))].sort()
+  const all = ruleTemplates.map(codeOf)
+  const templates = all.filter((code) => published.has(code))
+  const categories = [...new Set(templates.map(categoryOf))].sort()
   return {
     total: rules.length,
     enabled: enabled.length,
@@ -26,15 +35,17 @@ export function opsSummary(rules: readonly NotificationRule[]) {
       /** Enabled, and yet nobody is told. */
       enabledMissingCodes: enabled.filter(({ recipientUserIds }) => recipientUserIds.length === 0).map(codeOf),
     },
-    coverage: coverageOf(ruleTemplates.map(codeOf), codes),
+    coverage: coverageOf(templates, codes),
     categories: categories.map((category) => ({
       category,
       ...coverageOf(
-        ruleTemplates.map(codeOf).filter((code) => categoryOf(code) === category),
+        templates.filter((code) => categoryOf(code) === category),
         codes,
       ),
     })),
-    codesToConfigure: ruleTemplates.map(codeOf).filter((code) => !codes.has(code)),
+    codesToConfigure: templates.filter((code) => !codes.has(code)),
+    codesWithoutSource: all.filter((code) => !published.has(code)),
+    silencedRuleCodes: [...silencedRuleCodes],
     escalationIncompleteRuleCodes: incomplete.map(codeOf),
   }
 }

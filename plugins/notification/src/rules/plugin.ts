@@ -7,12 +7,13 @@ import { identity } from '@plinth/iam'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { rulePages, rulesNeedAttention } from '../admin-pages.ts'
 import { notification } from '../contract.ts'
+import { notificationPreferences } from '../inbox/index.ts'
 import { AlertSender } from './alert-sender.ts'
 import { AlertStates } from './alert-states.ts'
 import { config } from './config.ts'
 import { notificationRules } from './contract.ts'
 import { StoredAlert, StoredRule } from './entities.ts'
-import { messages } from './failures.ts'
+import { messages, refusal } from './failures.ts'
 import { createRules } from './migrations/0001-create-rules.ts'
 import { indexAlertCodes } from './migrations/0002-index-alert-codes.ts'
 import { permissions } from './permissions.ts'
@@ -28,11 +29,12 @@ import { Rules } from './rules.ts'
 export default definePlugin({
   id: 'notification.rules',
   version: '1.0.0',
+  businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: {
     // Without events the facade keeps no message.
     ...{ kernel, database, events, http, identity, notification, asyncTasks },
-    ...{ i18n: optional(i18n), metrics: optional(metrics) },
+    ...{ i18n: optional(i18n), metrics: optional(metrics), preferences: optional(notificationPreferences) },
   },
   provides: [notificationRules],
   contributes: [optional(adminPages), optional(attention)],
@@ -42,8 +44,20 @@ export default definePlugin({
   entities: [StoredRule, StoredAlert],
   scheduledTasks: [purge],
   messages,
-  setup({ services, config, clock, log, provide, contribute, onStop }) {
-    const { kernel, database: db, http, identity, notification, asyncTasks: tasks, i18n, metrics } = services
+  setup({ services, config, log, provide, contribute, onStop }) {
+    const {
+      kernel,
+      database: db,
+      http,
+      identity,
+      notification,
+      events,
+      asyncTasks: tasks,
+      i18n,
+      metrics,
+      preferences,
+    } = services
+    const { clock } = db
     const cache = new RuleCache((code) => rules.findByCode(code), clock)
     const rules = new Rules({ db, clock, identity, notification, kernel, changed: () => cache.clear() })
     const judged = metrics && ruleMetrics(metrics)
@@ -56,9 +70,9 @@ export default definePlugin({
       count: (outcome) => judged?.count(outcome),
     })
     provide(notificationRules, raised)
-    tasks.handle(ruleExport, ruleExporter(rules, i18n))
+    tasks.handle(ruleExport, ruleExporter(rules, identity, i18n))
     for (const page of rulePages) contribute(adminPages, page.id, page)
     for (const one of rulesNeedAttention) contribute(attention, one.id, one)
-    http.addRoutes(ruleRoutes, { rules, tasks, i18n })
+    http.addRoutes(ruleRoutes, { rules, tasks, i18n, events, preferences })
   },
 })

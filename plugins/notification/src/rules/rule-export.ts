@@ -1,6 +1,7 @@
 import { type CsvColumn, type TaskHandler, taskType } from '@plinth/async-task'
 import { line, Type } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
+import type { Identity, Principal } from '@plinth/iam'
 import type { Static } from 'typebox'
 import type { StoredRule } from './entities.ts'
 import { own } from './permissions.ts'
@@ -24,13 +25,18 @@ export const ruleExport = taskType('notification-rule.export', {
 const pageSize = 200
 
 /** The rules of the filter in order of their codes, page by page. */
-async function* rulesOf(rules: Rules, filter: Static<typeof params>, signal: AbortSignal): AsyncGenerator<StoredRule> {
+async function* rulesOf(
+  rules: Rules,
+  filter: Static<typeof params>,
+  principal: Principal,
+  signal: AbortSignal,
+): AsyncGenerator<StoredRule> {
   const orderBy = [{ property: 'code', direction: 'asc' } as const]
   let after: Awaited<ReturnType<Rules['list']>>['next'] | undefined
   while (after !== null) {
     signal.throwIfAborted()
     const window = { orderBy, size: pageSize, offset: 0, count: 'none' as const, ...(after ? { after } : {}) }
-    const page = await rules.list(filter, window)
+    const page = await rules.list(filter, principal, window)
     yield* page.items
     after = page.next
   }
@@ -56,16 +62,23 @@ const values: Readonly<Record<string, (rule: RuleView) => string | number | bool
   updatedBy: ({ updatedBy }) => updatedBy,
 }
 
+/** Writes the rules that the owner of the task reaches when it runs. */
 export const ruleExporter =
-  (rules: Rules, i18n: Pick<Translator, 'translate'> | undefined): TaskHandler<Static<typeof params>> =>
-  async (filter, { locale, signal, progress, writeCsv }) => {
+  (
+    rules: Rules,
+    identity: Pick<Identity, 'principalOf'>,
+    i18n: Pick<Translator, 'translate'> | undefined,
+  ): TaskHandler<Static<typeof params>> =>
+  async (filter, { ownerId, locale, signal, progress, writeCsv }) => {
+    const principal = await identity.principalOf(ownerId)
+    if (principal === undefined) return
     const columns: CsvColumn<RuleView>[] = Object.entries(values).map(([name, value]) => ({
       title: i18n?.translate(locale, `messages.notification-rules.columns.${name}`) ?? name,
       value,
     }))
     let written = 0
     const views = async function* () {
-      for await (const rule of rulesOf(rules, filter, signal)) {
+      for await (const rule of rulesOf(rules, filter, principal, signal)) {
         yield viewOfRule(rule)
         progress((100 * ++written) / mostRules)
       }

@@ -1,4 +1,5 @@
 import { type AsyncTasks, taskStates } from '@plinth/async-task'
+import type { Events } from '@plinth/events'
 import {
   affected,
   answerList,
@@ -20,6 +21,7 @@ import {
 import type { Translator } from '@plinth/i18n'
 import { operatorOf, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
+import type { NotificationPreferences } from '../inbox/index.ts'
 import { refusal } from './failures.ts'
 import { opsSummary } from './ops-summary.ts'
 import { own } from './permissions.ts'
@@ -34,18 +36,22 @@ import {
   viewOfRule,
 } from './rule-views.ts'
 import type { Rules } from './rules.ts'
+import { silencedRuleCodes } from './silenced-rules.ts'
 
 export interface RuleRouteParts {
   readonly rules: Rules
   readonly tasks: AsyncTasks
   readonly i18n: Pick<Translator, 'translate'> | undefined
+  readonly events: Pick<Events, 'publishedTypes'>
+  /** Absent in a product without preferences. */
+  readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
 }
 
 /** Without `/admin/`, as document 2 has it (D.16). */
 const path = '/api/v1/notification-rules'
 const largestBatch = 200
 const sort = sortQuery({ id: 'id', code: 'code', createdAt: 'created_at' }, '-id')
-const view = { permission: own.ruleView }
+const view = { permission: own.ruleView, scope: 'caller' } as const
 const optionalVersion = Type.Optional(version)
 
 const batchBody = Type.Optional(
@@ -77,16 +83,18 @@ export const ruleRoutes = [
     access: view,
     request: { query: Type.Object({ ...listQuery.properties, ...sort.properties, ...ruleFilter }) },
     response: listPage(ruleView),
-    handler: ({ query }, { rules }) =>
-      answerList(query, sort.parse(query.sort), async (window) => rowsAs(await rules.list(query, window), viewOfRule)),
+    handler: (request, { rules }) =>
+      answerList(request.query, sort.parse(request.query.sort), async (window) =>
+        rowsAs(await rules.list(request.query, requirePrincipal(request), window), viewOfRule),
+      ),
   }),
   route({
     method: 'GET',
     path: `${path}/templates`,
     summary: 'Built-in templates of rules; creates and changes none',
-    access: view,
+    access: { ...view, scope: 'none' },
     response: Type.Array(templateView),
-    handler: ({ locale }, { i18n }) => templateViews(i18n, locale),
+    handler: ({ locale }, { i18n, events }) => templateViews(i18n, locale, events.publishedTypes),
   }),
   route({
     method: 'GET',
@@ -94,7 +102,11 @@ export const ruleRoutes = [
     summary: 'What is set up, and what is left to do',
     access: view,
     response: opsSummaryView,
-    handler: async (_, { rules }) => opsSummary(await rules.all()),
+    async handler(request, { rules, events, preferences }) {
+      const all = await rules.all(requirePrincipal(request))
+      const silenced = preferences === undefined ? [] : await silencedRuleCodes(all, preferences)
+      return opsSummary(all, events.publishedTypes, silenced)
+    },
   }),
   route({
     method: 'POST',
@@ -118,13 +130,13 @@ export const ruleRoutes = [
     access: view,
     request: { params: idParams },
     response: ruleView,
-    handler: async ({ params }, { rules }) => viewOfRule(await rules.get(params.id)),
+    handler: async (request, { rules }) => viewOfRule(await rules.get(request.params.id, requirePrincipal(request))),
   }),
   route({
     method: 'POST',
     path,
     summary: 'Create a rule',
-    access: { permission: own.ruleCreate },
+    access: { permission: own.ruleCreate, scope: 'caller' },
     annotations: [idempotent],
     request: { body: Type.Object({ code: ruleCode, ...ruleMembers }) },
     response: ruleView,
@@ -134,7 +146,7 @@ export const ruleRoutes = [
     method: 'PUT',
     path: `${path}/:id`,
     summary: 'Change a rule; what is left out stays',
-    access: { permission: own.ruleUpdate },
+    access: { permission: own.ruleUpdate, scope: 'caller' },
     request: {
       params: idParams,
       body: Type.Object({ code: Type.Optional(ruleCode), ...ruleMembers, version: optionalVersion }),
@@ -151,7 +163,7 @@ export const ruleRoutes = [
     method: 'DELETE',
     path: `${path}/:id`,
     summary: 'Delete a rule',
-    access: { permission: own.ruleDelete },
+    access: { permission: own.ruleDelete, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
     async handler(request, { rules }) {
@@ -163,7 +175,7 @@ export const ruleRoutes = [
     method: 'DELETE',
     path,
     summary: 'Delete several rules; those that are not there count for nothing',
-    access: { permission: own.ruleDelete },
+    access: { permission: own.ruleDelete, scope: 'caller' },
     annotations: [bulkLimited],
     request: { query: batchQuery, body: batchBody },
     response: affected,
@@ -179,7 +191,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
     method: 'POST',
     path: `${path}/:id/${action}`,
     summary,
-    access: { permission: own.ruleUpdate },
+    access: { permission: own.ruleUpdate, scope: 'caller' },
     request: { params: idParams, body: Type.Optional(versionQuery) },
     response: ruleView,
     handler: async (request, { rules }) =>

@@ -46,6 +46,7 @@ export const ruleTemplates: readonly RuleTemplate[] = [
   { code: 'open-platform.key-abnormal', ...urgent },
   { code: 'open-platform.provider-fault', ...repeated },
   { code: 'open-platform.rate-limited', ...burst },
+  { code: 'security.abuse-suspected', ...urgent },
   { code: 'queue.job.failed', ...urgent },
   { code: 'events.outbox.delivery-failed', ...urgent },
   { code: 'compensation.command.failed', ...urgent },

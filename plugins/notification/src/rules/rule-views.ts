@@ -101,6 +101,7 @@ export const viewOfRule = (rule: StoredRule): RuleView => ({
 export const templateView = Type.Object({
   code: text,
   category: Type.String({ description: 'Module of the event.' }),
+  published: Type.Boolean({ description: 'A loaded plugin publishes the event. False: no source is loaded.' }),
   displayName: text,
   subject: Type.String({ description: 'Of the message, with its variables.' }),
   content: Type.String({ description: 'Of the message, with its variables.' }),
@@ -113,13 +114,20 @@ export const templateView = Type.Object({
 })
 
 /** Built-in templates in the language of the reader. */
-export const templateViews = (i18n: Pick<Translator, 'translate'> | undefined, locale: string) =>
-  ruleTemplates.map((template) => viewOfTemplate(template, (key) => i18n?.translate(locale, key) ?? template.code))
+export const templateViews = (
+  i18n: Pick<Translator, 'translate'> | undefined,
+  locale: string,
+  published: ReadonlySet<string>,
+) =>
+  ruleTemplates.map((template) => ({
+    ...viewOfTemplate(template, (key) => i18n?.translate(locale, key) ?? template.code),
+    published: published.has(template.code),
+  }))
 
 function viewOfTemplate(
   { code, channels, escalation, ...thresholds }: RuleTemplate,
   translate: (key: string) => string,
-): Static<typeof templateView> {
+): Omit<Static<typeof templateView>, 'published'> {
   const texts = alertTexts(code)
   return {
     ...{ code, category: categoryOf(code), displayName: translate(texts.name) },
@@ -147,6 +155,10 @@ export const opsSummaryView = Type.Object({
   }),
   coverage: Type.Object(coverage),
   categories: Type.Array(Type.Object({ category: text, ...coverage })),
-  codesToConfigure: Type.Array(text, { description: 'Built-in templates without a rule.' }),
+  codesToConfigure: Type.Array(text, { description: 'Published built-in templates without a rule.' }),
+  codesWithoutSource: Type.Array(text, { description: 'Built-in templates whose event no loaded plugin publishes.' }),
+  silencedRuleCodes: Type.Array(text, {
+    description: 'Codes of enabled rules with a recipient whose preferences switch off the category or all channels.',
+  }),
   escalationIncompleteRuleCodes: Type.Array(text),
 })

@@ -1,6 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { conflictData, type Database, findPage, type PageWindow } from '@plinth/database'
-import type { Identity, Operator } from '@plinth/iam'
+import type { Identity, Operator, Principal } from '@plinth/iam'
 import {
   type AuditSummary,
   audit,
@@ -28,7 +28,7 @@ export interface RuleFilter {
 export interface RulesParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
-  readonly identity: Pick<Identity, 'assertInScope'>
+  readonly identity: Pick<Identity, 'assertInScope' | 'reachedOf'>
   readonly notification: Pick<Notification, 'channels'>
   /** Whose audit trail the changes go to. */
   readonly kernel: Pick<Kernel, 'contributions'>
@@ -47,23 +47,45 @@ export class Rules {
     this.#parts = parts
   }
 
-  list({ enabled, keyword = '' }: RuleFilter, window: PageWindow) {
-    const where = enabled === undefined ? {} : { enabled }
+  async list({ enabled, keyword = '' }: RuleFilter, principal: Principal, window: PageWindow) {
+    const where = { $and: [enabled === undefined ? {} : { enabled }, await this.#rowsOf(principal)] }
     const search = { text: keyword, properties: ['code'] }
     return findPage<StoredRule>(this.#parts.db.fork(), StoredRule, where, window, { search })
   }
 
   /** All of them, in order of their codes. */
-  async all(): Promise<readonly NotificationRule[]> {
-    const found = await this.#parts.db.fork().find(StoredRule, {}, { orderBy: { code: 'asc' } })
+  async all(principal: Principal): Promise<readonly NotificationRule[]> {
+    const rows = await this.#rowsOf(principal)
+    const found = await this.#parts.db.fork().find(StoredRule, rows, { orderBy: { code: 'asc' } })
     return found.map(ruleOf)
   }
 
-  /** @throws BusinessError "404" `notification-rules.unknown` */
-  async get(id: number): Promise<StoredRule> {
-    const rule = await this.#parts.db.fork().findOne(StoredRule, { id })
+  /** @throws BusinessError "404" `notification-rules.unknown`, also for a rule that the principal does not reach */
+  async get(id: number, principal: Principal): Promise<StoredRule> {
+    const where = { $and: [{ id }, await this.#rowsOf(principal)] }
+    const rule = await this.#parts.db.fork().findOne(StoredRule, where)
     if (rule === null) throw refusal('unknown')
     return rule
+  }
+
+  /**
+   * Condition for the rules that a principal reaches: those with recipients, all within the data scope. There are at most
+   * `mostRules`, and their recipients are lists in the rows: the process judges them.
+   */
+  async #rowsOf(principal: Principal): Promise<object> {
+    if (principal.dataScope === 'all') return {}
+    const fields = ['id', 'recipientUserIds', 'escalationRecipientUserIds'] as const
+    const rules = await this.#parts.db.fork().find(StoredRule, {}, { fields })
+    const named = rules.map(({ id, recipientUserIds, escalationRecipientUserIds }) => ({
+      id,
+      userIds: [...recipientUserIds, ...escalationRecipientUserIds],
+    }))
+    const reached = await this.#parts.identity.reachedOf(
+      principal,
+      named.flatMap(({ userIds }) => userIds),
+    )
+    const visible = named.filter(({ userIds }) => userIds.length > 0 && userIds.every((userId) => reached.has(userId)))
+    return { id: { $in: visible.map(({ id }) => id) } }
   }
 
   async findByCode(code: string): Promise<NotificationRule | undefined> {
@@ -88,12 +110,12 @@ export class Rules {
       await this.#record(operator, 'create', { id, code: rule.code }, summaryOf(rule))
     })
     this.#parts.changed()
-    return this.get(id)
+    return this.get(id, operator.principal)
   }
 
   /** Changes what is given. Throws as `create` does, and "404", "409" `notification-rules.version-conflict`. */
   async update(id: number, change: RuleChange, version: number | undefined, operator: Operator): Promise<StoredRule> {
-    const before = await this.get(id)
+    const before = await this.get(id, operator.principal)
     const old = ruleOf(before)
     const rule = normalizeRule(merged(old, change))
     await this.#check(rule, old, operator)
@@ -102,26 +124,28 @@ export class Rules {
 
   /** Throws as `update` does. */
   async setEnabled(id: number, enabled: boolean, version: number | undefined, operator: Operator): Promise<StoredRule> {
-    const before = await this.get(id)
+    const before = await this.get(id, operator.principal)
     const rule = { ...ruleOf(before), enabled }
     return this.#write(before, version, rule, operator, enabled ? 'enable' : 'disable', {})
   }
 
   /** @throws BusinessError "404", "409" `notification-rules.version-conflict` */
   async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
-    const rule = await this.get(id)
+    const rule = await this.get(id, operator.principal)
     await this.#parts.db.transactional(async (em) => {
       const deleted = await em.nativeDelete(StoredRule, { id, version: version ?? rule.version })
-      if (deleted === 0) throw await this.#conflict(id)
+      if (deleted === 0) throw await this.#conflict(id, operator.principal)
       await this.#record(operator, 'delete', rule, {})
     })
     this.#parts.changed()
   }
 
-  /** Those that are there; answers how many. */
+  /** Those that are there and that the operator reaches; returns how many. */
   async deleteAll(ids: readonly number[], operator: Operator): Promise<number> {
+    const rows = await this.#rowsOf(operator.principal)
     const deleted = await this.#parts.db.transactional(async (em) => {
-      const rules = await em.find(StoredRule, { id: { $in: [...new Set(ids)] } }, { orderBy: { id: 'asc' } })
+      const among = { $and: [{ id: { $in: [...new Set(ids)] } }, rows] }
+      const rules = await em.find(StoredRule, among, { orderBy: { id: 'asc' } })
       let deleted = 0
       for (const { id, code } of rules) {
         if ((await em.nativeDelete(StoredRule, { id })) === 0) continue
@@ -145,20 +169,20 @@ export class Rules {
   ): Promise<StoredRule> {
     const { clock } = this.#parts
     const { id } = before
-    if (version !== undefined && version !== before.version) throw await this.#conflict(id)
+    if (version !== undefined && version !== before.version) throw await this.#conflict(id, operator.principal)
     const { username: updatedBy } = operator.principal
     const data = { ...columnsOf(rule), version: before.version + 1, updatedAt: new Date(clock.now()), updatedBy }
     await this.#unlessTaken(rule.code, async (em) => {
       const written = await em.nativeUpdate(StoredRule, { id, version: before.version }, data)
-      if (written === 0) throw await this.#conflict(id)
+      if (written === 0) throw await this.#conflict(id, operator.principal)
       await this.#record(operator, verb, { id, code: rule.code }, summary)
     })
     this.#parts.changed()
-    return this.get(id)
+    return this.get(id, operator.principal)
   }
 
-  async #conflict(id: number): Promise<BusinessError> {
-    return refusal('version-conflict', { data: conflictData(await this.get(id)) })
+  async #conflict(id: number, principal: Principal): Promise<BusinessError> {
+    return refusal('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
   /** One transaction, in which the unique index judges the code, also of two operators at once. */
@@ -193,6 +217,9 @@ export class Rules {
       const near = nearest(channel, loaded)
       const params = { channel, loaded: loaded.join(', '), ...(near === undefined ? {} : { nearest: near }) }
       throw refusal('channel-unknown', { params, data: { channel, field: 'channels', loaded } })
+    }
+    if (principal.dataScope !== 'all' && recipientsOf(rule).length === 0) {
+      throw refusal('recipients-needed', { data: { field: 'recipientUserIds' } })
     }
     const known = new Set(old === undefined ? [] : recipientsOf(old))
     const added = recipientsOf(rule).filter((userId) => !known.has(userId))

@@ -1,11 +1,9 @@
 import { addToRows, type Database, exactInteger } from '@plinth/database'
-import type { SendLogState } from '../entities.ts'
+import { SendLogCount, type SendLogState } from '../entities.ts'
 
 /** What the summary tells rows by: their state, and of the failed ones those that can be sent again. */
 export type SendLogKind = SendLogState | 'retryable'
 type Changes = Readonly<Partial<Record<SendLogKind, number>>>
-
-const target = { table: 'notification_send_log_count', columns: ['kind', 'total'], key: ['kind'], sums: ['total'] }
 
 /** @param row of the send log; also as a driver gives it */
 export function kindOf({ status, restorable }: { readonly status?: unknown; readonly restorable?: unknown }) {
@@ -25,7 +23,25 @@ export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number
  */
 export async function changeCounts(db: Database, changes: Changes): Promise<void> {
   const changed = Object.entries(changes).filter(([, number]) => number !== 0)
-  await addToRows(db, target, changed.sort())
+  const rows = changed.sort().map(([kind, total]) => ({ kind, total }))
+  await addToRows(db, SendLogCount, { key: 'kind', sums: ['total'] }, rows)
+}
+
+/** A condition for rows of the send log. */
+export interface RowsSql {
+  readonly sql: string
+  readonly parameters: readonly (string | number)[]
+}
+
+/** The rows of each kind among some, counted one by one. */
+export async function countKinds(db: Database, { sql, parameters }: RowsSql): Promise<Record<SendLogKind, number>> {
+  const rows = await db.query<{ status: SendLogState; restorable: unknown; total: unknown }>(
+    `select status, restorable, count(*) as total from notification_send_log where ${sql} group by status, restorable`,
+    parameters,
+  )
+  const counts = { success: 0, failed: 0, retryable: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
+  for (const row of rows) counts[kindOf(row)] += exactInteger(row.total)
+  return counts
 }
 
 /** The rows of each kind. */

@@ -2,8 +2,9 @@ import { type Database, insertMissing, putRows } from '@plinth/database'
 import type { NotificationMessage } from '@plinth/kernel'
 import { changeMessageCounts, type OutcomeChange } from '../delivery/message-counts.ts'
 import { SendLog, type SendLogState } from '../entities.ts'
+import type { OwnerOf } from '../recipient-owner.ts'
 import { changeCounts, kindOf, type SendLogKind, tallied } from './counts.ts'
-import { type SendLogRow, target, valuesOf } from './row.ts'
+import { outcomeProperties, type SendLogRow } from './row.ts'
 import { rowLock } from './row-lock.ts'
 
 /** What a row becomes when its send has come to an end. */
@@ -35,6 +36,7 @@ export interface SendEntry {
 interface Writing {
   readonly db: Database
   readonly retryLater: (id: number, delayMs: number) => Promise<unknown>
+  readonly ownerOf: OwnerOf
 }
 
 type Before = Pick<SendLog, 'id' | 'status' | 'restorable' | 'outcome'>
@@ -43,7 +45,7 @@ type Before = Pick<SendLog, 'id' | 'status' | 'restorable' | 'outcome'>
  * Writes entries as they are now: new rows, and rows that are there with their outcome. Keeps the counts in step, and what is to
  * be sent again goes into the outbox, all in one transaction. Repeating a write that was not confirmed changes nothing.
  */
-export async function writeEntries({ db, retryLater }: Writing, entries: readonly SendEntry[]): Promise<void> {
+export async function writeEntries({ db, retryLater, ownerOf }: Writing, entries: readonly SendEntry[]): Promise<void> {
   const batch = entries.map((entry) => {
     entry.id ??= db.newId()
     const { tried } = entry
@@ -66,13 +68,17 @@ export async function writeEntries({ db, retryLater }: Writing, entries: readonl
     const inOrder = changed.sort((a, b) => a.id - b.id)
     await insertMissing(
       db,
-      target,
-      fresh.map(({ id, row }) => valuesOf(id, row)),
+      SendLog,
+      'id',
+      await Promise.all(
+        fresh.map(async ({ id, row, entry }) => ({ ...row, ...(await ownerOf(entry.message.recipients)), id })),
+      ),
     )
     await putRows(
       db,
-      target,
-      inOrder.map(({ id, row }) => valuesOf(id, row)),
+      SendLog,
+      { key: 'id', sets: outcomeProperties },
+      inOrder.map(({ id, row }) => ({ ...row, id })),
     )
 
     const kinds: (readonly [SendLogKind, number])[] = []

@@ -30,7 +30,7 @@ export const purge = purgeTask<Uses>('platform.notification.send-log', {
       },
     ]
   },
-  also: ({ clock }, db) => releaseInterrupted(db, clock),
+  also: (_, db) => releaseInterrupted(db),
 })
 
 /** Finds sends whose process died. */
@@ -39,10 +39,11 @@ export const settle: ScheduledTask<Uses> = {
   displayName: { en: 'Find sends that were cut off', 'zh-CN': '检查中断的发送' },
   fixedDelay: 'platform.notification.send-log.settle.fixed-delay',
   autoStartup: 'platform.notification.send-log.settle.auto-startup',
-  async run({ services, clock, signal }) {
+  irreversible: true,
+  async run({ services, signal }) {
     const { database: db } = services
     if (db === undefined) return
     let found = 1
-    while (found > 0 && !signal.aborted) found = await markInterrupted(db, clock)
+    while (found > 0 && !signal.aborted) found = await markInterrupted(db)
   },
 }

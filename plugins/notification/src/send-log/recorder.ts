@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
 import { type Clock, type Logger, type NotificationMessage, reasonOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
+import type { OwnerOf } from '../recipient-owner.ts'
 import { type SendEntry, type Verdict, writeEntries } from './entries.ts'
 import { finishedRow, type Sending, type SendLogRow, type Shown, sendingRow } from './row.ts'
 
@@ -18,6 +19,8 @@ export interface RecorderParts {
   readonly judge: (channel: string, result: SendResult, row: SendLogRow) => Verdict
   /** Keeps a row to be sent again after a delay, in the transaction around it. */
   readonly retryLater: (id: number, delayMs: number) => Promise<unknown>
+  /** For whom a message is. */
+  readonly ownerOf: OwnerOf
   /** Counts sends that are not in the table and never will be. */
   readonly countLost?: ((rows: number) => void) | undefined
 }

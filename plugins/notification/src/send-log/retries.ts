@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { type AuditEntry, audit, type Clock, isBusinessError, type Kernel, type Logger, reasonOf } from '@plinth/kernel'
+import { type AuditEntry, audit, isBusinessError, type Kernel, type Logger, reasonOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { changeMessageCounts } from '../delivery/message-counts.ts'
 import { NotificationRow, SendLog, type SendLogState } from '../entities.ts'
@@ -33,7 +33,6 @@ export type RetryCaller = Pick<AuditEntry, 'actor' | 'clientIp' | 'traceId'>
 
 export interface RetryParts {
   readonly db: Database
-  readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
   readonly kernel: Pick<Kernel, 'contributions'>
   readonly outgoing: Outgoing
@@ -72,19 +71,23 @@ export class SendLogRetries {
   }
 
   /**
-   * Sends one row again, also one of unknown outcome. Throws `BusinessError` `404` `notification.send-log-not-found`, `409`
+   * Sends one row again, also one of unknown outcome.
+   *
+   * @param rows those that the caller may send again: others are not found
+   * Throws `BusinessError` `404` `notification.send-log-not-found`, `409`
    * `notification.send-log-not-failed`, `409` `notification.send-log-not-restorable`, `400` `notification.channel-unknown`.
    */
-  async retry(id: number, caller: RetryCaller): Promise<RetryOutcome> {
-    const [claimed] = await this.#claim([id], taken, { ...caller, action, subject: id })
+  async retry(id: number, caller: RetryCaller, rows: object): Promise<RetryOutcome> {
+    const [claimed] = await this.#claim([id], taken, rows, { ...caller, action, subject: id })
     return this.#sendAgain(claimed as Claimed)
   }
 
   /** Sends failed rows again, or none: throws as `retry` does when one of them cannot be. Duplicates count once. */
-  async retryAll(ids: readonly number[], caller: RetryCaller): Promise<readonly RetryOutcome[]> {
+  async retryAll(ids: readonly number[], caller: RetryCaller, rows: object): Promise<readonly RetryOutcome[]> {
     const wanted = [...new Set(ids)]
     const outcomes: RetryOutcome[] = []
-    for (const claimed of await this.#claim(wanted, ['failed'], { ...caller, action, summary: { ids: wanted } })) {
+    const entry = { ...caller, action, summary: { ids: wanted } }
+    for (const claimed of await this.#claim(wanted, ['failed'], rows, entry)) {
       outcomes.push(await this.#sendAgain(claimed))
     }
     return outcomes
@@ -95,17 +98,17 @@ export class SendLogRetries {
    * very retry in a process that died, that shows when the claim ends.
    */
   async retryByItself(id: number): Promise<void> {
-    const { db, clock, outgoing, retryLater } = this.#parts
-    await releaseInterrupted(db, clock)
+    const { db, outgoing, retryLater } = this.#parts
+    await releaseInterrupted(db)
     const status = { $in: ['failed', 'unknown', 'retried'] } as const
     const row = await db.fork().findOne(SendLog, { id, status, restorable: true })
     if (row === null || !outgoing.has(row.channel)) return
     if (row.status === 'retried') {
-      await retryLater(id, Math.max(0, (row.claimedUntil?.getTime() ?? 0) - clock.now()) + claimEndMs)
+      await retryLater(id, Math.max(0, (row.claimedUntil?.getTime() ?? 0) - db.clock.expiryNow()) + claimEndMs)
       return
     }
     try {
-      const [claimed] = await this.#claim([id], ['failed', 'unknown'])
+      const [claimed] = await this.#claim([id], ['failed', 'unknown'], {})
       await this.#sendAgain(claimed as Claimed)
     } catch (error) {
       if (!isBusinessError(error)) throw error
@@ -117,13 +120,15 @@ export class SendLogRetries {
   async #claim(
     ids: readonly number[],
     states: readonly SendLogState[],
+    within: object,
     entry?: AuditEntry,
   ): Promise<readonly Claimed[]> {
-    const { db, clock, kernel, outgoing, sendDeadlineMs } = this.#parts
-    await releaseInterrupted(db, clock)
+    const { db, kernel, outgoing, sendDeadlineMs } = this.#parts
+    await releaseInterrupted(db)
     return db.transactional(async (em) => {
       // In the order of the ids, so that two batches never wait for each other.
-      const rows = await em.find(SendLog, { id: { $in: [...ids] } }, { orderBy: { id: 'asc' } })
+      const among = { $and: [{ id: { $in: [...ids] } }, within] }
+      const rows = await em.find(SendLog, among, { orderBy: { id: 'asc' } })
       const byId = new Map(rows.map((row) => [row.id, row]))
       refuse(
         'send-log-not-found',
@@ -139,7 +144,7 @@ export class SendLogRetries {
         idsOf(claims.filter(({ sending }) => sending === undefined).map(({ row }) => row)),
       )
       for (const { channel } of rows) outgoing.requireChannel(channel)
-      const claimedUntil = new Date(clock.now() + ids.length * (sendDeadlineMs() + claimSlackMs))
+      const claimedUntil = new Date(db.clock.expiryNow() + ids.length * (sendDeadlineMs() + claimSlackMs))
       for (const { id, status } of rows) {
         const claim = { status: 'retried', claimedUntil, claimedFrom: status } as const
         const claimed = await em.nativeUpdate(SendLog, { id, status, restorable: true }, claim)
@@ -217,8 +222,12 @@ function settle(db: Database, claim: Claim): Promise<boolean> {
 }
 
 /** Gives back rows whose turn never came, because their process died. */
-export async function releaseInterrupted(db: Database, clock: Pick<Clock, 'now'>): Promise<void> {
-  const interrupted = { status: 'retried' as const, restorable: true, claimedUntil: { $lt: new Date(clock.now()) } }
+export async function releaseInterrupted(db: Database): Promise<void> {
+  const interrupted = {
+    status: 'retried' as const,
+    restorable: true,
+    claimedUntil: { $lt: new Date(db.clock.expiryNow()) },
+  }
   const found = await db.fork().find(SendLog, interrupted, { fields: ['claimedFrom'], limit: markedTogether })
   // A row that an earlier release has claimed does not say what it was.
   for (const claimedFrom of new Set(found.map((row) => row.claimedFrom ?? null))) {
@@ -243,8 +252,8 @@ const giveBack = (db: Database, where: object, status: SendLogState) =>
   })
 
 /** Makes `unknown` of what has been under way for longer than anything can be: its process died. */
-export function markInterrupted(db: Database, clock: Pick<Clock, 'now'>): Promise<number> {
-  return markUnknown(db, { claimedUntil: { $lt: new Date(clock.now()) } })
+export function markInterrupted(db: Database): Promise<number> {
+  return markUnknown(db, { claimedUntil: { $lt: new Date(db.clock.expiryNow()) } })
 }
 
 /** Makes `unknown` of rows that say `sending`. */

@@ -15,11 +15,13 @@ import {
   Type,
   text,
 } from '@plinth/http'
+import { callerRows, callerRowsSql, requirePrincipal } from '@plinth/iam'
 import { auditCaller } from '@plinth/kernel'
 import { sendLogStates } from '../entities.ts'
 import { outcomeName, sendResult } from '../facade/result-view.ts'
 import { requireSuccess } from '../facade/results.ts'
 import { own } from '../permissions.ts'
+import { recipientOwner } from '../recipient-owner.ts'
 import type { SendRecorder } from './recorder.ts'
 import { largestBatch, type SendLogRetries } from './retries.ts'
 import { type ListedSendLog, retryable, type SendLogReader } from './send-log-reader.ts'
@@ -121,7 +123,7 @@ export const sendLogRoutes = [
     method: 'GET',
     path,
     summary: 'What became of every message on every channel, the newest first',
-    access: { permission: own.sendLogView },
+    access: { permission: own.sendLogView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -133,10 +135,12 @@ export const sendLogRoutes = [
       }),
     },
     response: listPage(sendLogView),
-    async handler({ query }, { recorder, reader }) {
+    async handler(request, { recorder, reader }) {
+      const { query } = request
+      const rows = callerRows(request, recipientOwner)
       await recorder.written()
       return answerList(query, sort.parse(query.sort), async (window) =>
-        rowsAs(await reader.list(query, window), viewOf),
+        rowsAs(await reader.list({ ...query, rows }, window), viewOf),
       )
     },
   }),
@@ -144,24 +148,26 @@ export const sendLogRoutes = [
     method: 'GET',
     path: `${path}/summary`,
     summary: 'The send log in numbers',
-    access: { permission: own.sendLogView },
+    access: { permission: own.sendLogView, scope: 'caller' },
     request: { query: Type.Object({ retryableOnly }) },
     response: summaryView,
-    async handler({ query }, { recorder, reader }) {
+    async handler(request, { recorder, reader }) {
       await recorder.written()
-      return reader.summary(query)
+      const isLimited = requirePrincipal(request).dataScope !== 'all'
+      const rows = isLimited ? callerRowsSql(request, 'notification_send_log', recipientOwner) : undefined
+      return reader.summary(request.query, rows)
     },
   }),
   route({
     method: 'GET',
     path: `${path}/:id`,
     summary: 'What became of one message on one channel',
-    access: { permission: own.sendLogView },
+    access: { permission: own.sendLogView, scope: 'caller' },
     request: { params: idParams },
     response: sendLogView,
-    async handler({ params }, { recorder, reader }) {
+    async handler(request, { recorder, reader }) {
       await recorder.written()
-      return viewOf(await reader.find(params.id))
+      return viewOf(await reader.find(request.params.id, callerRows(request, recipientOwner)))
     },
   }),
   route({
@@ -169,11 +175,11 @@ export const sendLogRoutes = [
     path: `${path}/:id/retry`,
     summary: 'Send a message again that failed, or whose outcome is unknown',
     description: `${once} A message of unknown outcome may reach its recipients twice. Answers what became of it; a channel that is switched off is a business failure.`,
-    access: { permission: own.sendLogRetry },
+    access: { permission: own.sendLogRetry, scope: 'caller' },
     request: { params: idParams },
     response: retryView,
     async handler(request, { retries }) {
-      const outcome = await retries.retry(request.params.id, auditCaller(request))
+      const outcome = await retries.retry(request.params.id, auditCaller(request), callerRows(request, recipientOwner))
       if (outcome.result.skipped === true) requireSuccess(outcome.result)
       return outcome
     },
@@ -184,9 +190,12 @@ export const sendLogRoutes = [
     annotations: [bulkLimited],
     summary: 'Send several failed messages again, one after the other',
     description: `Nothing is sent unless every row can be sent again. ${once} Duplicates count once.`,
-    access: { permission: own.sendLogRetry },
+    access: { permission: own.sendLogRetry, scope: 'caller' },
     request: { body: Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: largestBatch }) }) },
     response: Type.Array(retryView),
-    handler: async (request, { retries }) => [...(await retries.retryAll(request.body.ids, auditCaller(request)))],
+    async handler(request, { retries }) {
+      const rows = callerRows(request, recipientOwner)
+      return [...(await retries.retryAll(request.body.ids, auditCaller(request), rows))]
+    },
   }),
 ]

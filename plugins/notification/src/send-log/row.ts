@@ -1,4 +1,4 @@
-import type { Parameter } from '@plinth/database'
+import type { RowOf } from '@plinth/database'
 import { columnText, type NotificationMessage, secretsOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import type { SendLog, SendLogState } from '../entities.ts'
@@ -27,7 +27,7 @@ export interface Sending {
   readonly retryOfId?: number | undefined
 }
 
-export type SendLogRow = Omit<SendLog, 'id' | 'claimedFrom'> & { readonly payload: string | null }
+export type SendLogRow = Omit<RowOf<typeof SendLog>, 'id' | 'claimedFrom' | 'userId' | 'orgId'>
 
 type Mask = (text: string, more?: Iterable<unknown>) => string
 
@@ -116,31 +116,18 @@ function textOf(message: NotificationMessage, mask: Mask) {
   return (value: string, length: number) => columnText(mask(value, secrets), length)
 }
 
-/** Columns that change when a send comes to an end. */
-const settled = [
-  ...['provider', 'status', 'outcome', 'message_id', 'error_code', 'error_message', 'provider_code'],
-  ...['provider_message', 'hint', 'restorable', 'payload', 'claimed_until'],
-]
-
-export const target = {
-  table: 'notification_send_log',
-  key: 'id',
-  unique: 'id',
-  sets: settled,
-  columns: [
-    ...['id', 'channel', 'recipients', 'recipient_count', 'subject', 'template', 'attempt', 'retry_of_id'],
-    ...['delivery_key', 'notification_id', 'trace_id', 'created_at'],
-    ...settled,
-  ],
-}
-
-/** In the order of the columns. */
-export function valuesOf(id: number, row: SendLogRow): Parameter[] {
-  return [
-    ...[id, row.channel, JSON.stringify(row.recipients), row.recipientCount, row.subject, row.template ?? null],
-    ...[row.attempt, row.retryOfId ?? null, row.deliveryKey ?? null, row.notificationId ?? null, row.traceId ?? null],
-    ...[row.createdAt, row.provider ?? null, row.status, row.outcome ?? null, row.messageId, row.errorCode ?? null],
-    ...[row.errorMessage ?? null, row.providerCode ?? null, row.providerMessage ?? null, row.hint ?? null],
-    ...[row.restorable, row.payload, row.claimedUntil ?? null],
-  ]
-}
+/** Properties that change when a send comes to an end. */
+export const outcomeProperties = [
+  'provider',
+  'status',
+  'outcome',
+  'messageId',
+  'errorCode',
+  'errorMessage',
+  'providerCode',
+  'providerMessage',
+  'hint',
+  'restorable',
+  'payload',
+  'claimedUntil',
+] as const

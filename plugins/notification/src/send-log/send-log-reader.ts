@@ -2,7 +2,7 @@ import { countRows, type Database, findPage, type PageWindow } from '@plinth/dat
 import type { Clock } from '@plinth/kernel'
 import { SendLog, type SendLogState } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import { readCounts } from './counts.ts'
+import { countKinds, type RowsSql, readCounts } from './counts.ts'
 
 export interface SendLogFilter {
   /** Code, in any case. */
@@ -13,6 +13,8 @@ export interface SendLogFilter {
   readonly status?: SendLogState | undefined
   /** Only deliveries of this message of the list. */
   readonly notificationId?: number | undefined
+  /** The rows that the caller may read: `callerRows(request, recipientOwner)`. */
+  readonly rows: object
 }
 
 /** Rows of the send log in numbers (decision B28). */
@@ -53,32 +55,41 @@ export class SendLogReader {
     this.#clock = clock
   }
 
-  async list({ channel, retryableOnly, status, notificationId }: SendLogFilter, window: PageWindow) {
+  async list({ channel, retryableOnly, status, notificationId, rows }: SendLogFilter, window: PageWindow) {
     const where = {
       ...(channel === undefined ? {} : { channel: channel.trim().toLowerCase() }),
       ...(status === undefined ? {} : { status }),
       ...(notificationId === undefined ? {} : { notificationId }),
       ...(retryableOnly ? retryable : {}),
     }
-    const found = await findPage<SendLog>(this.#db.fork(), SendLog, where, window, { exclude: ['payload'] })
+    const found = await findPage<SendLog>(this.#db.fork(), SendLog, { $and: [where, rows] }, window, {
+      exclude: ['payload'],
+    })
     return { ...found, items: found.items as readonly Omit<SendLog, 'payload'>[] }
   }
 
-  /** @throws BusinessError `404` `notification.send-log-not-found` */
-  async find(id: number): Promise<ListedSendLog> {
-    const row = await this.#db.fork().findOne(SendLog, { id }, { exclude: ['payload'] })
+  /** @throws BusinessError `404` `notification.send-log-not-found`, also for a row outside `rows` */
+  async find(id: number, rows: object): Promise<ListedSendLog> {
+    const row = await this.#db.fork().findOne(SendLog, { $and: [{ id }, rows] }, { exclude: ['payload'] })
     if (row === null) throw refusal('send-log-not-found', { params: { ids: id }, data: { ids: [id] } })
     return row as ListedSendLog
   }
 
-  /** With `retryableOnly` all numbers are of those rows (D.51). */
-  async summary({ retryableOnly = false }: Pick<SendLogFilter, 'retryableOnly'>): Promise<SendLogSummary> {
-    const counts = await readCounts(this.#db)
+  /**
+   * With `retryableOnly` all numbers are of those rows (D.51).
+   *
+   * @param rows those that the caller may read, as `callerRowsSql` returns them; undefined: all
+   */
+  async summary(
+    { retryableOnly = false }: Pick<SendLogFilter, 'retryableOnly'>,
+    rows: RowsSql | undefined,
+  ): Promise<SendLogSummary> {
+    const counts = rows === undefined ? await readCounts(this.#db) : await countKinds(this.#db, rows)
     const { retryable } = counts
     const recent = await countRows(this.#db, {
       table: 'notification_send_log',
-      where: `status = 'failed' and created_at >= ?${retryableOnly ? ' and restorable = true' : ''}`,
-      parameters: [new Date(this.#clock.now() - dayMs)],
+      where: `status = 'failed' and created_at >= ?${retryableOnly ? ' and restorable = true' : ''} and ${rows?.sql ?? '1 = 1'}`,
+      parameters: [new Date(this.#clock.now() - dayMs), ...(rows?.parameters ?? [])],
       orderBy: 'created_at',
     })
     const lastDay = {

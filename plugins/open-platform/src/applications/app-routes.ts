@@ -15,13 +15,13 @@ import {
   version,
   versionQuery,
 } from '@plinth/http'
-import { operatorOf } from '@plinth/iam'
+import { callerRows, operatorOf, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type Clock, localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { largestLimit } from '../config.ts'
 import type { OpenScopes } from '../contract.ts'
-import { OpenApp } from '../entities.ts'
+import { appOwner, OpenApp } from '../entities.ts'
 import { own } from '../permissions.ts'
 import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
 import type { Applications, AppWithSecret } from './applications.ts'
@@ -87,30 +87,35 @@ export const appRoutes = [
     method: 'GET',
     path: `${root}/apps`,
     summary: 'Applications',
-    access: { permission: own.appView },
+    access: { permission: own.appView, scope: 'caller' },
     request: { query: appQuery },
     response: listPage(appView),
-    handler: ({ query }, parts) => listApps(query, parts),
+    handler: (request, parts) => listApps(request.query, callerRows(request, appOwner), parts),
   }),
   route({
     method: 'GET',
     path: `${root}/apps/:id`,
     summary: 'One application',
-    access: { permission: own.appView },
+    access: { permission: own.appView, scope: 'caller' },
     request: { params },
     response: appView,
-    handler: async ({ params }, { applications, clock }) => viewOfApp(await applications.get(params.id), clock.now()),
+    handler: async (request, { applications, clock }) =>
+      viewOfApp(await applications.get(request.params.id, requirePrincipal(request)), clock.now()),
   }),
   route({
     method: 'POST',
     path: `${root}/apps`,
     summary: 'Create an application; its secret is shown here only',
-    access: { permission: own.appCreate },
+    access: { permission: own.appCreate, scope: 'caller' },
     annotations: [idempotent],
     request: { body: Type.Object(members) },
     response: appWithSecretView,
     async handler(request, { applications, clock }, reply) {
-      const created = await applications.create({ ...emptyContent, ...request.body }, operatorOf(request))
+      const { userId, dataScope } = requirePrincipal(request)
+      // An application without an owner is for scope `all`.
+      const owner = { ownerUserId: dataScope === 'all' ? null : userId }
+      const content = { ...emptyContent, ...owner, ...request.body }
+      const created = await applications.create(content, operatorOf(request))
       return answerSecret(created, clock, reply)
     },
   }),
@@ -118,7 +123,7 @@ export const appRoutes = [
     method: 'PUT',
     path: `${root}/apps/:id`,
     summary: 'Change an application; what is left out stays',
-    access: { permission: own.appUpdate },
+    access: { permission: own.appUpdate, scope: 'caller' },
     request: { params, body: Type.Object({ ...members, name: Type.Optional(members.name), version: optionalVersion }) },
     response: appView,
     async handler(request, { applications, clock }) {
@@ -132,7 +137,7 @@ export const appRoutes = [
     method: 'POST',
     path: `${root}/apps/:id/rotate-secret`,
     summary: 'Make a new secret, shown here only; the old one counts for the grace period',
-    access: { permission: own.appRotateSecret },
+    access: { permission: own.appRotateSecret, scope: 'caller' },
     annotations: [idempotent],
     request: { params, body: rotation },
     response: appWithSecretView,
@@ -146,7 +151,7 @@ export const appRoutes = [
     method: 'DELETE',
     path: `${root}/apps/:id`,
     summary: 'Delete an application; its metering records stay',
-    access: { permission: own.appDelete },
+    access: { permission: own.appDelete, scope: 'caller' },
     request: { params, query: versionQuery },
     response: Type.Null(),
     async handler(request, { applications }) {
@@ -158,7 +163,7 @@ export const appRoutes = [
     method: 'GET',
     path: `${root}/scopes`,
     summary: 'Scopes that applications can be granted',
-    access: { permission: own.appView },
+    access: { permission: own.appView, scope: 'none' },
     response: Type.Array(scopeView),
     handler: ({ locale }, { scopes }) => scopes.all.map((scope) => viewOfScope(scope, locale)),
   }),
@@ -169,7 +174,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, status: 'act
     method: 'POST',
     path: `${root}/apps/:id/${action}`,
     summary,
-    access: { permission: own.appUpdate },
+    access: { permission: own.appUpdate, scope: 'caller' },
     request: { params, body: versionQuery },
     response: appView,
     handler: async (request, { applications, clock }) => {
@@ -179,9 +184,9 @@ function switchRoute(action: 'enable' | 'disable', summary: string, status: 'act
   })
 }
 
-function listApps(query: Static<typeof appQuery>, { db, clock }: AppRouteParts) {
+function listApps(query: Static<typeof appQuery>, rows: object, { db, clock }: AppRouteParts) {
   const { keyword, status } = query
-  const where = status === undefined ? {} : { status }
+  const where = { $and: [status === undefined ? {} : { status }, rows] }
   const search = { text: keyword ?? '', properties: ['name', 'appKey'] }
   return answerList(query, sort.parse(query.sort), async (window) =>
     rowsAs(await findPage(db.fork(), OpenApp, where, window, { search }), (app) => viewOfApp(app, clock.now())),

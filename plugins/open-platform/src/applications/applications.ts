@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { conflictData, type Database } from '@plinth/database'
-import type { Identity, Operator } from '@plinth/iam'
+import type { Identity, Operator, Principal } from '@plinth/iam'
 import {
   type AuditSummary,
   audit,
@@ -10,7 +10,7 @@ import {
   isBusinessError,
   type Kernel,
 } from '@plinth/kernel'
-import { type AppStatus, OpenApp } from '../entities.ts'
+import { type AppStatus, appOwner, OpenApp } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 import type { SecretBox } from './secret-box.ts'
@@ -41,7 +41,7 @@ export interface RotationTerms {
 export interface ApplicationParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
-  readonly identity: Pick<Identity, 'assertInScope'>
+  readonly identity: Pick<Identity, 'assertInScope' | 'rowsInScope'>
   readonly scopes: ScopeRegistry
   readonly secrets: SecretBox
   /** Whose audit trail the changes go to. */
@@ -56,9 +56,10 @@ export class Applications {
     this.#parts = parts
   }
 
-  /** Throws "404" `open-platform.app-unknown`. */
-  async get(id: number): Promise<OpenApp> {
-    const app = await this.#parts.db.fork().findOne(OpenApp, { id })
+  /** Throws "404" `open-platform.app-unknown`, also for an application of a user whom the principal does not reach. */
+  async get(id: number, principal: Principal): Promise<OpenApp> {
+    const rows = this.#parts.identity.rowsInScope(principal, appOwner)
+    const app = await this.#parts.db.fork().findOne(OpenApp, { $and: [{ id }, rows] })
     if (app === null) throw refusal('app-unknown')
     return app
   }
@@ -101,7 +102,7 @@ export class Applications {
     version: number | undefined,
     operator: Operator,
   ): Promise<OpenApp> {
-    const app = await this.get(id)
+    const app = await this.get(id, operator.principal)
     await this.#check(change, operator, app.scopes)
     const { scopes, ...rest } = change
     const members = { ...rest, ...(scopes === undefined ? {} : { scopes: [...scopes] }) }
@@ -111,7 +112,7 @@ export class Applications {
   /** A disabled application is refused at once, on every instance. Throws as `update` does. */
   async setStatus(id: number, status: AppStatus, version: number | undefined, operator: Operator): Promise<OpenApp> {
     const verb = status === 'active' ? 'enable' : 'disable'
-    return this.#write(await this.get(id), version, { status }, operator, verb, {})
+    return this.#write(await this.get(id, operator.principal), version, { status }, operator, verb, {})
   }
 
   /**
@@ -126,8 +127,8 @@ export class Applications {
     version: number | undefined,
     operator: Operator,
   ): Promise<AppWithSecret> {
-    const before = await this.get(id)
-    await this.#assertVersion(before, version)
+    const before = await this.get(id, operator.principal)
+    await this.#assertVersion(before, version, operator)
     const until = before.previousValidUntil?.getTime() ?? 0
     if (until > this.#parts.clock.now() && graceSeconds > 0 && !force) {
       const previousSecretValidUntil = new Date(until).toISOString()
@@ -149,10 +150,10 @@ export class Applications {
 
   /** Its metering records and its audit stay. Throws as `update` does. */
   async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
-    const app = await this.get(id)
+    const app = await this.get(id, operator.principal)
     await this.#parts.db.transactional(async (em) => {
       const deleted = await em.nativeDelete(OpenApp, { id, version: version ?? app.version })
-      if (deleted === 0) throw await this.#conflict(id)
+      if (deleted === 0) throw await this.#conflict(id, operator)
       await this.#record(operator, 'delete', app, { name: app.name })
     })
   }
@@ -167,23 +168,23 @@ export class Applications {
     summary: AuditSummary,
   ): Promise<OpenApp> {
     const { db, clock } = this.#parts
-    await this.#assertVersion(app, version)
+    await this.#assertVersion(app, version, operator)
     const { username: updatedBy } = operator.principal
     const data = { ...members, version: app.version + 1, updatedAt: new Date(clock.now()), updatedBy }
     await db.transactional(async (em) => {
       const written = await em.nativeUpdate(OpenApp, { id: app.id, version: app.version }, data)
-      if (written === 0) throw await this.#conflict(app.id)
+      if (written === 0) throw await this.#conflict(app.id, operator)
       await this.#record(operator, verb, app, summary)
     })
-    return this.get(app.id)
+    return this.get(app.id, operator.principal)
   }
 
-  async #assertVersion(app: OpenApp, version: number | undefined): Promise<void> {
-    if (version !== undefined && version !== app.version) throw await this.#conflict(app.id)
+  async #assertVersion(app: OpenApp, version: number | undefined, operator: Operator): Promise<void> {
+    if (version !== undefined && version !== app.version) throw await this.#conflict(app.id, operator)
   }
 
-  async #conflict(id: number): Promise<BusinessError> {
-    return refusal('version-conflict', { data: conflictData(await this.get(id)) })
+  async #conflict(id: number, { principal }: Operator): Promise<BusinessError> {
+    return refusal('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
   /** In the transaction around it. */
@@ -205,7 +206,11 @@ export class Applications {
         data: { scopes: unknown, field: 'scopes' },
       })
     }
-    if (ownerUserId == null) return
+    if (ownerUserId === undefined) return
+    if (ownerUserId === null) {
+      if (operator.principal.dataScope === 'all') return
+      throw refusal('owner-out-of-scope', { data: { field: 'ownerUserId' } })
+    }
     await this.#parts.identity.assertInScope(operator.principal, [ownerUserId]).catch((cause: unknown) => {
       if (!isBusinessError(cause)) throw cause
       throw refusal('owner-out-of-scope', { data: { field: 'ownerUserId' }, cause })

@@ -12,6 +12,9 @@ export const signatureHeaders = {
   signature: 'X-Open-Signature',
 } as const
 
+/** The lines of the text that is signed, in their order. The API description contains them. */
+export const canonicalLines = ['method', 'path', 'sorted query', 'SHA-256 of the body', 'timestamp', 'nonce'] as const
+
 /** How far the timestamp of a request may lie from the clock of the server, either way. */
 export const timestampToleranceMs = 300_000
 

@@ -6,7 +6,7 @@ import { openPlatformError } from '../errors.ts'
 import { refusal } from '../failures.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 import type { Authenticator } from './authenticator.ts'
-import { canonicalRequest, signatureHeaders, timestampToleranceMs } from './canonical-request.ts'
+import { canonicalLines, canonicalRequest, signatureHeaders, timestampToleranceMs } from './canonical-request.ts'
 import type { Nonces } from './nonces.ts'
 import { assertFresh, readSignedHeaders } from './signed-headers.ts'
 
@@ -102,9 +102,12 @@ const securitySchemes = {
     `Seconds since the epoch; at most ${timestampToleranceMs / 1000} s away from the clock of the server.`,
   ),
   openNonce: header(signatureHeaders.nonce, '16 to 64 letters, digits and `-._~`; never used twice.'),
-  openSignature: header(
-    signatureHeaders.signature,
-    'HMAC-SHA256 under the secret of the application, in lower-case hex, of these lines: method, path, sorted query, ' +
-      'SHA-256 of the body in lower-case hex, timestamp, nonce. Sign on a server: the secret must never reach a browser or an app.',
-  ),
+  openSignature: {
+    ...header(
+      signatureHeaders.signature,
+      'HMAC-SHA256 under the secret of the application, in lower-case hex, of these lines: method, path, sorted query, ' +
+        'SHA-256 of the body in lower-case hex, timestamp, nonce. Sign on a server: the secret must never reach a browser or an app.',
+    ),
+    'x-canonical-string': canonicalLines,
+  },
 }

@@ -12,22 +12,8 @@ export interface UsageFilter {
   readonly from: string
   readonly to: string
   readonly appId?: number
-}
-
-const target = {
-  table: 'open_call',
-  unique: 'call_key',
-  columns: [
-    ...['id', 'call_key', 'app_id', 'app_key', 'method', 'route', 'day', 'cost', 'quota_limit', 'code', 'duration_ms'],
-    ...['occurred_at', 'trace_id'],
-  ],
-}
-
-const days = {
-  table: 'open_call_day',
-  columns: ['id', 'day', 'app_id', 'app_key', 'method', 'route', 'calls', 'failed', 'cost'],
-  key: ['day', 'app_id', 'route', 'method'],
-  sums: ['calls', 'failed', 'cost'],
+  /** The rows that the caller may read: `callerRows(request, usageOwner)`. */
+  readonly rows: object
 }
 
 /** The tables of accepted calls: a record of each, and their sums by day. */
@@ -46,28 +32,18 @@ export class CallRecords {
       const written = await em.find(OpenCall, { callKey: { $in: keys } }, { fields: ['callKey'] })
       const known = new Set(written.map(({ callKey }) => callKey))
       const fresh = calls.filter(({ callKey }) => !known.has(callKey))
-      await insertMissing(
-        this.#db,
-        target,
-        fresh.map(({ callKey, appId, appKey, method, route, day, cost, quotaLimit, ...rest }) => [
-          ...[this.#db.newId(), callKey, appId, appKey, method, route, day, cost, quotaLimit, rest.code],
-          ...[rest.durationMs, rest.occurredAt, rest.traceId],
-        ]),
-      )
-      await addToRows(
-        this.#db,
-        days,
-        sumsOf(fresh).map(({ day, appId, appKey, method, route, calls, failed, cost }) => [
-          ...[this.#db.newId(), day, appId, appKey, method, route, calls, failed, cost],
-        ]),
-      )
+      const withId = <Row extends object>(row: Row) => ({ ...row, id: this.#db.newId() })
+      await insertMissing(this.#db, OpenCall, 'callKey', fresh.map(withId))
+      const key = ['day', 'appId', 'route', 'method'] as const
+      const sums = ['calls', 'failed', 'cost'] as const
+      await addToRows(this.#db, OpenCallDay, { key, sums }, sumsOf(fresh).map(withId))
     })
   }
 
   /** Sums by day, application and route. */
-  usage({ from, to, appId }: UsageFilter, window: PageWindow): Promise<FoundPage<OpenCallDay>> {
+  usage({ from, to, appId, rows }: UsageFilter, window: PageWindow): Promise<FoundPage<OpenCallDay>> {
     const where = { day: { $gte: from, $lte: to }, ...(appId === undefined ? {} : { appId }) }
-    return findPage<OpenCallDay>(this.#db.fork(), OpenCallDay, where, window)
+    return findPage<OpenCallDay>(this.#db.fork(), OpenCallDay, { $and: [where, rows] }, window)
   }
 }
 

@@ -1,6 +1,8 @@
 import { answerList, type ListOrder, listPage, listQuery, routesWith, rowsAs, type Site, Type } from '@plinth/http'
+import { callerRows } from '@plinth/iam'
 import type { Clock } from '@plinth/kernel'
 import type { Static } from 'typebox'
+import { usageOwner } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { own } from '../permissions.ts'
 import type { CallRecords } from './call-records.ts'
@@ -47,7 +49,7 @@ export const usageRoutes = [
     path: '/api/v1/admin/open-platform/usage',
     summary: 'Accepted calls by day, application and route, the newest day first',
     description: 'Without days: the last 30. Calls of the last moments are still to be written.',
-    access: { permission: own.usageView },
+    access: { permission: own.usageView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -57,13 +59,15 @@ export const usageRoutes = [
       }),
     },
     response: listPage(usageView),
-    async handler({ query }, { records, clock, site }) {
+    async handler(request, { records, clock, site }) {
+      const { query } = request
+      const rows = callerRows(request, usageOwner)
       const { appId } = query
       const to = query.to ?? site.dayOf(new Date(clock.now()))
       const from = query.from ?? earlier(to, 29)
       if (from > to) throw refusal('day-range', { data: { field: 'from' } })
       return answerList(query, newestDayFirst, async (window) =>
-        rowsAs(await records.usage({ from, to, ...(appId === undefined ? {} : { appId }) }, window), (line) => ({
+        rowsAs(await records.usage({ from, to, rows, ...(appId === undefined ? {} : { appId }) }, window), (line) => ({
           ...line,
           id: idOf(line),
         })),

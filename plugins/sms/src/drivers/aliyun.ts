@@ -3,7 +3,7 @@ import type { DeliveryOutcome } from '@plinth/kernel'
 import { jsonOf } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import { aliyunHeaders, aliyunQuery } from './aliyun-signature.ts'
-import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode } from './answers.ts'
+import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode, withoutTemplate } from './answers.ts'
 import { type DriverParts, needsOf, post } from './call.ts'
 
 /** Codes of SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
@@ -49,9 +49,11 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
   const needs = () => needsOf(config, neededKeys, ['platform.sms.aliyun.sign-name', 'platform.sms.aliyun.endpoint'])
   return {
     displayName: { en: 'Alibaba Cloud', 'zh-CN': '阿里云' },
+    templateCodes: /^SMS_\d+$/,
     isConfigured: () => needs().missingKeys.length === 0,
     needs,
-    async send({ to, templateCode = '', params, signName, reference }, signal): Promise<DeliveryOutcome> {
+    async send({ to, templateCode, params, signName, reference }, signal): Promise<DeliveryOutcome> {
+      if (templateCode === undefined) return withoutTemplate(code)
       const query = {
         // At home without the country code, abroad with it and without the plus.
         PhoneNumbers: to.replace(/^\+(?:86)?/, ''),

@@ -12,6 +12,7 @@ export type SmsHint =
   | 'permission-missing'
   | 'signature-refused'
   | 'template-refused'
+  | 'template-unmapped'
   | 'params-refused'
   | 'number-refused'
   | 'recipient-blocked'
@@ -22,8 +23,6 @@ export type SmsHint =
 
 export const rejected = (hint: SmsHint): CodeMeaning => ({ outcome: 'rejected', hint })
 export const deferred = (hint: SmsHint): CodeMeaning => ({ outcome: 'deferred', hint })
-
-const longest = 300
 
 /**
  * A message that a company refused, by its code. A code that nobody knows is refused for good, because sending again costs
@@ -41,7 +40,8 @@ export function refused(
     errorMessage: 'The SMS driver refused the message',
     provider,
     providerCode: code,
-    providerMessage: message.slice(0, longest),
+    // The facade masks secrets before it cuts the text.
+    providerMessage: message,
     ...(meaning === undefined ? {} : { hint: `messages.sms.hints.${meaning.hint}` }),
   }
 }
@@ -66,6 +66,15 @@ export function withoutCode(provider: string, status: number): DeliveryOutcome {
     ...said,
   }
 }
+
+/** Of a company that sends registered templates only: no code of it belongs to the message, so nothing was asked of it. */
+export const withoutTemplate = (provider: string): DeliveryOutcome => ({
+  outcome: 'rejected',
+  errorCode: 'sms.template-unmapped',
+  errorMessage: `The message has no template code of the SMS driver "${provider}", which sends registered templates only`,
+  provider,
+  hint: 'messages.sms.hints.template-unmapped',
+})
 
 /** A member of a company's answer that is a text or a number, as text. */
 export function textAt(answer: unknown, path: string): string | undefined {

@@ -1,7 +1,7 @@
 import type { DeliveryOutcome } from '@plinth/kernel'
 import { isMembers, jsonOf, memberAt } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
-import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode } from './answers.ts'
+import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode, withoutTemplate } from './answers.ts'
 import { type DriverParts, needsOf, post } from './call.ts'
 import { tencentAuthorization, tencentContentType } from './tencent-signature.ts'
 
@@ -51,9 +51,11 @@ export function tencent({ config, http, clock }: DriverParts): SmsDriver {
     ])
   return {
     displayName: { en: 'Tencent Cloud', 'zh-CN': '腾讯云' },
+    templateCodes: /^\d+$/,
     isConfigured: () => needs().missingKeys.length === 0,
     needs,
-    async send({ to, templateCode = '', params, signName, reference }, signal): Promise<DeliveryOutcome> {
+    async send({ to, templateCode, params, signName, reference }, signal): Promise<DeliveryOutcome> {
+      if (templateCode === undefined) return withoutTemplate(code)
       const body = JSON.stringify({
         PhoneNumberSet: [to],
         SmsSdkAppId: config.get('platform.sms.tencent.app-id'),

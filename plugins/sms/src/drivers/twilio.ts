@@ -30,8 +30,10 @@ const neededKeys = [
   'platform.sms.twilio.from',
 ] as const
 const longestBody = 1_600
+/** A content SID (Twilio, error 21655). */
+const contentSid = /^HX[0-9a-fA-F]{32}$/
 
-/** Twilio, Messages resource of 2010-04-01. A template code is a content SID (HX...), whose variables are the parameters. */
+/** Twilio, Messages resource of 2010-04-01. A content SID (HX...) is sent with the parameters as its variables, everything else as text. */
 export function twilio({ config, http }: DriverParts): SmsDriver {
   const account = () => config.get('platform.sms.twilio.account-sid')
   const token = () => config.get('platform.sms.twilio.auth-token')
@@ -42,6 +44,7 @@ export function twilio({ config, http }: DriverParts): SmsDriver {
     needsOf(config, neededKeys, ['platform.sms.twilio.endpoint', 'platform.sms.twilio.status-callback'])
   return {
     displayName: { en: 'Twilio', 'zh-CN': 'Twilio' },
+    templateCodes: contentSid,
     isConfigured: () => needs().missingKeys.length === 0,
     needs,
     async verify(signal) {
@@ -52,7 +55,8 @@ export function twilio({ config, http }: DriverParts): SmsDriver {
       })
     },
     async send({ to, content, templateCode, params }, signal): Promise<DeliveryOutcome> {
-      if (templateCode === undefined && content.length > longestBody) {
+      const isTemplate = templateCode !== undefined && contentSid.test(templateCode)
+      if (!isTemplate && content.length > longestBody) {
         const errorMessage = `A text has at most ${longestBody} characters`
         return { outcome: 'rejected', errorCode: 'sms.content-too-long', errorMessage, provider: code }
       }
@@ -60,9 +64,7 @@ export function twilio({ config, http }: DriverParts): SmsDriver {
       const body = new URLSearchParams({
         To: to,
         ...(from().startsWith('MG') ? { MessagingServiceSid: from() } : { From: from() }),
-        ...(templateCode === undefined
-          ? { Body: content }
-          : { ContentSid: templateCode, ContentVariables: JSON.stringify(params) }),
+        ...(isTemplate ? { ContentSid: templateCode, ContentVariables: JSON.stringify(params) } : { Body: content }),
         ...(callback === '' ? {} : { StatusCallback: `${callback}${receiptPath}` }),
       })
       const path = `/2010-04-01/Accounts/${encodeURIComponent(account())}/Messages.json`

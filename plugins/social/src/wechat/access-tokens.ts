@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { jsonOf, memberAt, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SharedStore } from '@plinth/shared-store'
@@ -11,8 +12,12 @@ export interface TokenParts {
   readonly box: Pick<SealedBox, 'seal' | 'open'>
   readonly clock: Pick<Clock, 'now' | 'sleep'>
   readonly log: Logger
+}
+
+/** An account at the address that its secret is for. */
+export interface AddressedAccount extends SocialAccount {
   /** Address of the API, ending in a slash. */
-  readonly endpoint: () => string
+  readonly endpoint: string
 }
 
 /** Why there is no token. */
@@ -51,17 +56,17 @@ export class AccessTokens {
    * @param failed the token that WeChat has just refused: another one is fetched unless there is another one already
    * @throws TokenRefused
    */
-  async of(account: SocialAccount, failed?: string): Promise<string> {
+  async of(account: AddressedAccount, failed?: string): Promise<string> {
     const known = await this.#known(account)
     if (known !== undefined && known !== failed) return known
-    const running = this.#fetching.get(account.appId)
+    const running = this.#fetching.get(keyOf(account))
     if (running !== undefined) return running
-    const fetching = this.#underLock(account, failed).finally(() => this.#fetching.delete(account.appId))
-    this.#fetching.set(account.appId, fetching)
+    const fetching = this.#underLock(account, failed).finally(() => this.#fetching.delete(keyOf(account)))
+    this.#fetching.set(keyOf(account), fetching)
     return fetching
   }
 
-  async #underLock(account: SocialAccount, failed: string | undefined): Promise<string> {
+  async #underLock(account: AddressedAccount, failed: string | undefined): Promise<string> {
     const { store, clock } = this.#parts
     for (let waited = 0; waited <= longestWait; waited += pause) {
       const lease = await store.acquire(keyOf(account), leaseMs)
@@ -80,7 +85,7 @@ export class AccessTokens {
     throw new TokenRefused('another instance fetches the access token and does not come to an end')
   }
 
-  async #known(account: SocialAccount): Promise<string | undefined> {
+  async #known(account: AddressedAccount): Promise<string | undefined> {
     const { store, box, log } = this.#parts
     const sealed = await store.get(keyOf(account))
     if (sealed === undefined) return undefined
@@ -93,12 +98,13 @@ export class AccessTokens {
   }
 
   /** The secret goes in the body, so that no address holds it. */
-  async #fetch({ appId, secret }: SocialAccount): Promise<string> {
-    const { http, store, box, endpoint } = this.#parts
+  async #fetch(account: AddressedAccount): Promise<string> {
+    const { appId, secret, endpoint } = account
+    const { http, store, box } = this.#parts
     const request = { grant_type: 'client_credential', appid: appId, secret, force_refresh: false }
     const { body } = await http.request({
       method: 'POST',
-      url: new URL('cgi-bin/stable_token', endpoint()),
+      url: new URL('cgi-bin/stable_token', endpoint),
       headers: { 'content-type': 'application/json; charset=utf-8' },
       body: JSON.stringify(request),
       deadlineMs,
@@ -106,13 +112,15 @@ export class AccessTokens {
     const issued = issuedToken(body)
     if (issued === undefined) throw new TokenRefused('WeChat issued no access token', readAnswer(body))
     const lifetime = Math.max(issued.expiresIn - early, 1)
-    await store.set(keyOf({ appId }), await box.seal(purpose, issued.token), lifetime * 1000)
+    await store.set(keyOf(account), await box.seal(purpose, issued.token), lifetime * 1000)
     return issued.token
   }
 }
 
 const purpose = 'social.access-token'
-const keyOf = ({ appId }: Pick<SocialAccount, 'appId'>) => `${purpose}:${appId}`
+/** A token of one address is never sent to another one. */
+const keyOf = ({ appId, endpoint }: AddressedAccount) =>
+  `${purpose}:${appId}:${createHash('sha256').update(endpoint).digest('base64url').slice(0, 22)}`
 
 function issuedToken(body: string): { readonly token: string; readonly expiresIn: number } | undefined {
   const answer = jsonOf(body)

@@ -67,7 +67,6 @@ export function readAnswer(body: string): WechatAnswer | undefined {
 }
 
 export const provider = 'wechat'
-const longest = 300
 
 export function outcomeOf(status: number, body: string): DeliveryOutcome {
   const answer = readAnswer(body)
@@ -76,7 +75,7 @@ export function outcomeOf(status: number, body: string): DeliveryOutcome {
 
 /** What WeChat's own code means. */
 export function outcomeOfAnswer({ errcode, errmsg, messageId }: WechatAnswer): DeliveryOutcome {
-  const said = { provider, providerCode: String(errcode), providerMessage: errmsg.slice(0, longest) }
+  const said = { provider, providerCode: String(errcode), providerMessage: errmsg }
   if (errcode === 0) return { outcome: 'accepted', ...said, ...(messageId === undefined ? {} : { messageId }) }
   const [outcome, hint, retryAfterMs] = meanings[errcode] ?? (['rejected', undefined] as const)
   const failure = {

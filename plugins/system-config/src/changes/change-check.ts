@@ -1,5 +1,8 @@
 import {
+  bilingual,
   type CatalogueEntry,
+  type LocalizedText,
+  localize,
   longestSecrets,
   maskedValue,
   nearest,
@@ -10,7 +13,7 @@ import {
 import type { ConfigChange, KeyFault } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 
-/** Changes of one request at most, more than a product has keys: each is checked, shown and stored by itself. */
+/** Changes of one request at most, more than a product has keys. An import and a rollback have as many as they need. */
 export const mostChanges = 1000
 
 /** Characters of the longest key. */
@@ -19,32 +22,64 @@ export const longestKey = 200
 /** Looking for the name that was meant compares with every key, so only the first unknown ones of a request get a hint. */
 const mostHints = 10
 
+/** Faults of one request at most: nobody reads more of them. */
+export const mostFaults = 1000
+
 /**
- * Everything that speaks against changes, by key. What it costs is bounded: see `mostChanges`, `longestKey`, `mostHints`
- * and the longest value of any key.
+ * The first faults of changes, by key. The cost of each change is bounded: see `longestKey`, `mostHints` and the longest value of
+ * any key.
  *
- * @param owner plugin that changes its own state; absent for an operator
+ * @param asked `owner`: plugin that changes its own state, absent for an operator; `locale` of the messages
  */
 export function faultsOf(
   changes: readonly ConfigChange[],
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   stored: StoredConfig,
-  owner?: string,
+  { owner, locale }: Asked,
 ): readonly KeyFault[] {
-  if (changes.length > mostChanges) {
-    return [{ field: 'changes', rule: 'maxItems', message: `changes must be at most ${mostChanges} in one request` }]
-  }
   let hints = mostHints
   const hintFor = (key: string) => (hints-- > 0 ? nearest(key, catalogue.keys()) : undefined)
   const seen = new Set<string>()
   const secrets = new SecretsLength(changes, catalogue, stored)
-  return changes.flatMap((change) => {
+  const found: KeyFault[] = []
+  const judged = (change: ConfigChange): readonly KeyFault[] => {
     const isRepeated = seen.has(change.key)
     seen.add(change.key)
-    if (isRepeated) return [fault(change.key, 'duplicate', 'is changed twice in one request')]
-    const faults = faultsOfChange(change, catalogue, stored, { owner, hintFor })
-    return faults.length > 0 || secrets.takes(change) ? faults : [fault(change.key, 'maxLength', tooLongTogether)]
-  })
+    if (isRepeated) return [fault(change.key, 'duplicate', clauses.duplicate, locale)]
+    const faults = faultsOfChange(change, catalogue, stored, { owner, locale, hintFor })
+    return faults.length > 0 || secrets.takes(change)
+      ? faults
+      : [fault(change.key, 'maxLength', clauses.secrets, locale)]
+  }
+  for (const change of changes) {
+    found.push(...judged(change))
+    if (found.length >= mostFaults) break
+  }
+  return found
+}
+
+/** What completes "<key> ...". */
+const clauses = {
+  duplicate: bilingual('is changed twice in one request', '在一次请求中被修改了两次'),
+  secrets: bilingual(tooLongTogether, `会使已存储的全部密文合计超过 ${longestSecrets} 个字符`),
+  long: bilingual(
+    `has more than ${longestKey} characters, as no key has`,
+    `超过 ${longestKey} 个字符，没有这样的配置项`,
+  ),
+  state: bilingual('is state of a plugin, which alone writes it', '是插件自身的状态，只能由该插件写入'),
+  fixed: bilingual(
+    'is never written here: set it in a file, in the environment or with --set',
+    '不能在此写入：请在文件、环境变量中或用 --set 设置',
+  ),
+  masked: bilingual(
+    'must be the secret itself, not the mask that is shown for it',
+    '必须是密文本身，而不是用于显示的掩码',
+  ),
+} as const
+
+interface Asked {
+  readonly owner: string | undefined
+  readonly locale: string
 }
 
 /** The characters that all sensitive values would have together. */
@@ -83,42 +118,46 @@ function faultsOfChange(
   change: ConfigChange,
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   stored: StoredConfig,
-  { owner, hintFor }: { readonly owner: string | undefined; hintFor(key: string): string | undefined },
+  { owner, locale, hintFor }: Asked & { hintFor(key: string): string | undefined },
 ): readonly KeyFault[] {
   const { key } = change
-  if (key.length > longestKey) {
-    return [fault(`${key.slice(0, longestKey)}...`, 'unknown', `has more than ${longestKey} characters, as no key has`)]
-  }
+  const one = (rule: string, clause: LocalizedText) => [fault(key, rule, clause, locale)]
+  if (key.length > longestKey) return [fault(`${key.slice(0, longestKey)}...`, 'unknown', clauses.long, locale)]
   const declaration = catalogue.get(key)
   if (owner === undefined && isState(key, catalogue, stored)) {
-    return [fault(key, 'not-editable', 'is state of a plugin, which alone writes it')]
+    return one('not-editable', clauses.state)
   }
   if (owner !== undefined && !(declaration?.state === true && declaration.plugin === owner)) {
-    return [fault(key, 'not-owner', `is not state of the plugin ${owner}`)]
+    return one('not-owner', bilingual(`is not state of the plugin ${owner}`, `不是插件 ${owner} 的状态`))
   }
   if (declaration === undefined) {
     if (change.action === 'reset' && stored.values.has(key)) return []
     const near = hintFor(key)
-    const hint = near === undefined ? '' : `; did you mean ${near}?`
-    return [fault(key, 'unknown', `is not declared by any loaded plugin${hint}`)]
+    const [en, zh] = near === undefined ? ['', ''] : [`; did you mean ${near}?`, `；是否想写 ${near}？`]
+    return one('unknown', bilingual(`is not declared by any loaded plugin${en}`, `没有被任何已加载的插件声明${zh}`))
   }
   // A row of a key that became a safety key is of no use and may go.
   if (change.action === 'reset') return []
   if (declaration.scope === 'process') {
-    const where = `set it where the process starts: in a file, as ${declaration.env} or with --set`
-    return [fault(key, 'not-editable', `belongs to one process and is never stored for all; ${where}`)]
+    const { env } = declaration
+    const ofProcess = bilingual(
+      `belongs to one process and is never stored for all; set it where the process starts: in a file, as ${env} or with --set`,
+      `属于单个进程，不会为所有进程存储；请在进程启动处设置：在文件中、以 ${env} 或用 --set`,
+    )
+    return one('not-editable', ofProcess)
   }
   if (!declaration.editable && owner === undefined) {
-    return [fault(key, 'not-editable', 'is never written here: set it in a file, in the environment or with --set')]
+    return one('not-editable', clauses.fixed)
   }
   if (declaration.sensitive && change.value === maskedValue) {
-    return [fault(key, 'masked', 'must be the secret itself, not the mask that is shown for it')]
+    return one('masked', clauses.masked)
   }
   const replacement = catalogue.get(declaration.deprecated?.replacement ?? '')
   const rules = { ...(replacement ?? declaration), sensitive: declaration.sensitive }
-  return validateValue(rules, change.value).map(({ rule, message }) => fault(key, rule, message))
+  return validateValue(rules, change.value, locale).map(({ rule, message }) => fault(key, rule, message, locale))
 }
 
-export function fault(key: string, rule: string, clause: string): KeyFault {
-  return { field: key, rule, message: `${key} ${clause}` }
+/** @param clause completes "<key> ..." */
+export function fault(key: string, rule: string, clause: LocalizedText, locale: string): KeyFault {
+  return { field: key, rule, message: `${key} ${localize(clause, locale)}` }
 }

@@ -1,7 +1,9 @@
-import type { CatalogueEntry, ConfigAdmin, ConfigEntry, JsonValue } from '@plinth/kernel'
+import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel'
 import type { ConfigChange, Effect, Outcome, Preview } from '../contract.ts'
 import { shown } from '../secrets/sealed-value.ts'
-import type { StoredConfig, StoredValue } from '../storage/config-store.ts'
+import type { StoredConfig } from '../storage/config-store.ts'
+import type { LostSecret, Settled } from './destinations.ts'
+import { entriesAfter } from './stored-entries.ts'
 
 type Refused = { readonly reason: string }
 
@@ -21,15 +23,10 @@ export class Effects {
   }
 
   /** What changes without a fault would do. */
-  foreseen(changes: readonly ConfigChange[], stored: StoredConfig): Pick<Preview, 'effects' | 'plugins'> {
-    const values = new Map([...stored.values].map(([key, { value }]) => [key, value] as const))
-    for (const change of changes) {
-      if (change.action === 'set') values.set(change.key, change.value)
-      else values.delete(change.key)
-    }
-    const entries = [...values].flatMap(([key, value]) => (value === undefined ? [] : [entryOf(key, value)]))
-    const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entries)
-    const effects = changes.map((change) => {
+  foreseen({ changes, lost }: Settled, stored: StoredConfig): Pick<Preview, 'effects' | 'plugins'> {
+    const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entriesAfter(stored, changes))
+    const requested = changes.filter(({ isUnset }) => isUnset !== true)
+    const effects = requested.map((change) => {
       const inForce = this.#inForceKey(change.key)
       const waits = pendingRestart.includes(inForce) || this.#isRestartUnknown(inForce)
       const outcome = shadowed.includes(inForce) ? 'shadowed' : waits ? 'pendingRestart' : 'applied'
@@ -40,13 +37,26 @@ export class Effects {
       const inForce = this.#inForceKey(key)
       return this.#isSensitive(key) || changed.includes(inForce) || pendingRestart.includes(inForce)
     })
-    const plugins = new Set(touched.flatMap(({ plugin }) => plugin ?? []))
-    return { effects, plugins: [...plugins].sort() }
+    const losses = this.#losses(lost, stored)
+    const unset = losses.filter(({ outcome }) => outcome === 'unset')
+    const plugins = new Set([...touched, ...unset].flatMap(({ plugin }) => plugin ?? []))
+    return { effects: [...effects, ...losses], plugins: [...plugins].sort() }
   }
 
   /** What changes did that were stored and applied. */
-  happened(changes: readonly ConfigChange[], before: StoredConfig): readonly Effect[] {
-    return changes.map((change) => this.#effect(change, before, this.#outcomeNow(change.key)))
+  happened({ changes, lost }: Settled, before: StoredConfig): readonly Effect[] {
+    const requested = changes.filter(({ isUnset }) => isUnset !== true)
+    const effects = requested.map((change) => this.#effect(change, before, this.#outcomeNow(change.key)))
+    return [...effects, ...this.#losses(lost, before)]
+  }
+
+  /** Secrets that changes of their destinations take away. */
+  #losses(lost: readonly LostSecret[], before: StoredConfig): readonly Effect[] {
+    return lost.map(({ key, outcome, reason }) => {
+      const old = shown(before.values.get(key)?.value, true)
+      const after = outcome === 'unset' ? undefined : old
+      return { key, plugin: this.#declarations().get(key)?.plugin, outcome, reason, before: old, after }
+    })
   }
 
   #isSensitive(key: string): boolean {
@@ -93,11 +103,4 @@ export class Effects {
       ? { ...common, outcome }
       : { ...common, outcome: 'rejected', reason: outcome.reason }
   }
-}
-
-/** A stored value as the kernel takes it. */
-export function entryOf(key: string, written: JsonValue, row?: Omit<StoredValue, 'value'>): ConfigEntry {
-  const origin =
-    row === undefined ? '' : `, version ${row.version}, by ${row.updatedBy} at ${row.updatedAt.toISOString()}`
-  return { name: key, by: 'key', written, place: `stored value of ${key}${origin}` }
 }

@@ -1,4 +1,4 @@
-import type { CatalogueEntry, ConfigAdmin, JsonValue } from '@plinth/kernel'
+import { bilingual, type CatalogueEntry, type ConfigAdmin, type JsonValue } from '@plinth/kernel'
 import type { ConfigChange, KeyFault } from '../contract.ts'
 import { fault } from './change-check.ts'
 
@@ -10,6 +10,7 @@ export function neededFaults(
   changes: readonly ConfigChange[],
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   explain: ConfigAdmin['explain'],
+  locale: string,
 ): readonly KeyFault[] {
   const changed = new Map(changes.map((change) => [change.key, change]))
   const afterwards = (key: string): JsonValue | undefined => {
@@ -27,10 +28,14 @@ export function neededFaults(
     const part = [key, other].filter((one) => changed.has(one))
     // Files and variables hold text.
     if (part.length === 0 || String(afterwards(key)) !== 'false' || afterwards(other) !== is) return []
-    return part.map((one) =>
-      one === key
-        ? fault(one, 'needed', `must stay true while ${other} is "${is}"; change that key first`)
-        : fault(one, 'needed', `must not be "${is}" while ${key} is false; the product would not start`),
+    const stays = bilingual(
+      `must stay true while ${other} is "${is}"; change that key first`,
+      `在 ${other} 为“${is}”时必须保持 true；请先修改该配置项`,
     )
+    const isNot = bilingual(
+      `must not be "${is}" while ${key} is false; the product would not start`,
+      `在 ${key} 为 false 时不能为“${is}”；否则产品无法启动`,
+    )
+    return part.map((one) => fault(one, 'needed', one === key ? stays : isNot, locale))
   })
 }

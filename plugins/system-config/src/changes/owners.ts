@@ -1,7 +1,9 @@
 import {
+  bilingual,
   type CatalogueEntry,
   type Clock,
   type ConfigAdmin,
+  type ConfigEntry,
   type JsonValue,
   reasonOf,
   withinDeadline,
@@ -9,7 +11,8 @@ import {
 import type { ConfigChange, KeyFault, Verification } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { fault } from './change-check.ts'
-import { entryOf } from './effects.ts'
+import type { SettledChange } from './destinations.ts'
+import { entriesAfter } from './stored-entries.ts'
 
 /** How long the owner of a key may take to prove a value. */
 const verifyDeadlineMs = 10_000
@@ -28,12 +31,17 @@ export class Owners {
     this.#parts = parts
   }
 
-  /** Lets the owner of a declared key prove a value. */
-  async verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification> {
+  /** Lets the owner of a declared key prove a value. `entries`: all stored values after the save; absent: those of now. */
+  async verify(
+    key: string,
+    value: JsonValue,
+    signal?: AbortSignal,
+    entries?: readonly ConfigEntry[],
+  ): Promise<Verification> {
     const { configAdmin, clock } = this.#parts
     const late = () => new Error(`no answer within ${verifyDeadlineMs} ms`)
     const ask = (deadline: AbortSignal) =>
-      configAdmin.verify(key, value, signal === undefined ? deadline : AbortSignal.any([deadline, signal]))
+      configAdmin.verify(key, value, signal === undefined ? deadline : AbortSignal.any([deadline, signal]), entries)
     try {
       return await withinDeadline(clock, verifyDeadlineMs, ask, late)
     } catch (error) {
@@ -42,11 +50,16 @@ export class Owners {
   }
 
   /** What owners refuse of the values that changes set. */
-  async refusals(changes: readonly ConfigChange[], signal?: AbortSignal): Promise<readonly KeyFault[]> {
+  async refusals(
+    changes: readonly ConfigChange[],
+    stored: StoredConfig,
+    { locale, signal }: { readonly locale: string; readonly signal?: AbortSignal | undefined },
+  ): Promise<readonly KeyFault[]> {
+    const entries = entriesAfter(stored, changes)
     const answers = changes.map(async (change): Promise<KeyFault[]> => {
       if (change.action === 'reset') return []
-      const { outcome, reason = '' } = await this.verify(change.key, change.value, signal)
-      return outcome === 'refused' ? [refusal(change.key, reason)] : []
+      const { outcome, reason = '' } = await this.verify(change.key, change.value, signal, entries)
+      return outcome === 'refused' ? [refusal(change.key, reason, locale)] : []
     })
     return (await Promise.all(answers)).flat()
   }
@@ -55,17 +68,12 @@ export class Owners {
    * Hands live values to the listeners of their owners, which may refuse them. When one does, all have the stored values
    * back before this answers. Keys that wait for a restart, or that a stronger source decides, are not asked about.
    */
-  async offer(changes: readonly ConfigChange[], stored: StoredConfig): Promise<readonly KeyFault[]> {
-    const entries = new Map(entriesOf(stored).map((entry) => [entry.name, entry]))
-    for (const change of changes) {
-      if (change.action === 'set') entries.set(change.key, entryOf(change.key, change.value))
-      else entries.delete(change.key)
-    }
-    const { refused } = await this.#parts.configAdmin.apply([...entries.values()])
+  async offer(changes: readonly SettledChange[], stored: StoredConfig, locale: string): Promise<readonly KeyFault[]> {
+    const { refused } = await this.#parts.configAdmin.apply(entriesAfter(stored, changes))
     const reasons = new Map(refused.map(({ key, reason }) => [key, reason]))
     const faults = changes.flatMap(({ key }) => {
       const reason = reasons.get(this.#inForceKey(key))
-      return reason === undefined ? [] : [refusal(key, reason)]
+      return reason === undefined ? [] : [refusal(key, reason, locale)]
     })
     if (faults.length > 0) await this.takeBack(stored)
     return faults
@@ -73,7 +81,7 @@ export class Owners {
 
   /** Gives the listeners the stored values again. */
   async takeBack(stored: StoredConfig): Promise<void> {
-    await this.#parts.configAdmin.apply(entriesOf(stored))
+    await this.#parts.configAdmin.apply(entriesAfter(stored))
   }
 
   /** A value of a deprecated key counts for the key that took over. */
@@ -84,7 +92,5 @@ export class Owners {
   }
 }
 
-const entriesOf = ({ values }: StoredConfig) =>
-  [...values.values()].flatMap((row) => (row.value === undefined ? [] : [entryOf(row.key, row.value, row)]))
-
-const refusal = (key: string, reason: string) => fault(key, 'refused', `was refused by its plugin: ${reason}`)
+const refusal = (key: string, reason: string, locale: string) =>
+  fault(key, 'refused', bilingual(`was refused by its plugin: ${reason}`, `被其插件拒绝：${reason}`), locale)

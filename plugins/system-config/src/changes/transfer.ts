@@ -1,8 +1,7 @@
 import { type CatalogueEntry, type JsonValue, longestValue, maskedValue, valueLength } from '@plinth/kernel'
 import type { ConfigChange, ConfigDocument, ImportDocument, ImportMode } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
-import { isState, mostChanges } from './change-check.ts'
-import { notADocument } from './document-check.ts'
+import { isState } from './change-check.ts'
 
 /** Stored values of a version as a document. Values that cannot be decrypted are secrets too. */
 export function exportDocument(
@@ -30,10 +29,8 @@ export function exportDocument(
 }
 
 /**
- * The changes that bring the stored values to those of a document. A document of too many values is refused before any of
- * them is looked at.
- *
- * @throws BusinessError `400`, reason `system-config.document-invalid`
+ * The changes that bring the stored values to those of a document of any size; the cost of each value does not depend on the
+ * others.
  */
 export function importChanges(
   document: ImportDocument,
@@ -41,8 +38,6 @@ export function importChanges(
   stored: StoredConfig,
   catalogue: ReadonlyMap<string, CatalogueEntry>,
 ): readonly ConfigChange[] {
-  const given = Object.keys(document.values).length
-  if (given > mostChanges) throw notADocument(`it has ${given} values, and at most ${mostChanges} are taken at once`)
   const expected = (key: string) => stored.values.get(key)?.version ?? 0
   const set = Object.entries(document.values).flatMap(([key, value]): ConfigChange[] => {
     // A document may be written by hand, with the mask where a secret was.

@@ -1,4 +1,4 @@
-import type { Database } from '@plinth/database'
+import { type Database, insertRows } from '@plinth/database'
 import { type Clock, processIdentity } from '@plinth/kernel'
 import type { InstanceState } from '../contract.ts'
 import { InstanceRow } from '../entities.ts'
@@ -46,19 +46,9 @@ export class Instances {
     await this.#database.execute('delete from sys_config_instance where seen_at < ?', [
       new Date(seenAt.getTime() - forgottenMs),
     ])
-    await this.#database.execute(
-      'insert into sys_config_instance (id, host, pid, roles, version, report, started_at, seen_at) values (?, ?, ?, ?, ?, ?, ?, ?)',
-      [
-        this.#self.token,
-        this.#self.host.slice(0, 128),
-        this.#self.pid,
-        this.#roles,
-        version,
-        report,
-        new Date(this.#startedAt),
-        seenAt,
-      ],
-    )
+    const { token: id, host, pid } = this.#self
+    const instance = { id, host: host.slice(0, 128), pid, roles: this.#roles, version, report }
+    await insertRows(this.#database, InstanceRow, [{ ...instance, startedAt: new Date(this.#startedAt), seenAt }])
   }
 
   async list(): Promise<readonly InstanceState[]> {

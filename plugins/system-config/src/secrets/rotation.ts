@@ -136,7 +136,7 @@ async function renewalOf({ database, masterKeys }: RotationOptions, unreadable: 
         return old
       }
       renewal.count++
-      return seal(key, configKey, opened.value)
+      return seal(key, configKey, opened.value, opened.destination)
     },
   }
   return renewal

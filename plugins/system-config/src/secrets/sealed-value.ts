@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type JsonValue, maskedValue } from '@plinth/kernel'
+import { type BoundDestination, type JsonValue, maskedValue } from '@plinth/kernel'
 import type { Keyring } from './master-keys.ts'
 import { decrypt, encrypt, type MasterKey } from './secret-box.ts'
 
@@ -12,13 +12,32 @@ export interface SealedValue {
 export const sameSealed = (a: SealedValue | undefined, b: SealedValue | undefined) =>
   a?.text === b?.text && a?.masterKeyId === b?.masterKeyId
 
-/** @param key master key for a secret, `undefined` for a value in clear */
-export function seal(key: MasterKey | undefined, configKey: string, value: JsonValue): SealedValue {
-  const text = JSON.stringify(value)
-  return key === undefined ? { text, masterKeyId: null } : { text: encrypt(key, configKey, text), masterKeyId: key.id }
+/** First part of a text that contains a secret with its destination. */
+const boundMark = 'bound:'
+/** A text with and a text without a destination cannot be taken for each other. */
+const boundPurpose = (configKey: string) => `${configKey} with its destination`
+
+/**
+ * @param key master key for a secret, `undefined` for a value in clear
+ * @param destination the destination that the secret was entered for; it is encrypted with the secret
+ */
+export function seal(
+  key: MasterKey | undefined,
+  configKey: string,
+  value: JsonValue,
+  destination?: BoundDestination,
+): SealedValue {
+  if (key === undefined) return { text: JSON.stringify(value), masterKeyId: null }
+  const text =
+    destination === undefined
+      ? encrypt(key, configKey, JSON.stringify(value))
+      : boundMark + encrypt(key, boundPurpose(configKey), JSON.stringify({ value, destination }))
+  return { text, masterKeyId: key.id }
 }
 
-export type Opened = { readonly value: JsonValue } | { readonly problem: string }
+export type Opened =
+  | { readonly value: JsonValue; readonly destination: BoundDestination | undefined }
+  | { readonly problem: string }
 
 /** The value of a row, or why it cannot be had. The problem names neither value nor cipher text. */
 export function unseal({ byId, problem }: Keyring, configKey: string, { text, masterKeyId }: SealedValue): Opened {
@@ -30,7 +49,9 @@ export function unseal({ byId, problem }: Keyring, configKey: string, { text, ma
     }
   }
   try {
-    return { value: JSON.parse(key === undefined ? text : decrypt(key, configKey, text)) }
+    if (key === undefined) return { value: JSON.parse(text), destination: undefined }
+    if (!text.startsWith(boundMark)) return { value: JSON.parse(decrypt(key, configKey, text)), destination: undefined }
+    return JSON.parse(decrypt(key, boundPurpose(configKey), text.slice(boundMark.length)))
   } catch {
     const what = key === undefined ? 'is no JSON' : `was altered: master key ${masterKeyId} does not decrypt it`
     return { problem: `The stored value ${what}. Set it anew.` }

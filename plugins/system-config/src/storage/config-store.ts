@@ -1,5 +1,7 @@
+import type { EntityManager } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
-import { type AuditEntry, type Clock, columnText, type JsonValue } from '@plinth/kernel'
+import { type AuditEntry, type BoundDestination, type Clock, columnText, type JsonValue } from '@plinth/kernel'
+import type { SettledChange } from '../changes/destinations.ts'
 import type { Actor, ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
 import { ConfigRow, HistoryRow, VersionRow } from '../entities.ts'
 import { type Conflict, conflict } from '../failures.ts'
@@ -13,6 +15,8 @@ export interface StoredValue {
   /** `undefined` with a `problem`. */
   readonly value: JsonValue | undefined
   readonly problem: string | undefined
+  /** Of a secret: the destination that it was entered for; `undefined` in rows of versions that did not store it. */
+  readonly destination: BoundDestination | undefined
   readonly sensitive: boolean
   readonly version: number
   readonly updatedAt: Date
@@ -36,6 +40,10 @@ export interface ConfigStoreOptions {
   readonly audit: (entry: AuditEntry) => Promise<void>
 }
 
+const mostParameters = 1000
+/** Changes that are read one by one; after more of them, all values are read again. */
+const mostChanged = 1000
+
 /** The tables of stored values and their history. */
 export class ConfigStore {
   readonly #options: ConfigStoreOptions
@@ -53,12 +61,40 @@ export class ConfigStore {
     return row.version
   }
 
-  /** The version is read first: values that are newer than it are read again with the next version. */
-  async load(): Promise<StoredConfig> {
+  /**
+   * The version is read first: values that are newer than it are read again with the next version.
+   *
+   * @param known values that were read before: only rows that have changed since, or that could not be read, are read again.
+   *   All rows without it
+   */
+  async load(known?: StoredConfig): Promise<StoredConfig> {
     const version = await this.version()
-    const rows = await this.#db.fork().findAll(ConfigRow, { orderBy: { configKey: 'asc' } })
+    const em = this.#db.fork()
+    const changed = known === undefined ? undefined : await this.#changedKeys(em, known, version)
+    const rows = await (changed === undefined ? em.findAll(ConfigRow) : rowsOf(em, changed))
     const keyring = await this.#options.masterKeys.read()
-    return { version, values: new Map(rows.map((row) => [row.configKey, stored(row, keyring)])) }
+    const read = rows.map((row) => stored(row, keyring))
+    const kept = new Map(changed === undefined ? [] : known?.values)
+    for (const key of changed ?? []) kept.delete(key)
+    const all = [...kept.values(), ...read].sort((a, b) => (a.key < b.key ? -1 : 1))
+    return { version, values: new Map(all.map((row) => [row.key, row])) }
+  }
+
+  /** Keys with changes in the history after a version, and those whose values could not be read; undefined when all are to be read. */
+  async #changedKeys(em: EntityManager, known: StoredConfig, version: number): Promise<readonly string[] | undefined> {
+    // A database that was restored from a backup.
+    if (version < known.version) return undefined
+    const changes = await em.findAll(HistoryRow, {
+      where: { version: { $gt: known.version } },
+      fields: ['configKey', 'version'],
+      limit: mostChanged + 1,
+    })
+    if (changes.length > mostChanged) return undefined
+    // Each save has its history. A version without one was made with SQL, and anything may have changed.
+    const versions = new Set(changes.map((change) => change.version).filter((changed) => changed <= version))
+    if (versions.size !== version - known.version) return undefined
+    const unreadable = [...known.values.values()].filter(({ problem }) => problem !== undefined)
+    return [...new Set([...changes.map(({ configKey }) => configKey), ...unreadable.map(({ key }) => key)])]
   }
 
   /**
@@ -72,7 +108,7 @@ export class ConfigStore {
    * @throws BusinessError `409` and `503` as `ConfigCentre.save` does
    */
   write(
-    changes: readonly ConfigChange[],
+    changes: readonly SettledChange[],
     origin: ChangeOrigin,
     options: SaveOptions,
     judgedAt: number,
@@ -83,9 +119,7 @@ export class ConfigStore {
       if (current !== judgedAt) return undefined
       const keyring = await this.#options.masterKeys.read()
       const keys = changes.map(({ key }) => key)
-      const rows = new Map(
-        (await em.find(ConfigRow, { configKey: { $in: keys } })).map((row) => [row.configKey, row] as const),
-      )
+      const rows = new Map((await rowsOf(em, keys)).map((row) => [row.configKey, row] as const))
       const conflicts = changes.flatMap((change) => conflictOf(change, rows.get(change.key)))
       if (conflicts.length > 0) throw conflict(conflicts)
 
@@ -103,7 +137,10 @@ export class ConfigStore {
         const { key } = change
         const row = rows.get(key)
         const sensitive = isSecret(key)
-        const next = change.action === 'reset' ? undefined : seal(sensitive ? masterKey : undefined, key, change.value)
+        const next =
+          change.action === 'reset'
+            ? undefined
+            : seal(sensitive ? masterKey : undefined, key, change.value, change.destination)
         em.create(HistoryRow, {
           version,
           configKey: key,
@@ -145,16 +182,47 @@ export class ConfigStore {
       return version
     })
   }
+
+  /**
+   * Stores destinations with secrets that have none yet; neither a new version nor an entry of the history. Does nothing when
+   * something else was stored since `judgedAt`.
+   */
+  bind(destinations: ReadonlyMap<string, BoundDestination>, judgedAt: number): Promise<void> {
+    return this.#db.transactional(async (em) => {
+      if ((await lockVersion(this.#db)) !== judgedAt) return
+      const keyring = await this.#options.masterKeys.read()
+      const rows = await rowsOf(em, [...destinations.keys()])
+      if (rows.length === 0) return
+      const masterKey = await encryptionKey(this.#db, this.#options.masterKeys, keyring)
+      for (const row of rows) {
+        const { value } = stored(row, keyring)
+        if (value === undefined) continue
+        const next = seal(masterKey, row.configKey, value, destinations.get(row.configKey))
+        em.assign(row, { configValue: next.text, masterKeyId: next.masterKeyId, sensitive: true })
+      }
+      await em.flush()
+    })
+  }
+}
+
+/** Rows of these keys. An import may have more of them than a statement has parameters. */
+async function rowsOf(em: EntityManager, keys: readonly string[]): Promise<readonly ConfigRow[]> {
+  const rows: ConfigRow[] = []
+  for (let start = 0; start < keys.length; start += mostParameters) {
+    rows.push(...(await em.find(ConfigRow, { configKey: { $in: keys.slice(start, start + mostParameters) } })))
+  }
+  return rows
 }
 
 function auditEntry(
   origin: ChangeOrigin,
   version: number,
-  changes: readonly ConfigChange[],
+  changes: readonly SettledChange[],
   { actor, reason }: SaveOptions,
 ): AuditEntry {
-  const keysOf = (action: ConfigChange['action']) =>
-    changes.filter((change) => change.action === action).map(({ key }) => key)
+  const keysOf = (action: ConfigChange['action'], isUnset = false) =>
+    changes.filter((change) => change.action === action && (change.isUnset ?? false) === isUnset).map(({ key }) => key)
+  const unset = keysOf('reset', true)
   return {
     ...whoOf(actor),
     action: `configuration.${origin}`,
@@ -162,6 +230,7 @@ function auditEntry(
     summary: {
       set: keysOf('set'),
       reset: keysOf('reset'),
+      ...(unset.length === 0 ? {} : { unset }),
       ...(reason === undefined ? {} : { reason: columnText(reason, 200) }),
     },
   }
@@ -192,6 +261,7 @@ function stored(row: ConfigRow, keyring: Keyring): StoredValue {
     key: row.configKey,
     value: 'value' in opened ? opened.value : undefined,
     problem: 'problem' in opened ? opened.problem : undefined,
+    destination: 'value' in opened ? opened.destination : undefined,
     sensitive: row.sensitive,
     version: row.version,
     updatedAt: row.updatedAt,

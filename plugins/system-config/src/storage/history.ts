@@ -100,7 +100,9 @@ export class History {
       }
       const isSecret = row.sensitive || this.#options.isSensitive(key)
       const isSame = !isSecret && JSON.stringify(opened.value) === JSON.stringify(now?.value)
-      return isSame ? [] : [{ key, action: 'set', value: opened.value, expectedVersion }]
+      if (isSame) return []
+      const enteredFor = isSecret ? { enteredFor: { destination: opened.destination } } : {}
+      return [{ key, action: 'set', value: opened.value, ...enteredFor, expectedVersion }]
     })
     if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
     return changes.sort((a, b) => (a.key < b.key ? -1 : 1))

@@ -9,12 +9,12 @@ export type Compilation =
   | { readonly fault: SourceFault }
 
 /** Compiles a template, or says where it breaks a rule. */
-export async function compile({ subject, content, html, htmlFormat }: TemplateSource): Promise<Compilation> {
+export async function compile({ subject, content, html, htmlFormat, locale }: TemplateSource): Promise<Compilation> {
   try {
     const programs = {
       subject: parseSource(subject, 'subject'),
       content: parseSource(content, 'content'),
-      html: html === null ? null : htmlFormat === 'mjml' ? await parseMjml(html) : parseSource(html, 'html'),
+      html: html === null ? null : htmlFormat === 'mjml' ? await parseMjml(html, locale) : parseSource(html, 'html'),
     }
     const all = [programs.subject, programs.content, ...(programs.html === null ? [] : [programs.html])]
     return { compiled: { ...programs, variables: variablesOf(all) } }

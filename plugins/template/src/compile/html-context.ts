@@ -30,7 +30,7 @@ export interface HtmlState {
   readonly attribute: string
   readonly quote: string
   readonly address: Address
-  /** Beginning of the address, as far as it is undecided. */
+  /** Beginning of the address, as far as it is undecided; the value of an attribute with few allowed values. */
   readonly begun: string
 }
 
@@ -53,8 +53,21 @@ export class HtmlFault extends Error {
 /** Elements that run code, show other documents, or change what addresses and forms of the document mean. */
 const refusedElements: ReadonlySet<string> = new Set([
   ...['script', 'iframe', 'frame', 'frameset', 'object', 'embed', 'applet', 'base', 'form'],
+  ...['animate', 'animatemotion', 'animatetransform', 'set'],
 ])
-const rawElements: ReadonlySet<string> = new Set(['style', 'title', 'textarea', 'xmp', 'noembed', 'noframes'])
+/**
+ * Values of attributes that decide what an element does, such as `refresh`, which leaves the message. They are compared as they
+ * are written, so a value in other characters (`&#102;`) is rejected too.
+ */
+const allowedValues: Readonly<Record<string, readonly string[]>> = {
+  'meta http-equiv': ['content-type', 'content-language', 'x-ua-compatible'],
+  'link rel': ['stylesheet'],
+}
+const rawElements = ['style', 'title', 'textarea', 'xmp', 'noembed', 'noframes']
+/** The end tag of each. A search in the text itself: a copy of the rest for each element would cost the square of the length. */
+const rawEndTags: ReadonlyMap<string, RegExp> = new Map(
+  rawElements.map((name) => [name, new RegExp(`</${name}`, 'gi')]),
+)
 const addressAttributes: ReadonlySet<string> = new Set([
   ...['href', 'src', 'srcset', 'action', 'formaction', 'background', 'poster', 'cite', 'data', 'xlink:href'],
 ])
@@ -121,7 +134,7 @@ const steps: Readonly<Record<Mode, Advance>> = {
     const end = skipping(betweenAttributes, text, at)
     if (end > at) return [state, end]
     if (text[at] !== '>') return [{ ...state, mode: 'attribute', attribute: '' }, at]
-    return [rawElements.has(state.element) ? { ...state, mode: 'raw' } : htmlStart, at + 1]
+    return [rawEndTags.has(state.element) ? { ...state, mode: 'raw' } : htmlStart, at + 1]
   },
   attribute(state, text, at) {
     // A `=` in front is part of the name (HTML, 13.2.5.32).
@@ -145,17 +158,27 @@ const steps: Readonly<Record<Mode, Advance>> = {
   value(state, text, at) {
     const found = text.indexOf(state.quote, at)
     const end = found < 0 ? text.length : found
-    const judged = judgeAddress(state, text.slice(at, end))
-    return found < 0 ? [judged, end] : [inTagOf(state), end + 1]
+    const allowed = allowedOf(state)
+    const written = text.slice(at, end)
+    const judged = allowed === undefined ? judgeAddress(state, written) : { ...state, begun: state.begun + written }
+    if (found < 0) return [judged, end]
+    if (allowed?.includes(judged.begun.trim().toLowerCase()) === false) {
+      throw new HtmlFault('element-refused', `${state.attribute}="${judged.begun}"`)
+    }
+    return [inTagOf(state), end + 1]
   },
   raw(state, text, at) {
-    const found = text.toLowerCase().indexOf(`</${state.element}`, at)
-    return found < 0 ? [state, text.length] : [{ ...state, mode: 'closing' }, found + 2]
+    const endTag = rawEndTags.get(state.element) as RegExp
+    endTag.lastIndex = at
+    const found = endTag.exec(text)
+    return found === null ? [state, text.length] : [{ ...state, mode: 'closing' }, found.index + 2]
   },
 }
 
 /** Between attributes it does not matter which came last. */
 const inTagOf = ({ element }: HtmlState): HtmlState => ({ ...htmlStart, mode: 'tag', element })
+
+const allowedOf = ({ element, attribute }: HtmlState) => allowedValues[`${element} ${attribute}`]
 
 const isAddress = ({ attribute }: HtmlState) => addressAttributes.has(attribute)
 
@@ -165,7 +188,8 @@ function judgeAddress(state: HtmlState, text: string): HtmlState {
   const begun = `${state.begun}${text}`.replace(/[\p{Cc}\s]/gu, '').slice(0, 64)
   if (begun === '') return state
   if (relative.test(begun) || schemes.test(begun)) return { ...state, address: 'safe', begun: '' }
-  if (/^[^/?#]*:/.test(begun)) throw new HtmlFault('address-unsafe', begun)
+  // A character reference (`&#115;`, `&colon;`) may complete a scheme.
+  if (/^[^/?#]*[:&]/.test(begun)) throw new HtmlFault('address-unsafe', begun)
   return { ...state, address: /[/?#]/.test(begun) ? 'safe' : 'undecided', begun }
 }
 
@@ -180,7 +204,7 @@ export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
   if (mode === 'text' || (mode === 'raw' && (element === 'title' || element === 'textarea'))) return state
   if (mode === 'before-value') throw new HtmlFault('unquoted-attribute', attribute)
   if (mode !== 'value') throw new HtmlFault(inTag.includes(mode) ? 'attribute-name' : 'no-value-here')
-  if (attribute === 'style') throw new HtmlFault('no-value-here')
+  if (attribute === 'style' || allowedOf(state) !== undefined) throw new HtmlFault('no-value-here')
   if (!isAddress(state) || state.address === 'safe') return state
   if (state.address === 'start' && isSafeUrl) return { ...state, address: 'safe' }
   throw new HtmlFault('address-unsafe')
@@ -189,8 +213,10 @@ export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
 const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute']
 
 /** Where blocks may stand: where a text that may be there or not cannot change what surrounds it. */
-export function assertBlock({ mode, attribute, element }: HtmlState): void {
-  if (mode === 'text' || mode === 'tag' || (mode === 'value' && attribute !== 'style')) return
+export function assertBlock(state: HtmlState): void {
+  const { mode, attribute, element } = state
+  if (mode === 'text' || mode === 'tag') return
+  if (mode === 'value' && attribute !== 'style' && allowedOf(state) === undefined) return
   if (mode === 'raw' && element !== 'style') return
   throw new HtmlFault(mode === 'before-value' ? 'unquoted-attribute' : 'no-value-here')
 }

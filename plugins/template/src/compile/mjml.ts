@@ -8,12 +8,13 @@ import { statementsOf, treeOf } from './syntax-tree.ts'
  *
  * @throws RefusedSource
  */
-export async function parseMjml(source: string): Promise<Program> {
+export async function parseMjml(source: string, locale: string | null): Promise<Program> {
   // Faults of the placeholders are told where their author wrote them.
   const written = placeholdersOf(treeOf(source, 'html'), source)
   const include = /<mj-include\b/i.exec(source)
   if (include !== null) throw refusal('mjml-include', include[0], lineAt(source, include.index))
-  const html = await htmlOf(source)
+  assertBalanced(source)
+  const html = await htmlOf(source, locale)
   if (html.length > sourceLimits.compiledHtml) throw refusal('mjml-too-large', `${html.length}`)
   const kept = placeholdersOf(treeOf(html, 'html'), html)
   const lost = [...written].find((placeholder) => !kept.has(placeholder))
@@ -21,16 +22,46 @@ export async function parseMjml(source: string): Promise<Program> {
   return withoutPlaces(() => parseSource(html, 'html'))
 }
 
-async function htmlOf(source: string): Promise<string> {
+async function htmlOf(source: string, locale: string | null): Promise<string> {
   const { default: mjml2html } = await import('mjml')
   try {
     const options = { validationLevel: 'strict', ignoreIncludes: true, keepComments: false, minify: false } as const
-    const { html } = await mjml2html(source, options)
+    // Without fonts of its own, MJML adds no addresses that the author did not write.
+    const { html } = await mjml2html(inLanguage(source, locale), { ...options, fonts: {} })
     return html
   } catch (error) {
     const [first] = (error as { errors?: readonly { line: number; message: string }[] }).errors ?? []
     throw refusal('mjml-refused', first?.message ?? (error as Error).message, first?.line)
   }
+}
+
+/** Sets `lang` of the document where the author did not. It adds no line, so errors keep their places. */
+const inLanguage = (source: string, locale: string | null) =>
+  locale === null ? source : source.replace(/<mjml\b(?![^>]*\slang\s*=)/i, `<mjml lang="${locale}"`)
+
+const comments = /<!--[\s\S]*?-->/g
+const mjmlTags = /<(\/?)(mj(?:ml|-[a-z-]+))\b((?:[^>"']|"[^"]*"|'[^']*')*)>/gi
+
+/** The parser of MJML closes what its author left open, and drops end tags that close nothing. */
+function assertBalanced(source: string): void {
+  const open: { readonly name: string; readonly at: number }[] = []
+  const written = source.replace(comments, (comment) => comment.replace(/[^\n]/g, ' '))
+  const wrong = (tag: string, at: number) => refusal('mjml-open', tag, lineAt(source, at))
+  for (const { 1: slash = '', 2: tag = '', 3: attributes = '', index } of written.matchAll(mjmlTags)) {
+    const name = tag.toLowerCase()
+    if (slash === '') {
+      if (!attributes.endsWith('/')) open.push({ name, at: index })
+      continue
+    }
+    const last = open.pop()
+    if (last === undefined) throw wrong(`</${name}>`, index)
+    if (last.name === name) continue
+    // Which of the two is wrong: the tag that was left open, or an end tag without a beginning.
+    const isOpen = open.some((outer) => outer.name === name)
+    throw isOpen ? wrong(`<${last.name}>`, last.at) : wrong(`</${name}>`, index)
+  }
+  const last = open.at(-1)
+  if (last !== undefined) throw wrong(`<${last.name}>`, last.at)
 }
 
 const refusal = (rule: SourceRule, near: string, line?: number) =>

@@ -8,6 +8,8 @@ export interface TemplateSource {
   readonly html: string | null
   /** `mjml` is compiled to HTML when the template is saved. Null without `html`. */
   readonly htmlFormat: HtmlFormat | null
+  /** BCP 47 tag, for `lang` of MJML that has none; null: unknown. */
+  readonly locale: string | null
 }
 
 export type SourceField = 'subject' | 'content' | 'html'
@@ -41,6 +43,7 @@ export const sourceRules = [
   'branches-differ',
   'element-refused',
   'html-open',
+  'mjml-open',
   'mjml-refused',
   'mjml-include',
   'mjml-lost',

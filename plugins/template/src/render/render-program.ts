@@ -33,6 +33,12 @@ export class RenderedTooMuch extends Error {
   override readonly name = 'RenderedTooMuch'
 }
 
+/** A piece of a rendered text: written in the template, or the value of an expression. */
+export interface RenderedPart {
+  readonly text: string
+  readonly isValue: boolean
+}
+
 type Value = TemplateValue | undefined
 
 interface Loop {
@@ -57,6 +63,7 @@ interface Frame {
  *
  * @param variables a copy by `plainVariables`
  * @param encode what a printed value goes through
+ * @returns the text in its parts
  * @throws RenderedTooMuch
  */
 export function renderProgram(
@@ -64,18 +71,19 @@ export function renderProgram(
   variables: Variables,
   encode: (text: string) => string,
   budget: Budget,
-): string {
-  const parts: string[] = []
+): readonly RenderedPart[] {
+  const parts: RenderedPart[] = []
 
   const run = (steps: Program, frame: Frame): void => {
     for (const step of steps) {
       if (typeof step === 'string') {
-        parts.push(budget.take(step))
+        parts.push({ text: budget.take(step), isValue: false })
         continue
       }
       budget.step()
-      if ('print' in step) parts.push(budget.take(encode(textOf(evaluated(step.print, frame), budget))))
-      else runBlock(step, frame)
+      if ('print' in step) {
+        parts.push({ text: budget.take(encode(textOf(evaluated(step.print, frame), budget))), isValue: true })
+      } else runBlock(step, frame)
     }
   }
 
@@ -118,7 +126,7 @@ export function renderProgram(
   }
 
   run(program, { item: variables, outer: undefined, loop: undefined, names: [] })
-  return parts.join('')
+  return parts
 }
 
 function entered(frame: Frame, item: Value, { names }: BlockStep, given: readonly Value[]): Frame {

@@ -1,6 +1,7 @@
+import type { TextRange } from '@plinth/kernel'
 import type { CompiledTemplate, Program } from '../compile/program.ts'
 import type { RenderedTemplate } from '../contract.ts'
-import { asItIs, Budget, escapeHtml, renderProgram } from './render-program.ts'
+import { asItIs, Budget, escapeHtml, type RenderedPart, renderProgram } from './render-program.ts'
 import type { Variables } from './values.ts'
 
 /** Characters of a subject. */
@@ -15,16 +16,42 @@ const longestSubject = 500
 export function renderTemplate(
   { subject, content, html }: Pick<CompiledTemplate, 'subject' | 'content' | 'html'>,
   variables: Variables,
-): Pick<RenderedTemplate, 'subject' | 'content' | 'html'> {
+): Pick<RenderedTemplate, 'subject' | 'content' | 'valueRanges' | 'html'> {
   const budget = new Budget()
   const fill = (program: Program, encode: (text: string) => string) => renderProgram(program, variables, encode, budget)
+  const [line, text] = [oneLine(fill(subject, asItIs)), joined(fill(content, asItIs))]
   return {
-    subject: oneLine(fill(subject, asItIs)),
-    content: fill(content, asItIs),
-    ...(html === null ? {} : { html: fill(html, escapeHtml) }),
+    subject: line.text,
+    content: text.text,
+    valueRanges: { subject: line.ranges, content: text.ranges },
+    ...(html === null ? {} : { html: joined(fill(html, escapeHtml)).text }),
   }
 }
 
+interface RangedText {
+  readonly text: string
+  /** Where it holds values. */
+  readonly ranges: readonly TextRange[]
+}
+
+function joined(parts: readonly RenderedPart[]): RangedText {
+  let end = 0
+  const ranges = parts.flatMap(({ text, isValue }): TextRange[] => {
+    const start = end
+    end += text.length
+    return isValue && text !== '' ? [[start, end]] : []
+  })
+  return { text: parts.map(({ text }) => text).join(''), ranges }
+}
+
 /** A value may hold line breaks; a subject, which becomes a header, does not. */
-const oneLine = (text: string) =>
-  [...text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()].slice(0, longestSubject).join('')
+function oneLine(parts: readonly RenderedPart[]): RangedText {
+  const spaced = parts.map((part) => ({ ...part, text: part.text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ') }))
+  const { text, ranges } = joined(spaced)
+  const cut = [...text.trim()].slice(0, longestSubject).join('')
+  const begin = text.length - text.trimStart().length
+  const within = ranges.map(
+    ([start, end]): TextRange => [Math.max(0, start - begin), Math.min(cut.length, end - begin)],
+  )
+  return { text: cut, ranges: within.filter(([start, end]) => start < end) }
+}

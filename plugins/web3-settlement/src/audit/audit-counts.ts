@@ -1,5 +1,5 @@
 import { addToRows, type Database, exactInteger, type RemovedRows } from '@plinth/database'
-import type { HandlingStatus } from '../entities.ts'
+import { AuditCount, type HandlingStatus } from '../entities.ts'
 import type { RiskLevel } from './risk.ts'
 
 /** What the summary tells audit logs by. */
@@ -13,12 +13,7 @@ export interface AuditKindCount extends AuditKind {
   readonly total: number
 }
 
-const target = {
-  table: 'web3_settlement_audit_count',
-  columns: ['id', 'handling_status', 'risk_level', 'chain_reorg_suspected', 'total'],
-  key: ['handling_status', 'risk_level', 'chain_reorg_suspected'],
-  sums: ['total'],
-}
+const kind = ['handlingStatus', 'riskLevel', 'chainReorgSuspected'] as const
 
 const keyOf = ({ handlingStatus, riskLevel, chainReorgSuspected }: AuditKind) =>
   `${handlingStatus} ${riskLevel} ${chainReorgSuspected}`
@@ -36,8 +31,8 @@ export async function changeAuditCounts(db: Database, changes: readonly AuditKin
   const rows = [...sums]
     .filter(([, { total }]) => total !== 0)
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([, kind]) => [db.newId(), kind.handlingStatus, kind.riskLevel, kind.chainReorgSuspected, kind.total])
-  if (rows.length > 0) await addToRows(db, target, rows)
+    .map(([, count]) => ({ ...count, id: db.newId() }))
+  if (rows.length > 0) await addToRows(db, AuditCount, { key: kind, sums: ['total'] }, rows)
 }
 
 /** For the purge. */
@@ -59,13 +54,31 @@ export async function readAuditCounts(db: Database): Promise<readonly AuditKindC
   const rows = await db.query<Record<string, unknown>>(
     'select handling_status, risk_level, chain_reorg_suspected, total from web3_settlement_audit_count',
   )
-  return rows.map((row) => ({
-    handlingStatus: row['handling_status'] as HandlingStatus,
-    riskLevel: row['risk_level'] as RiskLevel,
-    chainReorgSuspected: isTrue(row['chain_reorg_suspected']),
-    total: exactInteger(row['total']),
-  }))
+  return rows.map(countOf)
 }
+
+/** A condition for rows of a table. */
+export interface RowsSql {
+  readonly sql: string
+  readonly parameters: readonly (string | number)[]
+}
+
+/** The same numbers of some logs, counted one by one. */
+export async function countAuditLogs(db: Database, { sql, parameters }: RowsSql): Promise<readonly AuditKindCount[]> {
+  const kind = 'handling_status, risk_level, chain_reorg_suspected'
+  const rows = await db.query<Record<string, unknown>>(
+    `select ${kind}, count(*) as total from web3_settlement_audit_log where ${sql} group by ${kind}`,
+    parameters,
+  )
+  return rows.map(countOf)
+}
+
+const countOf = (row: Record<string, unknown>): AuditKindCount => ({
+  handlingStatus: row['handling_status'] as HandlingStatus,
+  riskLevel: row['risk_level'] as RiskLevel,
+  chainReorgSuspected: isTrue(row['chain_reorg_suspected']),
+  total: exactInteger(row['total']),
+})
 
 /** As a driver gives it. */
 const isTrue = (value: unknown) => value === true || Number(value) === 1

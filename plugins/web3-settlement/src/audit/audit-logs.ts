@@ -2,7 +2,13 @@ import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { AuditLog, type HandlingStatus } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
-import { type AuditKindCount, changeAuditCounts, readAuditCounts } from './audit-counts.ts'
+import {
+  type AuditKindCount,
+  changeAuditCounts,
+  countAuditLogs,
+  type RowsSql,
+  readAuditCounts,
+} from './audit-counts.ts'
 import { type RiskLevel, type SuggestedAction, suggestedActions } from './risk.ts'
 import type { AuditFinding } from './settled-audit.ts'
 
@@ -40,7 +46,10 @@ const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
   'manual-compensation': { riskLevel: 'high', retryable: false, needsManualReview: true, needsFundReview: true },
 }
 
-/** Audit logs and what operators do with them. */
+/**
+ * Audit logs and what operators do with them. `rows` are those that the caller may reach, `callerLogs(request)`: others do not
+ * exist for the caller.
+ */
 export class AuditLogs {
   readonly #parts: AuditLogParts
 
@@ -50,28 +59,30 @@ export class AuditLogs {
 
   list(
     where: Partial<Pick<AuditLog, 'outTradeNo' | 'handlingStatus'>>,
+    rows: object,
     window: PageWindow,
   ): Promise<FoundPage<AuditLog>> {
-    return findPage(this.#parts.db.fork(), AuditLog, where, window)
+    return findPage(this.#parts.db.fork(), AuditLog, { $and: [where, rows] }, window)
   }
 
   /** @throws BusinessError "404" `web3-settlement.audit-log-unknown` */
-  async get(id: number): Promise<AuditLog> {
-    const log = await this.#parts.db.fork().findOne(AuditLog, { id })
+  async get(id: number, rows: object): Promise<AuditLog> {
+    const log = await this.#parts.db.fork().findOne(AuditLog, { $and: [{ id }, rows] })
     if (log === null) throw refusal('audit-log-unknown')
     return log
   }
 
   /** Open logs with a risk. Each combination of filters is one walk of an index, or no row at all. */
-  async candidates(filter: CandidateFilter, window: PageWindow): Promise<FoundPage<AuditLog>> {
+  async candidates(filter: CandidateFilter, rows: object, window: PageWindow): Promise<FoundPage<AuditLog>> {
     const where = whereOf(filter)
     if (where === undefined)
       return { items: [], total: window.count === 'none' ? null : 0, isCapped: false, next: null }
-    return findPage(this.#parts.db.fork(), AuditLog, { handlingStatus: 'open', ...where }, window)
+    return findPage(this.#parts.db.fork(), AuditLog, { $and: [{ handlingStatus: 'open', ...where }, rows] }, window)
   }
 
-  counts(): Promise<readonly AuditKindCount[]> {
-    return readAuditCounts(this.#parts.db)
+  /** @param rows as text; undefined: all logs, whose numbers are kept */
+  counts(rows?: RowsSql): Promise<readonly AuditKindCount[]> {
+    return rows === undefined ? readAuditCounts(this.#parts.db) : countAuditLogs(this.#parts.db, rows)
   }
 
   /**
@@ -80,8 +91,11 @@ export class AuditLogs {
    * @param ids at most 200, each once
    * @throws BusinessError "404" `web3-settlement.audit-log-unknown`
    */
-  async recheck(ids: readonly number[]): Promise<readonly (CompensationPlan & { readonly finding: AuditFinding })[]> {
-    const logs = await this.#find(ids)
+  async recheck(
+    ids: readonly number[],
+    rows: object,
+  ): Promise<readonly (CompensationPlan & { readonly finding: AuditFinding })[]> {
+    const logs = await this.#find(ids, rows)
     const { payments, audit } = this.#parts
     const numbers = [...new Set(logs.map(({ outTradeNo }) => outTradeNo))]
     const orders = await payments.findMany(numbers)
@@ -96,9 +110,9 @@ export class AuditLogs {
   }
 
   /** Advice, from what the logs say or, with `recheck`, from what the chain says now. Writes nothing. Throws as `recheck` does. */
-  async plans(ids: readonly number[], recheck: boolean): Promise<readonly CompensationPlan[]> {
-    if (recheck) return this.recheck(ids)
-    return (await this.#find(ids)).map((log) => ({ log, finding: null }))
+  async plans(ids: readonly number[], recheck: boolean, rows: object): Promise<readonly CompensationPlan[]> {
+    if (recheck) return this.recheck(ids, rows)
+    return (await this.#find(ids, rows)).map((log) => ({ log, finding: null }))
   }
 
   /**
@@ -106,10 +120,16 @@ export class AuditLogs {
    *
    * @returns logs that were closed
    */
-  async close(ids: readonly number[], status: Exclude<HandlingStatus, 'open'>, handledBy: string): Promise<number> {
+  async close(
+    ids: readonly number[],
+    status: Exclude<HandlingStatus, 'open'>,
+    handledBy: string,
+    rows: object,
+  ): Promise<number> {
     const { db, clock } = this.#parts
     return db.transactional(async (em) => {
-      const logs = await em.find(AuditLog, { id: { $in: [...new Set(ids)] } }, { orderBy: { id: 'asc' } })
+      const among = { $and: [{ id: { $in: [...new Set(ids)] } }, rows] }
+      const logs = await em.find(AuditLog, among, { orderBy: { id: 'asc' } })
       const changes: AuditKindCount[] = []
       for (const { id, riskLevel, chainReorgSuspected } of logs) {
         const closed = await db.execute(
@@ -126,9 +146,9 @@ export class AuditLogs {
     })
   }
 
-  async #find(ids: readonly number[]): Promise<readonly AuditLog[]> {
+  async #find(ids: readonly number[], rows: object): Promise<readonly AuditLog[]> {
     const wanted = [...new Set(ids)]
-    const found = await this.#parts.db.fork().find(AuditLog, { id: { $in: wanted } })
+    const found = await this.#parts.db.fork().find(AuditLog, { $and: [{ id: { $in: wanted } }, rows] })
     const byId = new Map(found.map((log) => [log.id, log]))
     return wanted.map((id) => {
       const log = byId.get(id)

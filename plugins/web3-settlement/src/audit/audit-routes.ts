@@ -1,6 +1,7 @@
 import {
   affected,
   answerList,
+  type HttpRequest,
   id,
   idParams,
   line,
@@ -16,9 +17,11 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { audit, auditCaller, type LocalizedText, localize } from '@plinth/kernel'
+import { assertOrdersReached, callerLogs, callerLogsSql, isLimited } from '../caller-orders.ts'
+import { namesOf } from '../chain-names.ts'
 import * as names from '../display-names.ts'
 import { handlingStatuses } from '../entities.ts'
-import { explorersOf } from '../explorers.ts'
+import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { own } from '../permissions.ts'
 import type { AuditLogs } from './audit-logs.ts'
@@ -36,7 +39,7 @@ import {
 } from './audit-views.ts'
 import { riskLevels, riskReasons, suggestedActions } from './risk.ts'
 
-type AuditRouteParts = Pick<Parts, 'kernel' | 'clock' | 'payments' | 'chains' | 'audit' | 'logs'>
+type AuditRouteParts = Pick<Parts, 'kernel' | 'clock' | 'payments' | 'chains' | 'tokens' | 'audit' | 'logs'>
 
 const root = '/api/v1/admin/web3'
 const path = `${root}/payment-settlement-audit-logs`
@@ -76,9 +79,17 @@ const scope = Type.Object({
 const { route } = routesWith<AuditRouteParts>()
 
 /** With links to where people look at a chain. */
-async function shown(found: Awaited<ReturnType<AuditLogs['list']>>, chains: AuditRouteParts['chains']) {
-  const explorers = await explorersOf(chains)
-  return rowsAs(found, (log) => viewOfAudit(log, explorers))
+async function shown(
+  request: Pick<HttpRequest, 'principal'>,
+  found: Awaited<ReturnType<AuditLogs['list']>>,
+  parts: AuditRouteParts,
+) {
+  const chainNames = await namesOf(
+    request,
+    parts,
+    found.items.map(({ confirmationSnapshot }) => confirmationSnapshot),
+  )
+  return rowsAs(found, (log) => viewOfAudit(log, chainNames))
 }
 
 /** Looks at settled payments, and what to do about those that are at risk. */
@@ -87,7 +98,7 @@ export const auditRoutes = [
     method: 'POST',
     path: `${root}/payment-confirmations/settled-audits`,
     summary: 'Compare settled orders with their chain once more; changes nothing',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: scope },
     response: Type.Object({
@@ -96,9 +107,15 @@ export const auditRoutes = [
       items: Type.Array(findingView),
       nextAfterId: nullable(id),
     }),
-    async handler({ body }, { audit, payments, chains, clock }) {
+    async handler(request, parts) {
+      const { body } = request
+      const { audit, payments, clock } = parts
       const { outTradeNos, olderThanMinutes, onlyRisky, requiredConfirmations, ...where } = body
-      const paidBefore = new Date(clock.now() - olderThanMinutes * 60_000)
+      if (outTradeNos === undefined && isLimited(request)) {
+        throw refusal('orders-needed', { data: { field: 'outTradeNos' } })
+      }
+      await assertOrdersReached(request, payments, outTradeNos ?? [])
+      const paidBefore = new Date(clock.expiryNow() - olderThanMinutes * 60_000)
       const named = async () => {
         const orders = await payments.findMany([...new Set(outTradeNos)])
         const paid = [...orders.values()].filter(({ status }) => status === 'success')
@@ -108,8 +125,12 @@ export const auditRoutes = [
         outTradeNos === undefined ? await audit.page({ ...where, paidBefore, requiredConfirmations }) : await named()
       const risky = findings.filter((finding) => finding.risky)
       const shown = onlyRisky ? risky : findings
-      const explorers = await explorersOf(chains)
-      const items = shown.map((finding) => viewOfFinding(finding, explorers))
+      const chainNames = await namesOf(
+        request,
+        parts,
+        shown.map(({ plan }) => plan),
+      )
+      const items = shown.map((finding) => viewOfFinding(finding, chainNames))
       return { audited: findings.length, risky: risky.length, items, nextAfterId }
     },
   }),
@@ -117,15 +138,17 @@ export const auditRoutes = [
     method: 'GET',
     path,
     summary: 'Audit logs, the newest first',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo) }),
     },
     response: listPage(auditView),
-    handler({ query }, { logs, chains }) {
+    handler(request, parts) {
+      const { query } = request
       const { outTradeNo } = query
+      const where = outTradeNo === undefined ? {} : { outTradeNo }
       return answerList(query, newestFirst, async (window) =>
-        shown(await logs.list(outTradeNo === undefined ? {} : { outTradeNo }, window), chains),
+        shown(request, await parts.logs.list(where, callerLogs(request), window), parts),
       )
     },
   }),
@@ -133,15 +156,16 @@ export const auditRoutes = [
     method: 'GET',
     path: `${path}/summary`,
     summary: 'How many audit logs there are, and what they say',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'caller' },
     response: summaryView,
-    handler: async (_, { logs }) => viewOfSummary(await logs.counts()),
+    handler: async (request, { logs }) =>
+      viewOfSummary(await logs.counts(callerLogsSql(request, 'web3_settlement_audit_log'))),
   }),
   route({
     method: 'GET',
     path: `${path}/compensation-metadata`,
     summary: 'Values that advice and audit logs can have',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'none' },
     response: Type.Object({
       suggestedActions: options,
       riskLevels: options,
@@ -151,7 +175,7 @@ export const auditRoutes = [
     handler: ({ locale }) => ({
       suggestedActions: optionsOf(suggestedActions, names.advice, locale),
       riskLevels: optionsOf(riskLevels, names.riskLevels, locale),
-      riskReasons: optionsOf(riskReasons, names.reasons, locale),
+      riskReasons: optionsOf(riskReasons, names.riskReasons, locale),
       handlingStatuses: optionsOf(handlingStatuses, names.handling, locale),
     }),
   }),
@@ -159,7 +183,7 @@ export const auditRoutes = [
     method: 'GET',
     path: `${path}/compensation-candidates`,
     summary: 'Open audit logs with a risk, the newest first',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -168,57 +192,67 @@ export const auditRoutes = [
       }),
     },
     response: listPage(auditView),
-    handler({ query }, { logs, chains }) {
+    handler(request, parts) {
+      const { query } = request
       const { riskLevel, retryable, needsManualReview, needsFundReview } = query
       const filter = { riskLevel, retryable, needsManualReview, needsFundReview }
-      return answerList(query, newestFirst, async (window) => shown(await logs.candidates(filter, window), chains))
+      return answerList(query, newestFirst, async (window) =>
+        shown(request, await parts.logs.candidates(filter, callerLogs(request), window), parts),
+      )
     },
   }),
   route({
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One audit log',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'caller' },
     request: { params: idParams },
     response: auditView,
-    handler: async ({ params }, { logs, chains }) => viewOfAudit(await logs.get(params.id), await explorersOf(chains)),
+    async handler(request, parts) {
+      const log = await parts.logs.get(request.params.id, callerLogs(request))
+      return viewOfAudit(log, await namesOf(request, parts, [log.confirmationSnapshot]))
+    },
   }),
   route({
     method: 'POST',
     path: `${path}/:id/recheck`,
     summary: 'Ask the chain again about the order of an audit log; changes nothing',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'caller' },
     request: { params: idParams },
     response: recheckView,
-    async handler({ params }, { logs, chains }) {
-      const [found] = await logs.recheck([params.id])
+    async handler(request, parts) {
+      const [found] = await parts.logs.recheck([request.params.id], callerLogs(request))
       if (found === undefined) throw new Error('One log has one answer')
-      return viewOfRecheck(found, await explorersOf(chains))
+      return viewOfRecheck(found, await namesOf(request, parts, [found.finding.plan]))
     },
   }),
   route({
     method: 'POST',
     path: `${path}/recheck-batch`,
     summary: 'Ask the chains again about the orders of several audit logs; changes nothing',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },
     response: Type.Object({ items: Type.Array(recheckView) }),
-    async handler({ body }, { logs, chains }) {
-      const found = await logs.recheck(body.ids)
-      const explorers = await explorersOf(chains)
-      return { items: found.map((one) => viewOfRecheck(one, explorers)) }
+    async handler(request, parts) {
+      const found = await parts.logs.recheck(request.body.ids, callerLogs(request))
+      const chainNames = await namesOf(
+        request,
+        parts,
+        found.map(({ finding }) => finding.plan),
+      )
+      return { items: found.map((one) => viewOfRecheck(one, chainNames)) }
     },
   }),
   route({
     method: 'POST',
     path: `${path}/:id/compensation-plan`,
     summary: 'What to do about an audit log; changes nothing',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ recheck }) },
     response: compensationView,
-    async handler({ params, body }, { logs }) {
-      const [plan] = await logs.plans([params.id], body.recheck)
+    async handler(request, { logs }) {
+      const [plan] = await logs.plans([request.params.id], request.body.recheck, callerLogs(request))
       if (plan === undefined) throw new Error('One log has one answer')
       return viewOfCompensation(plan)
     },
@@ -227,12 +261,13 @@ export const auditRoutes = [
     method: 'POST',
     path: `${path}/compensation-plan-batch`,
     summary: 'What to do about several audit logs; changes nothing',
-    access: { permission: own.auditView },
+    access: { permission: own.auditView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, recheck }) },
     response: Type.Object({ items: Type.Array(compensationView) }),
-    async handler({ body }, { logs }) {
-      return { items: (await logs.plans(body.ids, body.recheck)).map(viewOfCompensation) }
+    async handler(request, { logs }) {
+      const { ids, recheck } = request.body
+      return { items: (await logs.plans(ids, recheck, callerLogs(request))).map(viewOfCompensation) }
     },
   }),
   route({
@@ -241,13 +276,14 @@ export const auditRoutes = [
     summary: 'Close open audit logs',
     description:
       'It says that somebody has dealt with them, not that money is back. Logs that are closed already stay so.',
-    access: { permission: own.execute },
+    access: { permission: own.execute, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, status: Type.Enum(['resolved', 'ignored']) }) },
     response: affected,
     async handler(request, { kernel, logs }) {
       const { ids, status } = request.body
-      const closed = await logs.close(ids, status, requirePrincipal(request).username)
+      const { username } = requirePrincipal(request)
+      const closed = await logs.close(ids, status, username, callerLogs(request))
       const action = 'web3-settlement-audit.status-batch'
       await audit(kernel, { ...auditCaller(request), action, summary: { status, ids, closed } })
       return { affected: closed }

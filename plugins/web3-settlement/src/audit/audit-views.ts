@@ -1,15 +1,17 @@
 import { count, id, instant, nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
+import type { ChainNames } from '../chain-names.ts'
 import { type AuditLog, handlingStatuses } from '../entities.ts'
-import type { Explorers } from '../explorers.ts'
-import { planView, reasons, viewOfPlan } from '../reviews/review-views.ts'
+import { planView, viewOfPlan } from '../reviews/review-views.ts'
 import type { AuditKindCount } from './audit-counts.ts'
 import type { CompensationPlan } from './audit-logs.ts'
-import { assessRisk, type RiskAssessment, riskLevels, suggestedActions } from './risk.ts'
+import { assessRisk, type RiskAssessment, riskLevels, riskReasons, suggestedActions } from './risk.ts'
 import type { AuditFinding } from './settled-audit.ts'
 
+const risks = Type.Array(Type.Enum(riskReasons), { description: 'In the order of the document.' })
+
 const assessment = {
-  riskReasons: reasons,
+  riskReasons: risks,
   riskLevel: Type.Enum(riskLevels),
   risky: Type.Boolean(),
   suggestedAction: Type.Enum(suggestedActions),
@@ -32,10 +34,10 @@ const viewOfAssessment = (risk: RiskAssessment) => ({
 
 export const findingView = Type.Object({ outTradeNo: text, ...assessment, confirmation: planView })
 
-export const viewOfFinding = (finding: AuditFinding, explorers: Explorers): Static<typeof findingView> => ({
+export const viewOfFinding = (finding: AuditFinding, names: ChainNames): Static<typeof findingView> => ({
   outTradeNo: finding.outTradeNo,
   ...viewOfAssessment(finding),
-  confirmation: viewOfPlan(finding.plan, explorers),
+  confirmation: viewOfPlan(finding.plan, names),
 })
 
 export const auditView = Type.Object({
@@ -51,13 +53,13 @@ export const auditView = Type.Object({
   createdAt: instant,
 })
 
-export const viewOfAudit = (log: AuditLog, explorers: Explorers): Static<typeof auditView> => ({
+export const viewOfAudit = (log: AuditLog, names: ChainNames): Static<typeof auditView> => ({
   id: log.id,
   outTradeNo: log.outTradeNo,
   chainName: log.chainName ?? null,
   transactionHash: log.transactionHash ?? null,
   ...viewOfAssessment(assessRisk({ reasons: log.riskReasons })),
-  confirmation: viewOfPlan(log.confirmationSnapshot, explorers),
+  confirmation: viewOfPlan(log.confirmationSnapshot, names),
   handlingStatus: log.handlingStatus,
   handledBy: log.handledBy ?? null,
   handledAt: log.handledAt?.toISOString() ?? null,
@@ -68,10 +70,10 @@ export const recheckView = Type.Object({ id, entry: findingView, stillRisky: Typ
 
 export const viewOfRecheck = (
   { log, finding }: { readonly log: AuditLog; readonly finding: AuditFinding },
-  explorers: Explorers,
+  names: ChainNames,
 ) => ({
   id: log.id,
-  entry: viewOfFinding(finding, explorers),
+  entry: viewOfFinding(finding, names),
   stillRisky: finding.risky,
 })
 
@@ -80,7 +82,7 @@ export const compensationView = Type.Object({
   outTradeNo: text,
   action: Type.Enum(suggestedActions),
   riskLevel: Type.Enum(riskLevels),
-  riskReasons: reasons,
+  riskReasons: risks,
   chainReorgSuspected: Type.Boolean(),
   retryable: Type.Boolean(),
   needsManualReview: Type.Boolean(),

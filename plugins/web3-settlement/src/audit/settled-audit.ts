@@ -1,5 +1,5 @@
-import { exactInteger, putRows } from '@plinth/database'
-import type { PaymentOrder } from '@plinth/money/payments'
+import { exactInteger } from '@plinth/database'
+import type { PaymentOrder, PaymentTransaction } from '@plinth/money/payments'
 import type { Chain } from '@plinth/web3'
 import { settlementType } from '../candidates.ts'
 import { settlementAtRisk } from '../contract.ts'
@@ -36,7 +36,10 @@ export interface AuditPage {
   readonly nextAfterId: number | null
 }
 
-type AuditParts = Pick<Parts, 'db' | 'clock' | 'events' | 'payments' | 'candidates'>
+type AuditParts = Pick<
+  Parts,
+  'db' | 'clock' | 'events' | 'payments' | 'candidates' | 'auditWalk' | 'finalConfirmations'
+>
 
 /** Pages of orders that are read for one page of an audit. */
 const mostRounds = 10
@@ -91,11 +94,14 @@ export class SettledAudit {
       requiredConfirmations,
     }))
     const found = await candidates.ofMany(questions)
-    return found.map(({ plan, chain }) => ({ outTradeNo: plan.outTradeNo, plan, chain, ...assessRisk(plan) }))
+    return found.map(({ plan, chain }) => {
+      const moved = isMoved(settled.get(plan.outTradeNo), plan) ? (['transfer-moved'] as const) : []
+      return { outTradeNo: plan.outTradeNo, plan, chain, ...assessRisk({ reasons: [...plan.reasons, ...moved] }) }
+    })
   }
 
   /**
-   * The scheduled audit: the page behind the one of the last run, from the beginning again at the end, written down.
+   * The scheduled audit of the orders that are due, see `AuditWalk`, written down.
    *
    * @returns logs that were written
    */
@@ -104,27 +110,55 @@ export class SettledAudit {
     rules: { readonly onlyRisky: boolean; readonly notify: boolean },
     signal?: AbortSignal,
   ): Promise<number> {
-    const walk = `${scope.provider}:${scope.chainName ?? ''}`
-    const afterId = await this.#position(walk)
-    const { findings, nextAfterId } = await this.page({ ...scope, afterId })
+    const { db, auditWalk } = this.#parts
+    const { orders, fromFloor, places } = await auditWalk.next(scope)
+    const findings = await this.findings(orders, scope.requiredConfirmations)
     // What an ending process could not ask is no finding.
     if (signal?.aborted) return 0
     const worth = findings.filter(({ risky }) => risky || !rules.onlyRisky)
-    return this.#parts.db.transactional(async () => {
+    return db.transactional(async () => {
       // First of all: of two runs at once the second waits here, and then sees what the first has found.
-      await this.#moveTo(walk, nextAfterId ?? 0)
-      return this.#write(worth, rules.notify)
+      await auditWalk.move(scope, places)
+      const last = await this.#lastLogs(worth)
+      const floor = this.#floorOf(scope, fromFloor, findings, last)
+      if (floor !== undefined) await auditWalk.move(scope, { ...places, floor: { afterId: floor, afterAt: null } })
+      return this.#write(worth, last, rules.notify)
     })
   }
 
+  /** The last order up to which nothing has to be audited again; undefined where the first one has to. */
+  #floorOf(
+    { chainName }: Pick<AuditScope, 'chainName'>,
+    orders: readonly PaymentOrder[],
+    findings: readonly AuditFinding[],
+    last: LastLogs,
+  ): number | undefined {
+    const byOrder = new Map(findings.map((finding) => [finding.outTradeNo, finding]))
+    const isDone = (order: PaymentOrder) => {
+      if (chainName !== undefined && order.chainName !== chainName) return true
+      const finding = byOrder.get(order.outTradeNo)
+      if (finding === undefined) return false
+      const log = last.get(order.outTradeNo)
+      if (log?.handlingStatus === 'ignored' && hasSameReasons(log, finding)) return true
+      const isSound = finding.riskReasons.every((reason) => reason === 'transfer-moved')
+      const { confirmations } = finding.plan
+      const isDeep = confirmations !== null && confirmations >= this.#parts.finalConfirmations()
+      return isSound && (isDeep || finding.chain?.finality === 'finalized')
+    }
+    const firstOpen = orders.findIndex((order) => !isDone(order))
+    return orders[(firstOpen < 0 ? orders.length : firstOpen) - 1]?.id
+  }
+
   /** Leaves out what was found before and somebody has in hand. */
-  async #write(findings: readonly AuditFinding[], notify: boolean): Promise<number> {
+  async #write(findings: readonly AuditFinding[], last: LastLogs, notify: boolean): Promise<number> {
     const { db, clock, events } = this.#parts
-    const last = await this.#lastLogs(findings)
     const fresh = findings
-      .filter(({ outTradeNo, riskReasons }) => {
-        const log = last.get(outTradeNo)
-        return log === undefined || log.handlingStatus === 'resolved' || log.riskReasons.join() !== riskReasons.join()
+      .filter((finding) => {
+        const log = last.get(finding.outTradeNo)
+        if (log === undefined || !hasSameReasons(log, finding)) return true
+        // A payment that moved stays where it is: somebody who has resolved that has seen it.
+        const isSeen = finding.riskReasons.join() === 'transfer-moved' && isSameBlock(log, finding)
+        return log.handlingStatus === 'resolved' && !isSeen
       })
       .map((finding) => ({ ...finding, id: db.newId() }))
     if (fresh.length === 0) return 0
@@ -158,34 +192,33 @@ export class SettledAudit {
   }
 
   /** The newest log of each of these orders that has one. */
-  async #lastLogs(findings: readonly AuditFinding[]) {
+  async #lastLogs(findings: readonly AuditFinding[]): Promise<LastLogs> {
     const { db } = this.#parts
     const numbers = findings.map(({ outTradeNo }) => outTradeNo)
-    if (numbers.length === 0) return new Map<string, Pick<AuditLog, 'handlingStatus' | 'riskReasons'>>()
+    if (numbers.length === 0) return new Map()
     const newest = await db.query<{ id: unknown }>(
       `select max(id) as id from web3_settlement_audit_log where out_trade_no in (${numbers.map(() => '?').join(', ')})
        group by out_trade_no`,
       numbers,
     )
     const ids = newest.map(({ id }) => exactInteger(id))
-    const fields = ['outTradeNo', 'handlingStatus', 'riskReasons'] as const
+    const fields = ['outTradeNo', 'handlingStatus', 'riskReasons', 'confirmationSnapshot'] as const
     const logs = ids.length === 0 ? [] : await db.fork().find(AuditLog, { id: { $in: ids } }, { fields })
     return new Map(logs.map((log) => [log.outTradeNo, log]))
   }
+}
 
-  async #position(walk: string): Promise<number> {
-    const [row] = await this.#parts.db.query<{ after_id: unknown }>(
-      'select after_id from web3_settlement_audit_position where walk = ?',
-      [walk],
-    )
-    return row === undefined ? 0 : exactInteger(row.after_id)
-  }
+type LastLogs = ReadonlyMap<string, Pick<AuditLog, 'handlingStatus' | 'riskReasons' | 'confirmationSnapshot'>>
 
-  async #moveTo(walk: string, afterId: number): Promise<void> {
-    const { db } = this.#parts
-    const table = 'web3_settlement_audit_position'
-    await putRows(db, { table, columns: ['id', 'walk', 'after_id'], key: 'walk', sets: ['after_id'] }, [
-      [db.newId(), walk, afterId],
-    ])
-  }
+const hasSameReasons = (log: Pick<AuditLog, 'riskReasons'>, finding: AuditFinding) =>
+  log.riskReasons.join() === finding.riskReasons.join()
+
+const isSameBlock = ({ confirmationSnapshot }: Pick<AuditLog, 'confirmationSnapshot'>, { plan }: AuditFinding) =>
+  confirmationSnapshot.transfer?.blockHash === plan.transfer?.blockHash
+
+/** The transfer is on the chain, but in another block or at another place than when it was settled. */
+function isMoved(settled: PaymentTransaction | undefined, { transfer }: SettlementPlan): boolean {
+  const { blockHash, logIndex } = settled?.facts ?? {}
+  if (transfer === null || typeof blockHash !== 'string') return false
+  return transfer.blockHash !== blockHash || (typeof logIndex === 'number' && transfer.logIndex !== logIndex)
 }

@@ -1,11 +1,15 @@
 import { insertMissing } from '@plinth/database'
 import { isBusinessError } from '@plinth/kernel'
-import type { ReviewLog } from '../entities.ts'
+import { RetryCount, type ReviewLog } from '../entities.ts'
 import type { Parts } from '../parts.ts'
+import type { AttemptReason } from '../planning/reasons.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
-type AutoRetryParts = Pick<Parts, 'db' | 'clock' | 'config' | 'approvals' | 'reviews' | 'executor' | 'retryDelayMs'>
+type AutoRetryParts = Pick<
+  Parts,
+  'db' | 'clock' | 'config' | 'approvals' | 'reviews' | 'savers' | 'attempts' | 'executor' | 'retryDelayMs'
+>
 
 const retry = 'platform.money.web3.settlement.retry'
 const perRun = 50
@@ -23,7 +27,7 @@ export class AutoRetry {
     if (!config.get(`${retry}.enabled`)) return []
     const due = await db.query<{ id: unknown }>(
       'select id from web3_settlement_review_log where retry_at <= ? order by retry_at limit ?',
-      [new Date(clock.now()), perRun],
+      [new Date(clock.expiryNow()), perRun],
     )
     const results: SettlementResult[] = []
     for (const { id } of due) {
@@ -35,15 +39,20 @@ export class AutoRetry {
   }
 
   async #retry(log: ReviewLog): Promise<SettlementResult | undefined> {
-    const { approvals, executor } = this.#parts
+    const { approvals, savers, executor } = this.#parts
     const version = await this.#takeTurn(log)
     if (version === undefined) return undefined
-    const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
+    const reviewer = reviewerOf(log)
     try {
       await approvals.assert('auto-retry', { id: log.id, state: log.status }, reviewer)
     } catch (error) {
       if (!isBusinessError(error)) throw error
-      await this.#giveUp(log)
+      await this.#giveUp(log, reviewer, ['approval-rejected'])
+      return undefined
+    }
+    const obstacle = await savers.obstacleOf(log)
+    if (obstacle !== undefined) {
+      await executor.hold({ ...log, version }, 'auto-retry', reviewer, [obstacle])
       return undefined
     }
     // As it was approved: what somebody has decided since has changed the version, and nothing is settled.
@@ -64,27 +73,30 @@ export class AutoRetry {
       )
       if (claimed === 0) return undefined
       const { outTradeNo, reviewFingerprint } = log
-      await insertMissing(
-        db,
-        {
-          table: 'web3_settlement_retry',
-          columns: ['id', 'out_trade_no', 'review_fingerprint', 'attempts', 'updated_at'],
-          unique: ['out_trade_no', 'review_fingerprint'],
-        },
-        [[db.newId(), outTradeNo, reviewFingerprint, 0, now]],
-      )
+      const count = { id: db.newId(), outTradeNo, reviewFingerprint, attempts: 0, updatedAt: now }
+      await insertMissing(db, RetryCount, ['outTradeNo', 'reviewFingerprint'], [count])
       const counted = await db.execute(
         `update web3_settlement_retry set attempts = attempts + 1, updated_at = ?
          where out_trade_no = ? and review_fingerprint = ? and attempts < ?`,
         [now, outTradeNo, reviewFingerprint, maxAttempts],
       )
       if (counted > 0) return log.version + 1
-      await this.#giveUp(log)
+      await this.#giveUp(log, reviewerOf(log), [...(log.lastReasons ?? []), 'retries-used-up'])
       return undefined
     })
   }
 
-  async #giveUp({ id }: ReviewLog): Promise<void> {
-    await this.#parts.db.execute('update web3_settlement_review_log set retry_at = ? where id = ?', [null, id])
+  /** Ends the retries of a review, and says why in its attempts. */
+  async #giveUp(log: ReviewLog, reviewer: Reviewer, reasons: readonly AttemptReason[]): Promise<void> {
+    const { db, attempts } = this.#parts
+    await db.transactional(async () => {
+      await db.execute('update web3_settlement_review_log set retry_at = ? where id = ?', [null, log.id])
+      const attempt = { log, plan: log.planSnapshot, trigger: 'auto-retry' as const, reviewer, reasons }
+      await attempts.record({ ...attempt, outcome: 'skipped' }, 'blocked')
+    })
   }
 }
+
+const reviewerOf = ({ permissionSnapshot, traceId }: ReviewLog): Reviewer => ({
+  ...{ userId: null, permissions: permissionSnapshot, traceId: traceId ?? null },
+})

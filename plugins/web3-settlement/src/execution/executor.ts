@@ -3,12 +3,22 @@ import { columnText } from '@plinth/kernel'
 import type { Chain } from '@plinth/web3'
 import { type Candidate, settlementType } from '../candidates.ts'
 import { settlementNotExecuted, settlementSucceeded } from '../contract.ts'
-import { CallbackLog, type ReviewLog, type SettlementOutcome, type SettlementTrigger } from '../entities.ts'
+import type { ReviewLog, SettlementOutcome, SettlementTrigger } from '../entities.ts'
 import { explorerUrlOf } from '../notices/explorer-url.ts'
 import type { Parts } from '../parts.ts'
-import type { SettlementPlan } from '../planning/plan.ts'
-import { type BlockingReason, blockingReasons, type CandidateState } from '../planning/reasons.ts'
+import { showsRivals } from '../planning/claims.ts'
+import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
+import {
+  type AttemptReason,
+  attemptReasons,
+  type BlockingReason,
+  type CandidateState,
+  payerCauses,
+  retriedReasons,
+  staysCandidate,
+} from '../planning/reasons.ts'
 import { isSettling, type Reviewer, wasMined } from '../reviews/review-logs.ts'
+import type { Attempt } from './attempts.ts'
 
 /** What became of one try to settle. */
 export interface SettlementResult {
@@ -16,28 +26,26 @@ export interface SettlementResult {
   readonly outTradeNo: string
   readonly outcome: SettlementOutcome
   readonly state: CandidateState
-  /** All that stood against it, in the order of the document; empty when settled. */
-  readonly reasons: readonly BlockingReason[]
+  /** All that stood against it: blocking reasons in the order of the document, then causes; empty when settled. */
+  readonly reasons: readonly AttemptReason[]
   readonly plan: SettlementPlan
+}
+
+/** How a settlement is executed. */
+export interface ExecutionOptions {
+  /** A person settles in spite of the causes and the other orders that the review shows. */
+  readonly acceptsCauses?: boolean | undefined
+  /** Plan that was made a moment ago; made when absent. */
+  readonly candidate?: Candidate | undefined
 }
 
 type ExecutorParts = Pick<
   Parts,
-  'db' | 'clock' | 'log' | 'events' | 'payments' | 'candidates' | 'reviews' | 'retryDelayMs'
+  'db' | 'clock' | 'log' | 'events' | 'payments' | 'candidates' | 'reviews' | 'attempts' | 'retryDelayMs'
 >
 
-/** What was asked of a chain longer ago decides nothing (reference, "Executor"). */
+/** An answer of a chain that is older decides nothing (reference, "Executor"). */
 const longestPlanAgeMs = 10_000
-
-/** Reasons that time, and nothing but time, may mend. */
-const passing: ReadonlySet<BlockingReason> = new Set([
-  'order-update-conflict',
-  'chain-not-configured',
-  'chain-transaction-not-mined',
-  'chain-confirmations-insufficient',
-  'applier-not-available',
-  'rpc-query-failed',
-])
 
 /** Ends a transaction that must leave nothing. */
 class Skipped extends Error {
@@ -68,38 +76,86 @@ export class Executor {
    *
    * @param log as it was read; whether it may be settled has been approved
    */
-  async execute(log: ReviewLog, trigger: SettlementTrigger, reviewer: Reviewer): Promise<SettlementResult> {
-    const candidate = await this.#parts.candidates.of({
-      outTradeNo: log.outTradeNo,
-      transactionHash: log.transactionHash,
-      pick: { logIndex: log.logIndex },
-      wasMined: wasMined(log),
-    })
-    const found = this.#against(log, candidate)
-    if (found.length > 0) return this.#refuse(log, candidate, trigger, reviewer, 'skipped', found)
+  async execute(
+    log: ReviewLog,
+    trigger: SettlementTrigger,
+    reviewer: Reviewer,
+    { acceptsCauses = false, candidate: given }: ExecutionOptions = {},
+  ): Promise<SettlementResult> {
+    const candidate = given ?? (await this.look(log))
+    const found = this.#against(log, candidate, acceptsCauses)
+    const attempt = { log, plan: candidate.plan, trigger, reviewer }
+    if (found.length > 0) return this.#skip({ ...attempt, outcome: 'skipped', reasons: found }, candidate)
     try {
       await this.#settle(log, candidate, trigger, reviewer)
     } catch (error) {
       if (error instanceof Skipped) {
-        return this.#refuse(log, candidate, trigger, reviewer, 'skipped', [error.reason])
+        return this.#skip({ ...attempt, outcome: 'skipped', reasons: [error.reason] }, candidate)
       }
       const { outTradeNo, id: reviewLogId } = log
       this.#parts.log.error({ err: error, outTradeNo, reviewLogId }, 'A settlement failed and left nothing behind')
-      return this.#refuse(log, candidate, trigger, reviewer, 'failed', ['applier-not-available'])
+      return this.#skip({ ...attempt, outcome: 'failed', reasons: ['applier-not-available'] }, candidate)
     }
     const { id: reviewLogId, outTradeNo } = log
     return { reviewLogId, outTradeNo, outcome: 'settled', state: 'settled', reasons: [], plan: candidate.plan }
   }
 
+  /** Asks the chain about the payment of a review. Writes nothing. */
+  look(log: ReviewLog): Promise<Candidate> {
+    return this.#parts.candidates.of({
+      outTradeNo: log.outTradeNo,
+      transactionHash: log.transactionHash,
+      pick: { logIndex: log.logIndex },
+      wasMined: wasMined(log),
+    })
+  }
+
+  /**
+   * Leaves a review to a person: nothing is done automatically about it any more (decision F.4). Its status stays, the attempt is
+   * written down, and one notice is sent.
+   *
+   * @param candidate absent: the chain was not asked
+   * @returns false when it was held or ended before
+   */
+  async hold(
+    log: ReviewLog,
+    trigger: SettlementTrigger,
+    reviewer: Reviewer,
+    reasons: readonly AttemptReason[],
+    candidate?: Candidate,
+  ): Promise<boolean> {
+    const { db, clock, events, attempts } = this.#parts
+    const plan = candidate?.plan ?? log.planSnapshot
+    return db.transactional(async () => {
+      const held = await db.execute(
+        `update web3_settlement_review_log set held_at = ?, retry_at = ?, version = version + 1
+         where id = ? and held_at is null and status in ('open', 'approved')`,
+        [new Date(clock.now()), null, log.id],
+      )
+      if (held === 0) return false
+      const attempt = { log, plan, trigger, reviewer, outcome: 'skipped' as const, reasons }
+      const callbackLogId = await attempts.record(attempt, candidate === undefined ? undefined : plan.state)
+      const payload = { ...paymentOf(plan, candidate?.chain), outcome: 'skipped' as const, reasons: [...reasons] }
+      await events.publish(settlementNotExecuted, { ...payload, callbackLogId })
+      return true
+    })
+  }
+
   /** All that stands against it before anything is written. */
-  #against(log: ReviewLog, { plan, askedAt }: Candidate): readonly BlockingReason[] {
-    const found = new Set(plan.reasons.map((reason) => atExecution[reason] ?? reason))
+  #against(log: ReviewLog, { plan, order, answeredAt }: Candidate, acceptsCauses: boolean): readonly AttemptReason[] {
+    const found = new Set<AttemptReason>(plan.reasons.map((reason) => atExecution[reason] ?? reason))
     // Without an answer of the chain there is nothing to compare.
     const isComparable = plan.state !== 'failed' && !found.has('local-order-already-paid')
-    if (isComparable && plan.fingerprint !== log.reviewFingerprint) found.add('review-fingerprint-mismatched')
-    if (this.#parts.clock.monotonic() - askedAt > longestPlanAgeMs) found.add('rpc-query-failed')
-    if (found.size === 0 && plan.state !== 'ready') found.add('review-fingerprint-mismatched')
-    return blockingReasons.filter((reason) => found.has(reason))
+    const isOfFirstVersion = log.fingerprintVersion === 1 && order !== undefined
+    const fingerprint = isOfFirstVersion ? fingerprintOf(plan, order, 1) : plan.fingerprint
+    if (isComparable && fingerprint !== log.reviewFingerprint) found.add('review-fingerprint-mismatched')
+    if (this.#parts.clock.monotonic() - answeredAt > longestPlanAgeMs) found.add('rpc-query-failed')
+    const { planSnapshot: seen } = log
+    for (const cause of plan.causes) {
+      const isShown = seen.causes.includes(cause) && (cause !== 'named-by-another-order' || showsRivals(seen, plan))
+      if (!(acceptsCauses && payerCauses.includes(cause) && isShown)) found.add(cause)
+    }
+    return attemptReasons.filter((reason) => found.has(reason))
   }
 
   async #settle(log: ReviewLog, candidate: Candidate, trigger: SettlementTrigger, reviewer: Reviewer): Promise<void> {
@@ -134,15 +190,16 @@ export class Executor {
         throw new Skipped(result.reason === 'handler-missing' ? 'applier-not-available' : result.reason)
       }
       await db.execute(
-        "update web3_settlement_review_log set state = 'settled', status = 'settled', retryable = ?, retry_at = ? where id = ?",
-        [false, null, log.id],
+        `update web3_settlement_review_log set state = 'settled', status = 'settled', candidate = ?, retryable = ?, retry_at = ?
+         where id = ?`,
+        [false, false, null, log.id],
       )
       const action = trigger === 'auto-retry' ? 'auto-retry' : 'settle'
       await reviews.insert(plan, {
         ...{ action, status: 'settled', state: 'settled', reviewer },
         ...{ logIndex: log.logIndex ?? null, sourceLogId: log.id },
       })
-      await this.#note(log, plan, trigger, reviewer, 'settled', [])
+      await this.#parts.attempts.record({ log, plan, trigger, reviewer, outcome: 'settled', reasons: [] }, 'settled')
       const payload = { ...paymentOf(plan, chain), eventKey, reviewLogId: log.id }
       await events.publish(settlementSucceeded, payload, { key: `order:${log.outTradeNo}` })
     })
@@ -161,67 +218,40 @@ export class Executor {
   }
 
   /** Writes down that nothing was settled, and when it is tried again. */
-  async #refuse(
-    log: ReviewLog,
-    { plan, chain }: Candidate,
-    trigger: SettlementTrigger,
-    reviewer: Reviewer,
-    outcome: 'skipped' | 'failed',
-    reasons: readonly BlockingReason[],
-  ): Promise<SettlementResult> {
-    const { db, clock, events, reviews, retryDelayMs } = this.#parts
-    const mayPass = isSettling(log.action) && reasons.every((reason) => passing.has(reason))
+  async #skip(attempt: Attempt, candidate: Candidate): Promise<SettlementResult> {
+    const { log, trigger, reviewer, outcome, reasons } = attempt
+    const { plan, chain } = candidate
+    const { db, clock, events, reviews, attempts, retryDelayMs } = this.#parts
+    const isAutomatic = trigger === 'auto-approve' || trigger === 'auto-retry'
+    const state = outcome === 'failed' ? 'failed' : plan.state === 'ready' ? 'blocked' : plan.state
+    const result = { reviewLogId: log.id, outTradeNo: log.outTradeNo, outcome, state, reasons, plan } as const
+    const needsPerson = isAutomatic && payerCauses.some((cause) => reasons.includes(cause))
+    if (needsPerson && (await this.hold(log, trigger, reviewer, reasons, candidate))) return result
+    const isRetried = isSettling(log.action) && reasons.every((reason) => retriedReasons.has(reason))
+    const isRetryable = isSettling(log.action) && log.candidate && staysCandidate(reasons)
     await db.transactional(async () => {
       await db.execute(
         `update web3_settlement_review_log set retry_at = ?, retryable = ?
          where id = ? and status in ('open', 'approved')`,
-        [mayPass ? new Date(clock.now() + retryDelayMs()) : null, mayPass && log.candidate, log.id],
+        [isRetried ? new Date(clock.now() + retryDelayMs()) : null, isRetryable, log.id],
       )
       if (trigger === 'auto-retry') {
         await reviews.insert(plan, {
-          ...{ action: 'auto-retry', status: 'noted', reviewer },
-          ...{ logIndex: log.logIndex ?? null, sourceLogId: log.id, reviewFingerprint: log.reviewFingerprint },
+          ...{ action: 'auto-retry', status: 'noted', reviewer, state, attempt: { outcome, reasons } },
+          ...{ logIndex: log.logIndex ?? null, sourceLogId: log.id },
+          ...{ reviewFingerprint: log.reviewFingerprint, fingerprintVersion: log.fingerprintVersion },
         })
       }
-      const callbackLogId = await this.#note(log, plan, trigger, reviewer, outcome, reasons)
-      if (trigger === 'auto-approve' || trigger === 'auto-retry') {
-        const payload = { ...paymentOf(plan, chain), outcome, reasons: [...reasons], callbackLogId }
-        await events.publish(settlementNotExecuted, payload)
-        const alert = { chain: columnText(plan.chainName ?? 'unknown', 64), reason: reasons.join(', ') }
-        await events.publish(settlementFailed, alert)
-      }
+      // A review that waits for its next attempt is still what it was.
+      const callbackLogId = await attempts.record(attempt, isRetried ? undefined : state)
+      // An order that was paid in the meantime has what it needs.
+      if (!isAutomatic || reasons.includes('local-order-already-paid')) return
+      const payload = { ...paymentOf(plan, chain), reasons: [...reasons], callbackLogId }
+      await events.publish(settlementNotExecuted, { ...payload, outcome: outcome === 'failed' ? 'failed' : 'skipped' })
+      const alert = { chain: columnText(plan.chainName ?? 'unknown', 64), reason: reasons.join(', ') }
+      await events.publish(settlementFailed, alert)
     })
-    const state = outcome === 'failed' ? 'failed' : plan.state === 'ready' ? 'blocked' : plan.state
-    return { reviewLogId: log.id, outTradeNo: log.outTradeNo, outcome, state, reasons, plan }
-  }
-
-  /** The log of this try, in the transaction around it. */
-  async #note(
-    log: ReviewLog,
-    plan: SettlementPlan,
-    trigger: SettlementTrigger,
-    reviewer: Reviewer,
-    outcome: SettlementOutcome,
-    reasons: readonly BlockingReason[],
-  ): Promise<number> {
-    const { db, clock } = this.#parts
-    const id = db.newId()
-    await db.fork().insert(CallbackLog, {
-      id,
-      outTradeNo: log.outTradeNo,
-      reviewLogId: log.id,
-      startedBy: trigger,
-      outcome,
-      reasons: [...reasons],
-      chainName: plan.chainName,
-      transactionHash: plan.transactionHash,
-      eventKey: plan.eventKey,
-      reviewFingerprint: log.reviewFingerprint,
-      actorUserId: reviewer.userId,
-      traceId: reviewer.traceId === null ? null : columnText(reviewer.traceId, 128),
-      createdAt: new Date(clock.now()),
-    })
-    return id
+    return result
   }
 }
 

@@ -1,6 +1,8 @@
 import { isBusinessError } from '@plinth/kernel'
+import type { Candidate } from '../candidates.ts'
 import type { ReviewLog } from '../entities.ts'
 import type { Parts } from '../parts.ts'
+import { type AttemptReason, payerCauses, type ReviewCause } from '../planning/reasons.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
@@ -15,7 +17,7 @@ export interface OverdueRules {
 
 export interface OverdueItem {
   readonly reviewLogId: number
-  /** The log of the approval or rejection; null when somebody else was quicker, or the approval was refused. */
+  /** The log of the approval or rejection; null when the review was handled elsewhere, or stays open for a person. */
   readonly handlingLogId: number | null
   readonly action: 'auto-approve' | 'auto-reject'
   readonly reason: string | null
@@ -23,7 +25,10 @@ export interface OverdueItem {
   readonly result: SettlementResult | null
 }
 
-type OverdueParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'reviews' | 'executor' | 'overdueRules' | 'retryDelayMs'>
+type OverdueParts = Pick<
+  Parts,
+  'db' | 'clock' | 'approvals' | 'reviews' | 'savers' | 'executor' | 'overdueRules' | 'retryDelayMs'
+>
 
 /** Reviews that asked for settlement and that nobody settled in time. */
 export class OverdueReviews {
@@ -39,9 +44,9 @@ export class OverdueReviews {
     const rules = this.#parts.overdueRules()
     if (!rules.enabled) return []
     const overdue = await db.query<{ id: unknown }>(
-      `select id from web3_settlement_review_log where status = 'open' and action = 'settle' and created_at <= ?
+      `select id from web3_settlement_review_log where status = 'open' and action = 'settle' and created_at <= ? and held_at is null
        order by created_at, id limit ?`,
-      [new Date(clock.now() - rules.timeoutMs), rules.limit],
+      [new Date(clock.expiryNow() - rules.timeoutMs), rules.limit],
     )
     const items: OverdueItem[] = []
     for (const { id } of overdue) {
@@ -52,21 +57,32 @@ export class OverdueReviews {
   }
 
   async #handleOne(log: ReviewLog, { action, executeApproved }: OverdueRules): Promise<OverdueItem> {
-    const { approvals, executor } = this.#parts
+    const { approvals, savers, executor } = this.#parts
     // It goes back to whoever saved the review, with what they were allowed to do then.
     const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
     const item = { reviewLogId: log.id, action, handlingLogId: null, reason: null, result: null }
+    const isApproval = action === 'auto-approve'
+    const hold = async (reasons: readonly AttemptReason[], candidate?: Candidate): Promise<OverdueItem> => {
+      const isHeld = await executor.hold(log, action, reviewer, reasons, candidate)
+      return { ...item, reason: isHeld ? (reasons[0] ?? null) : null }
+    }
+    const obstacle = isApproval ? await savers.obstacleOf(log) : undefined
+    if (obstacle !== undefined) return hold([obstacle])
+    const candidate = await executor.look(log)
+    const causes = openCauses(log, candidate)
+    if (causes.length > 0) return hold(causes, candidate)
     try {
-      const step = action === 'auto-approve' ? 'timeout-approve' : 'timeout-reject'
+      const step = isApproval ? 'timeout-approve' : 'timeout-reject'
       await approvals.assert(step, { id: log.id, state: log.status }, reviewer)
     } catch (error) {
       if (!isBusinessError(error)) throw error
+      await hold(['approval-rejected'])
       return { ...item, reason: error.reason ?? null }
     }
-    const willExecute = action === 'auto-approve' && executeApproved
+    const willExecute = isApproval && executeApproved
     const handled = await this.#write(log, action, reviewer, willExecute)
     if (handled === undefined) return item
-    const result = willExecute ? await executor.execute(handled, 'auto-approve', reviewer) : null
+    const result = willExecute ? await executor.execute(handled, 'auto-approve', reviewer, { candidate }) : null
     return { ...item, handlingLogId: handled.id, reason: result?.reasons[0] ?? null, result }
   }
 
@@ -88,10 +104,17 @@ export class OverdueReviews {
       if (claimed === 0) return undefined
       return reviews.insert(log.planSnapshot, {
         ...{ action, status, reviewer, reviewFingerprint: log.reviewFingerprint },
+        fingerprintVersion: log.fingerprintVersion,
         ...{ logIndex: log.logIndex ?? null, sourceLogId: log.id },
         // A process that dies before it has settled leaves it to the retries.
         retryAt: willExecute ? new Date(clock.now() + retryDelayMs()) : null,
       })
     })
   }
+}
+
+/** Causes about the payer. Where the chain gave no answer, those of the review still apply. */
+function openCauses(log: ReviewLog, { plan }: Candidate): readonly ReviewCause[] {
+  const saved = plan.state === 'failed' ? log.planSnapshot.causes : []
+  return payerCauses.filter((cause) => plan.causes.includes(cause) || saved.includes(cause))
 }

@@ -30,6 +30,8 @@ export interface CheckedFacts {
   readonly head: number
   readonly safeNumber: number | null
   readonly finalizedNumber: number | null
+  /** When the block of the receipt was made, in milliseconds since the epoch; null where the node does not say. */
+  readonly blockTime: number | null
   /** Null: the transaction is not in a block. */
   readonly receipt: CheckedReceipt | null
 }
@@ -202,6 +204,7 @@ export function readFacts(
     head: quantityOf(given['head']) ?? 0,
     safeNumber: quantityOf(given['safeNumber']) ?? null,
     finalizedNumber: quantityOf(given['finalizedNumber']) ?? null,
+    blockTime: quantityOf(given['blockTime']) ?? null,
     receipt: receipt === null ? null : checkedReceipt(answers, receipt),
   }
 }

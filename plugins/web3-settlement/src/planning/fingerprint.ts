@@ -3,8 +3,9 @@ import { canonicalJson } from './canonical-json.ts'
 import { type BlockingReason, stableMismatchesOf } from './reasons.ts'
 import type { Transfer } from './transfers.ts'
 
-/** Grows with the covered members: a fingerprint of another version never equals one of this. */
-export const fingerprintVersion = 1
+/** Version of new fingerprints. It grows when the covered members change. */
+export const fingerprintVersion = 2
+export type FingerprintVersion = 1 | 2
 
 /** What a review was about. Addresses and hashes in lower case, amounts as integers. */
 export interface ReviewedFacts {
@@ -15,22 +16,26 @@ export interface ReviewedFacts {
   readonly token: string | null
   readonly receiver: string | null
   readonly amount: bigint | null
+  /** Covered by version 1 only. */
   readonly requiredConfirmations: number | null
   readonly transfer: (Transfer & { readonly blockNumber: number; readonly blockHash: string }) | null
   readonly reasons: readonly BlockingReason[]
 }
 
 /**
- * Fingerprint of a review: SHA-256, lower-case hex, of the canonical JSON (RFC 8785) of the order's terms, the transfer with its
- * block and log index, and the stable mismatch codes (document 3, "Review fingerprint").
+ * Fingerprint of a review: SHA-256, lower-case hex, of a version prefix and the canonical JSON (RFC 8785) of the order's terms, the
+ * transfer with its block and log index, and the stable mismatch codes (document 3, "Review fingerprint").
  *
- * Decision B46 joined hash, block number, log index and codes with bars. That text does not change when an order's amount or
- * receiver is changed after the review, nor when the chain replaces a block by another of the same height that has the
- * same log index, so both are covered here too. Confirmations, head, time and provider are not: they change with every block.
+ * Decision B46 joins hash, block number, log index and codes with bars. That text does not change when the amount or the receiver
+ * of an order is changed after the review. It does not change either when the chain replaces a block by another block of the same
+ * height with the same log index. Both are covered here. Confirmations, required confirmations, head, time and provider are not
+ * covered, because a review must stay valid while they change.
+ *
+ * @param version 1 for a review that an earlier release has stored: it covers the required confirmations, and has no prefix
  */
-export function reviewFingerprint(facts: ReviewedFacts): string {
+export function reviewFingerprint(facts: ReviewedFacts, version: FingerprintVersion = fingerprintVersion): string {
   const { transfer } = facts
-  // In their canonical order, which need not be made then.
+  const isFirst = version === 1
   const covered = canonicalJson({
     amountRaw: facts.amount === null ? null : String(facts.amount),
     chainId: facts.chainId,
@@ -38,7 +43,7 @@ export function reviewFingerprint(facts: ReviewedFacts): string {
     mismatch: [...new Set(stableMismatchesOf(facts.reasons))].sort(),
     outTradeNo: facts.outTradeNo.toWellFormed(),
     receiver: facts.receiver,
-    requiredConfirmations: facts.requiredConfirmations,
+    ...(isFirst ? { requiredConfirmations: facts.requiredConfirmations } : {}),
     token: facts.token,
     transactionHash: facts.transactionHash,
     transfer:
@@ -53,7 +58,7 @@ export function reviewFingerprint(facts: ReviewedFacts): string {
             token: transfer.token,
             value: String(transfer.value),
           },
-    v: fingerprintVersion,
+    ...(isFirst ? { v: 1 } : {}),
   })
-  return hash('sha256', covered)
+  return hash('sha256', isFirst ? covered : `v2|${covered}`)
 }

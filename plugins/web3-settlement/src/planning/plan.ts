@@ -1,6 +1,15 @@
+import { web3Addresses, zeroAddress } from '@plinth/web3'
 import { type CheckedFacts, type CheckedReceipt, type FactCheck, factChecks, readFacts } from './checked-facts.ts'
-import { fingerprintVersion, reviewFingerprint } from './fingerprint.ts'
-import { type BlockingReason, blockingReasons, type CandidateState, type ReviewCause, stateOf } from './reasons.ts'
+import { rivalsOf, type TransferClaim } from './claims.ts'
+import { type FingerprintVersion, fingerprintVersion, reviewFingerprint } from './fingerprint.ts'
+import {
+  type BlockingReason,
+  blockingReasons,
+  type CandidateState,
+  type ReviewCause,
+  reviewCauses,
+  stateOf,
+} from './reasons.ts'
 import { chooseTransfer, type ExpectedTransfer, type TransferChoice, type TransferPick } from './transfers.ts'
 
 /** What a plan looks at of a payment order. */
@@ -16,6 +25,10 @@ export interface PlannedOrder {
   readonly amountRaw?: string | null | undefined
   readonly requiredConfirmations?: number | null | undefined
   readonly transactionHash?: string | null | undefined
+  /** Proven address that has to send the payment; null: any address may pay. */
+  readonly payer?: string | null | undefined
+  /** Milliseconds since the epoch. */
+  readonly createdAt?: number | undefined
 }
 
 /** What a plan looks at of a configured chain. */
@@ -51,6 +64,12 @@ export interface PlanInput {
   readonly wasMined?: boolean | undefined
   /** Instead of what order and chain say. */
   readonly requiredConfirmations?: number | null | undefined
+  /** Claims of other orders: orders that name the transaction, and orders whose proven payer sent the transfer. */
+  readonly claims?: readonly TransferClaim[] | undefined
+  /** More orders claim the transaction than `claims` contains. */
+  readonly hasMoreClaims?: boolean | undefined
+  /** How much earlier than the order the block may be, in milliseconds; 0 when absent. */
+  readonly blockTimeToleranceMs?: number | undefined
 }
 
 export interface PlannedTransfer {
@@ -76,6 +95,20 @@ export interface SettlementPlan {
   readonly chainId: number | null
   readonly transactionHash: string | null
   readonly transfer: PlannedTransfer | null
+  /** The ten newest of the other pending orders that claim the transfer. Absent in plans that an earlier release has stored. */
+  readonly claimedBy?: readonly string[]
+  /** Number of all other pending orders that claim the transfer. Absent as `claimedBy`. */
+  readonly claimedByTotal?: number
+  /** SHA-256 of their order numbers; null when there are more than were read. Absent as `claimedBy`. */
+  readonly claimedByDigest?: string | null
+  /** Units of the token that the order asks for, decimal text. Absent as `claimedBy`. */
+  readonly expectedAmount?: string | null
+  /** Contract of the token that the order asks for. Absent as `claimedBy`. */
+  readonly expectedToken?: string | null
+  /** Proven payer of the order. Absent as `claimedBy`. */
+  readonly payer?: string | null
+  /** When the block of the transaction was made, in milliseconds since the epoch. Absent as `claimedBy`. */
+  readonly blockTime?: number | null
   /** A mined transaction has 1; null without a block. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number | null
@@ -112,7 +145,6 @@ export interface PreCheck {
 
 export const settlementProvider = 'web3'
 const hashForm = /^0x[0-9a-f]{64}$/
-const addressForm = /^0x(?!0{40}$)[0-9a-f]{40}$/
 const largestAmount = 2n ** 256n - 1n
 
 /** There is something to ask a chain for: then no answer is a failure. */
@@ -220,9 +252,8 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
   const { order, chain, hash, expected, required, facts, receipt, choice, confirmations } = matter
   const found = new Set(checks.pre.filter(({ applies }) => applies(matter)).map(({ reason }) => reason))
   const reasons = blockingReasons.filter((reason) => found.has(reason))
-  const causes: ReviewCause[] = []
-  if (receipt !== null && Object.values(expected).includes(null)) causes.push('match-context-missing')
-  if (choice.matching > 1) causes.push('several-matching-transfers')
+  const rivals = rivalsOf(input.claims ?? [], { ...input, order, transfer: choice.transfer })
+  const causes = causesOf(matter, rivals.listed)
   const transfer =
     choice.transfer === null || receipt === null
       ? null
@@ -254,6 +285,13 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
             token: transfer.token,
             value: String(transfer.value),
           },
+    claimedBy: rivals.listed,
+    claimedByTotal: rivals.total,
+    claimedByDigest: rivals.digest,
+    expectedAmount: expected.value === null ? null : String(expected.value),
+    expectedToken: expected.token,
+    payer: order?.payer ?? null,
+    blockTime: facts?.blockTime ?? null,
     confirmations,
     requiredConfirmations: required,
     eventKey: transfer === null || chainName === null ? null : `${chainName}:${hash}:${transfer.logIndex}`,
@@ -264,25 +302,58 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
   }
 }
 
-/** The fingerprint that a plan would have if the order said then what it says now. */
-export function fingerprintOf(plan: SettlementPlan, order: PlannedOrder): string {
+/**
+ * Causes that ask for a person. A pending order alone has those about its payer: nothing is decided about another one.
+ *
+ * @param claimedBy other orders that claim the transfer
+ */
+function causesOf(
+  { input, order, expected, facts, receipt, choice }: Matter,
+  claimedBy: readonly string[],
+): readonly ReviewCause[] {
+  const isPending = order?.status === 'pending'
+  const { createdAt, payer } = order ?? {}
+  const earliest = (createdAt ?? 0) - (input.blockTimeToleranceMs ?? 0)
+  const found: Readonly<Record<ReviewCause, boolean>> = {
+    'match-context-missing': receipt !== null && Object.values(expected).includes(null),
+    'several-matching-transfers': choice.matching > 1,
+    'named-by-another-order': isPending && claimedBy.length > 0,
+    'transfer-before-order': isPending && receipt !== null && (facts?.blockTime ?? earliest) < earliest,
+    'payer-mismatch': isPending && payer != null && choice.transfer !== null && choice.transfer.from !== payer,
+  }
+  return reviewCauses.filter((cause) => found[cause])
+}
+
+/**
+ * The fingerprint that a plan would have if the order had said then what it says now.
+ *
+ * @param version of the review that the fingerprint is compared with
+ */
+export function fingerprintOf(
+  plan: SettlementPlan,
+  order: PlannedOrder,
+  version: FingerprintVersion = fingerprintVersion,
+): string {
   const { transfer } = plan
   const ofChain = plan.requiredConfirmations
-  return reviewFingerprint({
-    outTradeNo: order.outTradeNo,
-    chainName: order.chainName ?? null,
-    chainId: plan.chainId,
-    transactionHash: plan.transactionHash,
-    token: addressOf(order.tokenContract),
-    receiver: addressOf(order.receiver),
-    amount: amountOf(order.amountRaw),
-    requiredConfirmations: ofChain === null ? null : Math.max(ofChain, wholeOf(order.requiredConfirmations) ?? 0),
-    transfer:
-      transfer === null
-        ? null
-        : { ...transfer, value: BigInt(transfer.value), ordinal: transfer.logOrdinal, removed: false },
-    reasons: plan.reasons,
-  })
+  return reviewFingerprint(
+    {
+      outTradeNo: order.outTradeNo,
+      chainName: order.chainName ?? null,
+      chainId: plan.chainId,
+      transactionHash: plan.transactionHash,
+      token: addressOf(order.tokenContract),
+      receiver: addressOf(order.receiver),
+      amount: amountOf(order.amountRaw),
+      requiredConfirmations: ofChain === null ? null : Math.max(ofChain, wholeOf(order.requiredConfirmations) ?? 0),
+      transfer:
+        transfer === null
+          ? null
+          : { ...transfer, value: BigInt(transfer.value), ordinal: transfer.logOrdinal, removed: false },
+      reasons: plan.reasons,
+    },
+    version,
+  )
 }
 
 const noChoice: TransferChoice = { transfer: null, mismatches: [], matching: 0 }
@@ -332,10 +403,13 @@ function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number 
   return Math.max(wholeOf(order?.requiredConfirmations) ?? 0, ofChain)
 }
 
-/** Lower case; null for anything but an address, and for the zero address, which nobody can receive at. */
+/**
+ * Lower case; null for anything but an address, for one with a wrong checksum, and for the zero address, which nobody can receive
+ * at.
+ */
 function addressOf(text: string | null | undefined): string | null {
-  const address = text?.toLowerCase()
-  return address !== undefined && addressForm.test(address) ? address : null
+  const address = text == null ? null : web3Addresses.normalize(text)
+  return address === zeroAddress ? null : address
 }
 
 /** 1 to 2^256 - 1; null for anything else: anybody can transfer nothing. */

@@ -37,9 +37,31 @@ export const blockingReasons = [
 ] as const
 export type BlockingReason = (typeof blockingReasons)[number]
 
-/** Why a plan without a blocking reason asks for a person: no part of the stable codes. */
-export const reviewCauses = ['match-context-missing', 'several-matching-transfers'] as const
+/** Why a plan without a blocking reason asks for a person. They are not part of the stable codes. */
+export const reviewCauses = [
+  'match-context-missing',
+  'several-matching-transfers',
+  'named-by-another-order',
+  'transfer-before-order',
+  'payer-mismatch',
+] as const
 export type ReviewCause = (typeof reviewCauses)[number]
+
+/** Causes that say that the payment may be somebody else's (decision F.4). Only a person settles in spite of them. */
+export const payerCauses: readonly ReviewCause[] = ['named-by-another-order', 'transfer-before-order', 'payer-mismatch']
+
+/** Why an attempt did not start, where neither the order nor the chain is the reason. */
+export const attemptObstacles = [
+  'saver-not-active',
+  'second-person-required',
+  'approval-rejected',
+  'retries-used-up',
+] as const
+export type AttemptObstacle = (typeof attemptObstacles)[number]
+
+/** Every reason that an attempt to settle can have, in the order in which they are reported. */
+export const attemptReasons = [...blockingReasons, ...reviewCauses, ...attemptObstacles] as const
+export type AttemptReason = BlockingReason | ReviewCause | AttemptObstacle
 
 /**
  * Mismatches that stay as they are while blocks are added. Only these are covered by a fingerprint: with a code that passes
@@ -64,6 +86,31 @@ const passing: ReadonlySet<BlockingReason> = new Set([
   'chain-transaction-not-mined',
   'chain-confirmations-insufficient',
 ])
+
+/** Reasons that only waiting can change. An attempt that ends with nothing else is made again automatically. */
+export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
+  'order-update-conflict',
+  'chain-not-configured',
+  'chain-transaction-not-mined',
+  'chain-confirmations-insufficient',
+  'applier-not-available',
+  'rpc-query-failed',
+])
+
+/** Reasons after which the review can still be settled, automatically or by a person. */
+const survivedReasons: ReadonlySet<AttemptReason> = new Set([
+  ...retriedReasons,
+  ...payerCauses,
+  ...attemptObstacles,
+  'several-matching-transfers',
+  // The transaction may return to the block of the review.
+  'review-fingerprint-mismatched',
+  'transfer-removed',
+])
+
+/** True while no reason ends the review as a candidate for settlement. */
+export const staysCandidate = (reasons: readonly AttemptReason[]): boolean =>
+  reasons.every((reason) => survivedReasons.has(reason))
 
 /** What was found out about a candidate. */
 export interface Findings {

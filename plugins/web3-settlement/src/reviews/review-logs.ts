@@ -1,12 +1,12 @@
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { columnText } from '@plinth/kernel'
 import type { PaymentOrder } from '@plinth/money/payments'
-import { type ReviewAction, ReviewLog, type ReviewStatus } from '../entities.ts'
+import { type ReviewAction, ReviewLog, type ReviewStatus, type SettlementOutcome } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { fingerprintVersion } from '../planning/fingerprint.ts'
 import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
-import type { CandidateState } from '../planning/reasons.ts'
+import { type AttemptReason, blockingReasons, type CandidateState } from '../planning/reasons.ts'
 
 /** Who acts, with the permissions that count for it. */
 export interface Reviewer {
@@ -33,6 +33,9 @@ interface ReviewEntry {
   readonly status: ReviewStatus
   readonly state?: CandidateState
   readonly reviewFingerprint?: string
+  readonly fingerprintVersion?: number
+  /** Attempt that the log is about. */
+  readonly attempt?: { readonly outcome: SettlementOutcome; readonly reasons: readonly AttemptReason[] }
   readonly logIndex?: number | null
   readonly remark?: string | null
   readonly sourceLogId?: number | null
@@ -42,7 +45,7 @@ interface ReviewEntry {
 
 type ReviewParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'payments'>
 
-type ReviewFilter = Partial<Pick<ReviewLog, 'outTradeNo' | 'status'>>
+type ReviewFilter = Partial<Pick<ReviewLog, 'outTradeNo' | 'status' | 'lastOutcome'>>
 
 /** Logs that a list of those that can be tried again looks at: more wait in vain for somebody to work on them. */
 const mostRetryable = 500
@@ -84,7 +87,9 @@ export class ReviewLogs {
   async insert(plan: SettlementPlan, entry: ReviewEntry): Promise<ReviewLog> {
     const { db, clock } = this.#parts
     const { action, status, reviewer } = entry
-    const candidate = plan.state === 'ready'
+    const { attempt } = entry
+    const candidate = plan.state === 'ready' && attempt === undefined
+    const createdAt = new Date(clock.now())
     const log: ReviewLog = {
       id: db.newId(),
       outTradeNo: plan.outTradeNo,
@@ -96,32 +101,40 @@ export class ReviewLogs {
       state: entry.state ?? plan.state,
       candidate,
       retryable: candidate && isSettling(action) && (status === 'open' || status === 'approved'),
-      reasons: [...plan.reasons],
+      reasons:
+        attempt === undefined
+          ? [...plan.reasons]
+          : blockingReasons.filter((reason) => attempt.reasons.includes(reason)),
       planSnapshot: plan,
       reviewFingerprint: entry.reviewFingerprint ?? plan.fingerprint,
-      fingerprintVersion,
+      fingerprintVersion: entry.fingerprintVersion ?? fingerprintVersion,
       remark: entry.remark == null ? null : columnText(entry.remark, 500),
       sourceLogId: entry.sourceLogId ?? null,
       actorUserId: reviewer.userId,
       permissionSnapshot: [...reviewer.permissions],
       retryAt: entry.retryAt ?? null,
+      lastOutcome: attempt?.outcome ?? null,
+      lastReasons: attempt === undefined ? null : [...attempt.reasons],
+      lastAttemptAt: attempt === undefined ? null : createdAt,
+      heldAt: null,
       version: 1,
       traceId: reviewer.traceId === null ? null : columnText(reviewer.traceId, 128),
-      createdAt: new Date(clock.now()),
+      createdAt,
     } as ReviewLog
     await db.fork().insert(ReviewLog, log)
     return log
   }
 
   /** Throws "404" `web3-settlement.review-log-unknown`. */
-  async get(id: number): Promise<ReviewLog> {
-    const log = await this.#parts.db.fork().findOne(ReviewLog, { id })
+  async get(id: number, rows: object = {}): Promise<ReviewLog> {
+    const log = await this.#parts.db.fork().findOne(ReviewLog, { $and: [{ id }, rows] })
     if (log === null) throw refusal('review-log-unknown')
     return log
   }
 
-  list(where: ReviewFilter, window: PageWindow): Promise<FoundPage<ReviewLog>> {
-    return findPage(this.#parts.db.fork(), ReviewLog, where, window)
+  /** @param rows those that the caller may read: `callerLogs(request)` */
+  list(where: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewLog>> {
+    return findPage(this.#parts.db.fork(), ReviewLog, { $and: [where, rows] }, window)
   }
 
   /**
@@ -129,9 +142,9 @@ export class ReviewLogs {
    * (document 3, "Web3 settlement endpoints"). It is computed from what was reviewed and the order as it is now, without asking a
    * chain, over the newest 500 of them, so that total and pages agree (decision D65).
    */
-  async retryable(filter: ReviewFilter, window: PageWindow): Promise<FoundPage<ReviewLog>> {
+  async retryable(filter: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewLog>> {
     const { db, payments } = this.#parts
-    const where = { ...filter, retryable: true }
+    const where = { $and: [{ ...filter, retryable: true }, rows] }
     const orderBy = [{ property: 'id', direction: 'desc' as const }]
     const { items, next } = await findPage(db.fork(), ReviewLog, where, {
       ...{ orderBy, size: mostRetryable, offset: 0, count: 'none' as const },
@@ -153,6 +166,19 @@ export class ReviewLogs {
     return { items: shown, total, isCapped: next !== null, next: goesOn ? [last.id] : null }
   }
 
+  /** Those of at most 200 orders that have a review which may still settle them. */
+  async openOf(outTradeNos: readonly string[]): Promise<ReadonlySet<string>> {
+    if (outTradeNos.length > ordersAtOnce) throw new RangeError(`${outTradeNos.length} are more than ${ordersAtOnce}`)
+    if (outTradeNos.length === 0) return new Set()
+    const rows = await this.#parts.db.query<{ out_trade_no: string }>(
+      `select distinct out_trade_no from web3_settlement_review_log
+       where out_trade_no in (${outTradeNos.map(() => '?').join(', ')}) and status in ('open', 'approved')
+         and action in ('settle', 'auto-approve')`,
+      [...outTradeNos],
+    )
+    return new Set(rows.map((row) => row.out_trade_no))
+  }
+
   /** Whether a review of the same transaction saw it in a block: then it is gone when no block has it. */
   async #wasMined(outTradeNo: string, transactionHash: string | undefined): Promise<boolean> {
     const orderBy = { id: 'desc' as const }
@@ -167,4 +193,5 @@ export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<Revi
   confirmations !== null || reasons.includes('transfer-removed')
 
 const matchesOrder = (log: ReviewLog, order: PaymentOrder | undefined) =>
-  order?.status === 'pending' && fingerprintOf(log.planSnapshot, order) === log.reviewFingerprint
+  order?.status === 'pending' &&
+  fingerprintOf(log.planSnapshot, order, log.fingerprintVersion === 1 ? 1 : 2) === log.reviewFingerprint

@@ -14,23 +14,30 @@ import {
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type AuditSummary, audit, auditCaller } from '@plinth/kernel'
-import { reviewStatuses } from '../entities.ts'
-import { explorersOf } from '../explorers.ts'
+import { assertOrdersReached, callerLogs, ordersReached } from '../caller-orders.ts'
+import { namesOf } from '../chain-names.ts'
+import { reviewStatuses, settlementOutcomes } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { own, snapshotOf } from '../permissions.ts'
 import type { Reviewer } from './review-logs.ts'
 import {
+  attemptView,
   batchView,
   overdueView,
   planView,
+  reviewDetailView,
   reviewView,
   settlementView,
+  viewOfAttempt,
   viewOfPlan,
   viewOfReview,
   viewOfSettlement,
 } from './review-views.ts'
 
-type ReviewRouteParts = Pick<Parts, 'kernel' | 'chains' | 'candidates' | 'reviews' | 'settlements' | 'overdue'>
+type ReviewRouteParts = Pick<
+  Parts,
+  'kernel' | 'payments' | 'chains' | 'tokens' | 'candidates' | 'reviews' | 'attempts' | 'settlements' | 'overdue'
+>
 
 const root = '/api/v1/admin/web3'
 const logs = `${root}/payment-settlement-review-logs`
@@ -50,6 +57,14 @@ const fingerprint = Type.Optional(
   Type.String({ pattern: '^[0-9a-f]{64}$', description: 'What the reviewer saw; another one is refused.' }),
 )
 
+const acceptCauses = Type.Boolean({
+  default: false,
+  description:
+    'True: settle in spite of the causes that the review shows, such as `named-by-another-order`. Other causes still stand against it. If another order outside the data scope of the caller claims the transfer, the scope must be `all`.',
+})
+/** Attempts that are shown with a review. */
+const latestAttempts = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
+
 const { route } = routesWith<ReviewRouteParts>()
 
 /** Dry runs, reviews and what is executed from them. */
@@ -58,37 +73,48 @@ export const reviewRoutes = [
     method: 'POST',
     path: `${root}/payment-confirmations`,
     summary: 'What would happen if an order were settled now; changes nothing',
-    access: { permission: own.reviewView },
+    access: { permission: own.reviewView, scope: 'caller' },
     request: { body: Type.Object(payment) },
     response: planView,
-    async handler({ body }, { candidates, chains }) {
-      return viewOfPlan((await candidates.of(questionOf(body))).plan, await explorersOf(chains))
+    async handler(request, parts) {
+      const { body } = request
+      await assertOrdersReached(request, parts.payments, [body.outTradeNo])
+      const { plan } = await parts.candidates.of(questionOf(body))
+      const names = await namesOf(request, parts, [plan])
+      return viewOfPlan(plan, names)
     },
   }),
   route({
     method: 'POST',
     path: `${root}/payment-confirmations/batch`,
     summary: 'What would happen if these orders were settled now; changes nothing',
-    access: { permission: own.reviewView },
+    access: { permission: own.reviewView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ items: Type.Array(Type.Object(payment), { minItems: 1, maxItems: 100 }) }) },
     response: Type.Object({ items: Type.Array(planView) }),
-    async handler({ body }, { candidates, chains }) {
-      const found = await candidates.ofMany(body.items.map(questionOf))
-      const explorers = await explorersOf(chains)
-      return { items: found.map(({ plan }) => viewOfPlan(plan, explorers)) }
+    async handler(request, parts) {
+      const { body } = request
+      await assertOrdersReached(
+        request,
+        parts.payments,
+        body.items.map(({ outTradeNo }) => outTradeNo),
+      )
+      const plans = (await parts.candidates.ofMany(body.items.map(questionOf))).map(({ plan }) => plan)
+      const names = await namesOf(request, parts, plans)
+      return { items: plans.map((plan) => viewOfPlan(plan, names)) }
     },
   }),
   route({
     method: 'GET',
     path: logs,
     summary: 'Review logs, the newest first',
-    access: { permission: own.reviewView },
+    access: { permission: own.reviewView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
         outTradeNo: Type.Optional(outTradeNo),
         status: Type.Optional(Type.Enum(reviewStatuses)),
+        lastOutcome: Type.Optional(Type.Enum(settlementOutcomes)),
         retryable: Type.Boolean({
           default: false,
           description: 'Only candidates for settlement whose fingerprint still is that of the order.',
@@ -96,13 +122,24 @@ export const reviewRoutes = [
       }),
     },
     response: listPage(reviewView),
-    handler({ query }, { reviews, chains }) {
-      const { outTradeNo, status, retryable } = query
-      const where = { ...(outTradeNo === undefined ? {} : { outTradeNo }), ...(status === undefined ? {} : { status }) }
+    handler(request, parts) {
+      const { query } = request
+      const rows = callerLogs(request)
+      const { outTradeNo, status, lastOutcome, retryable } = query
+      const where = {
+        ...(outTradeNo === undefined ? {} : { outTradeNo }),
+        ...(status === undefined ? {} : { status }),
+        ...(lastOutcome === undefined ? {} : { lastOutcome }),
+      }
       return answerList(query, newestFirst, async (window) => {
-        const found = retryable ? await reviews.retryable(where, window) : await reviews.list(where, window)
-        const explorers = await explorersOf(chains)
-        return { ...found, items: found.items.map((log) => viewOfReview(log, explorers)) }
+        const { reviews } = parts
+        const found = retryable ? await reviews.retryable(where, rows, window) : await reviews.list(where, rows, window)
+        const names = await namesOf(
+          request,
+          parts,
+          found.items.map(({ planSnapshot }) => planSnapshot),
+        )
+        return { ...found, items: found.items.map((log) => viewOfReview(log, names)) }
       })
     },
   }),
@@ -110,17 +147,38 @@ export const reviewRoutes = [
     method: 'GET',
     path: `${logs}/:id`,
     summary: 'One review log',
-    access: { permission: own.reviewView },
+    access: { permission: own.reviewView, scope: 'caller' },
     request: { params: idParams },
-    response: reviewView,
-    handler: async ({ params }, { reviews, chains }) =>
-      viewOfReview(await reviews.get(params.id), await explorersOf(chains)),
+    response: reviewDetailView,
+    async handler(request, parts) {
+      const log = await parts.reviews.get(request.params.id, callerLogs(request))
+      const { items } = await parts.attempts.list(log, latestAttempts)
+      return {
+        ...viewOfReview(log, await namesOf(request, parts, [log.planSnapshot])),
+        attempts: items.map(viewOfAttempt),
+      }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${logs}/:id/attempts`,
+    summary: 'Attempts to settle from a review and from the reviews that follow from it, the newest first',
+    access: { permission: own.reviewView, scope: 'caller' },
+    request: { params: idParams, query: listQuery },
+    response: listPage(attemptView),
+    async handler(request, { reviews, attempts }) {
+      const log = await reviews.get(request.params.id, callerLogs(request))
+      return answerList(request.query, newestFirst, async (window) => {
+        const found = await attempts.list(log, window)
+        return { ...found, items: found.items.map(viewOfAttempt) }
+      })
+    },
   }),
   route({
     method: 'POST',
     path: logs,
     summary: 'Save what the chain and an order say now, for settlement or for the record',
-    access: { permission: own.reviewCreate },
+    access: { permission: own.reviewCreate, scope: 'caller' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -132,9 +190,10 @@ export const reviewRoutes = [
     },
     response: reviewView,
     async handler(request, parts) {
+      await assertOrdersReached(request, parts.payments, [request.body.outTradeNo])
       const log = await parts.reviews.save(request.body, reviewerOf(request))
       await recorded(request, parts, 'save', log.id, { outTradeNo: log.outTradeNo, state: log.state })
-      return viewOfReview(log, await explorersOf(parts.chains))
+      return viewOfReview(log, await namesOf(request, parts, [log.planSnapshot]))
     },
   }),
   settleRoute('settle', 'Settle from a review, if everything still is as it was reviewed'),
@@ -144,7 +203,7 @@ export const reviewRoutes = [
     path: `${logs}/retry-batch`,
     summary: 'Settle from several reviews, one after another in the order of their ids',
     description: 'One that is not settled stops no other.',
-    access: { permission: own.execute },
+    access: { permission: own.execute, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },
     response: batchView,
@@ -152,12 +211,17 @@ export const reviewRoutes = [
       const { requested, executed, skipped, items } = await parts.settlements.retryBatch(
         request.body.ids,
         reviewerOf(request),
+        callerLogs(request),
       )
       await recorded(request, parts, 'retry-batch', undefined, { requested, executed, skipped })
-      const explorers = await explorersOf(parts.chains)
+      const names = await namesOf(
+        request,
+        parts,
+        items.flatMap(({ result }) => result?.plan ?? []),
+      )
       const shown = items.map(({ result, ...item }) => ({
         ...item,
-        result: result === null ? null : viewOfSettlement(result, explorers),
+        result: result === null ? null : viewOfSettlement(result, names),
       }))
       return { requested, executed, skipped, items: shown }
     },
@@ -166,17 +230,21 @@ export const reviewRoutes = [
     method: 'POST',
     path: `${logs}/auto-handle-expired`,
     summary: 'Handle the reviews that are overdue, as the task does',
-    access: { permission: own.reviewCreate },
+    access: { permission: own.reviewCreate, scope: 'all' },
     annotations: [batchLimit],
     response: overdueView,
     async handler(request, parts) {
       const items = await parts.overdue.handle()
       const executed = items.filter(({ result }) => result?.outcome === 'settled').length
       await recorded(request, parts, 'auto-handle-expired', undefined, { handled: items.length, executed })
-      const explorers = await explorersOf(parts.chains)
+      const names = await namesOf(
+        request,
+        parts,
+        items.flatMap(({ result }) => result?.plan ?? []),
+      )
       const shown = items.map(({ result, ...item }) => ({
         ...item,
-        result: result === null ? null : viewOfSettlement(result, explorers),
+        result: result === null ? null : viewOfSettlement(result, names),
       }))
       return { handled: items.length, executed, items: shown }
     },
@@ -188,15 +256,18 @@ function settleRoute(trigger: 'settle' | 'retry', summary: string) {
     method: 'POST',
     path: `${logs}/:id/${trigger}`,
     summary,
-    access: { permission: own.execute },
-    request: { params: idParams },
+    access: { permission: own.execute, scope: 'caller' },
+    request: { params: idParams, query: Type.Object({ acceptCauses }) },
     response: settlementView,
     async handler(request, parts) {
       const { id } = request.params
-      const result = await parts.settlements.settle(id, trigger, reviewerOf(request))
+      const acceptsCauses = request.query.acceptCauses
+      const reached = (outTradeNos: readonly string[]) => ordersReached(request, parts.payments, outTradeNos)
+      const acceptance = acceptsCauses ? { reached } : undefined
+      const result = await parts.settlements.settle(id, trigger, reviewerOf(request), callerLogs(request), acceptance)
       const { outcome, reasons } = result
-      await recorded(request, parts, trigger, id, { outcome, reasons })
-      return viewOfSettlement(result, await explorersOf(parts.chains))
+      await recorded(request, parts, trigger, id, { outcome, reasons, acceptsCauses })
+      return viewOfSettlement(result, await namesOf(request, parts, [result.plan]))
     },
   })
 }

@@ -1,13 +1,27 @@
 import { count, id, instant, nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
-import { type ReviewLog, reviewActions, reviewStatuses, settlementOutcomes } from '../entities.ts'
+import { type ChainNames, tokenKey, unknownToken } from '../chain-names.ts'
+import {
+  type CallbackLog,
+  type ReviewLog,
+  reviewActions,
+  reviewStatuses,
+  settlementOutcomes,
+  settlementTriggers,
+} from '../entities.ts'
 import type { SettlementResult } from '../execution/executor.ts'
-import type { Explorers } from '../explorers.ts'
+import { totalOf } from '../planning/claims.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
-import { blockingReasons, candidateStates, reviewCauses } from '../planning/reasons.ts'
+import { attemptReasons, blockingReasons, candidateStates, reviewCauses } from '../planning/reasons.ts'
 
 const whole = Type.Integer({ minimum: 0 })
 export const reasons = Type.Array(Type.Enum(blockingReasons), { description: 'In the order of the document.' })
+const attemptReason = Type.Enum(attemptReasons)
+const tried = Type.Array(attemptReason, { description: 'Blocking reasons in the order of the document, then causes.' })
+const decimals = nullable(Type.Integer({ minimum: 0, maximum: 77 }), {
+  description: 'Decimal places of the token, as its contract says; null where it is not known.',
+})
+const symbol = nullable(text, { description: 'Symbol of the token, as its contract says.' })
 
 const transferView = Type.Object({
   blockNumber: whole,
@@ -19,6 +33,8 @@ const transferView = Type.Object({
   token: text,
   tokenContract: Type.String({ description: 'The same as `token`, by the name that orders use.' }),
   value: Type.String({ description: 'Smallest units of the token, decimal.' }),
+  decimals,
+  symbol,
 })
 
 export const planView = Type.Object({
@@ -33,6 +49,19 @@ export const planView = Type.Object({
   }),
   transactionHash: nullable(text),
   transfer: nullable(transferView),
+  expectedAmount: nullable(text, { description: 'What the order asks for: smallest units of the token, decimal.' }),
+  expectedToken: nullable(text),
+  decimals,
+  symbol,
+  payer: nullable(text, { description: 'Proven address that has to send the payment.' }),
+  claimedBy: Type.Array(text, {
+    description: 'The ten newest other pending orders that claim the transfer, of these those that the caller reaches.',
+  }),
+  claimedByTotal: Type.Integer({
+    description:
+      'Number of all other pending orders that claim the transfer, also those that `claimedBy` omits. At most 1,000 orders of each kind of claim are counted.',
+  }),
+  blockTime: nullable(instant),
   confirmations: nullable(Type.Integer({ description: 'A mined transaction has 1.' })),
   requiredConfirmations: nullable(Type.Integer()),
   eventKey: nullable(text),
@@ -42,16 +71,30 @@ export const planView = Type.Object({
   head: nullable(whole),
 })
 
-export function viewOfPlan(plan: SettlementPlan, explorers: Explorers): Static<typeof planView> {
-  const { fingerprint, reasons, causes, transfer, ...rest } = plan
+export function viewOfPlan(plan: SettlementPlan, { explorers, tokens, orders }: ChainNames): Static<typeof planView> {
+  const { fingerprint, reasons, causes, transfer, claimedBy = [], claimedByDigest, blockTime = null, ...rest } = plan
+  const { chainName, expectedAmount = null, expectedToken = null, payer = null } = rest
+  const tokenOf = (contract: string | undefined) =>
+    (contract === undefined ? undefined : tokens.get(tokenKey(chainName, contract))) ?? unknownToken
   return {
     ...rest,
-    explorer: explorers.get(rest.chainName ?? '') ?? null,
+    ...{ expectedAmount, expectedToken, payer },
+    // A plan that an earlier release has stored says only what was paid.
+    ...tokenOf(expectedToken ?? transfer?.token),
+    explorer: explorers.get(chainName ?? '') ?? null,
     reasons: [...reasons],
     causes: [...causes],
-    transfer: transfer === null ? null : { ...transfer, tokenContract: transfer.token },
+    claimedByTotal: totalOf(plan),
+    claimedBy: claimedBy.filter((outTradeNo) => orders?.has(outTradeNo) !== false),
+    blockTime: blockTime === null ? null : new Date(blockTime).toISOString(),
+    transfer: transfer === null ? null : { ...transfer, ...tokenOf(transfer.token), tokenContract: transfer.token },
     reviewFingerprint: fingerprint,
   }
+}
+
+const attemptFields = {
+  outcome: Type.Enum(settlementOutcomes),
+  reasons: tried,
 }
 
 export const reviewView = Type.Object({
@@ -74,10 +117,12 @@ export const reviewView = Type.Object({
   actorUserId: nullable(id),
   permissions: Type.Array(text),
   retryAt: nullable(instant),
+  heldAt: nullable(instant, { description: 'Since when a person has to decide; nothing is done automatically.' }),
+  lastAttempt: nullable(Type.Object({ ...attemptFields, attemptedAt: instant })),
   createdAt: instant,
 })
 
-export const viewOfReview = (log: ReviewLog, explorers: Explorers): Static<typeof reviewView> => ({
+export const viewOfReview = (log: ReviewLog, names: ChainNames): Static<typeof reviewView> => ({
   id: log.id,
   outTradeNo: log.outTradeNo,
   chainName: log.chainName ?? null,
@@ -89,7 +134,7 @@ export const viewOfReview = (log: ReviewLog, explorers: Explorers): Static<typeo
   candidate: log.candidate,
   retryable: log.retryable,
   reasons: [...log.reasons],
-  plan: viewOfPlan(log.planSnapshot, explorers),
+  plan: viewOfPlan(log.planSnapshot, names),
   reviewFingerprint: log.reviewFingerprint,
   fingerprintVersion: log.fingerprintVersion,
   remark: log.remark ?? null,
@@ -97,27 +142,64 @@ export const viewOfReview = (log: ReviewLog, explorers: Explorers): Static<typeo
   actorUserId: log.actorUserId ?? null,
   permissions: [...log.permissionSnapshot],
   retryAt: log.retryAt?.toISOString() ?? null,
+  heldAt: log.heldAt?.toISOString() ?? null,
+  lastAttempt:
+    log.lastOutcome == null
+      ? null
+      : {
+          outcome: log.lastOutcome,
+          reasons: [...(log.lastReasons ?? [])],
+          attemptedAt: (log.lastAttemptAt ?? log.createdAt).toISOString(),
+        },
   createdAt: log.createdAt.toISOString(),
 })
+
+export const attemptView = Type.Object({
+  id,
+  reviewLogId: id,
+  startedBy: Type.Enum(settlementTriggers),
+  ...attemptFields,
+  chainName: nullable(text),
+  transactionHash: nullable(text),
+  eventKey: nullable(text),
+  actorUserId: nullable(id),
+  createdAt: instant,
+})
+
+export const viewOfAttempt = (log: CallbackLog): Static<typeof attemptView> => ({
+  id: log.id,
+  reviewLogId: log.reviewLogId,
+  startedBy: log.startedBy,
+  outcome: log.outcome,
+  reasons: [...log.reasons],
+  chainName: log.chainName ?? null,
+  transactionHash: log.transactionHash ?? null,
+  eventKey: log.eventKey ?? null,
+  actorUserId: log.actorUserId ?? null,
+  createdAt: log.createdAt.toISOString(),
+})
+
+/** One review, with its latest attempts. */
+export const reviewDetailView = Type.Object({ ...reviewView.properties, attempts: Type.Array(attemptView) })
 
 export const settlementView = Type.Object({
   reviewLogId: id,
   outTradeNo: text,
   outcome: Type.Enum(settlementOutcomes),
   state: Type.Enum(candidateStates),
-  reason: nullable(Type.Enum(blockingReasons, { description: 'The first of the reasons.' })),
-  reasons,
+  reason: nullable(Type.Enum(attemptReasons, { description: 'The first of the reasons.' })),
+  reasons: tried,
   plan: planView,
 })
 
-export const viewOfSettlement = (result: SettlementResult, explorers: Explorers): Static<typeof settlementView> => ({
+export const viewOfSettlement = (result: SettlementResult, names: ChainNames): Static<typeof settlementView> => ({
   reviewLogId: result.reviewLogId,
   outTradeNo: result.outTradeNo,
   outcome: result.outcome,
   state: result.state,
   reason: result.reasons[0] ?? null,
   reasons: [...result.reasons],
-  plan: viewOfPlan(result.plan, explorers),
+  plan: viewOfPlan(result.plan, names),
 })
 
 export const batchView = Type.Object({

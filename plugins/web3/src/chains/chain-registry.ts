@@ -5,9 +5,13 @@ import { type AuditSummary, audit, auditCaller, type BusinessError, type Clock, 
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SealedBox } from '@plinth/system-config'
 import type { Chain, Finality } from '../contract.ts'
+import { isExplorerUrl } from '../explorer-url.ts'
 import { refusal } from '../failures.ts'
-import type { ChainSource, OpenedChain } from './chain-facts.ts'
+import { own } from '../permissions.ts'
+import type { ChainSource } from './chain-facts.ts'
+import { endpointOf } from './endpoint.ts'
 import { type StoredProvider, Web3Chain } from './entities.ts'
+import type { OpenedChain } from './provider-pool.ts'
 
 /** A provider as an administrator writes it. Without an address the stored one stays. */
 export interface GivenProvider {
@@ -32,6 +36,8 @@ export interface RegistryParts {
   readonly http: Pick<OutgoingHttp, 'check'>
   /** Whose audit trail the changes go to. */
   readonly kernel: Pick<Kernel, 'contributions'>
+  /** Name of the chain whose contract wallets may sign; empty: none. */
+  readonly contractWalletChain: () => string
 }
 
 /** Chains of a product. */
@@ -84,10 +90,13 @@ export class ChainRegistry implements ChainSource {
 
   /**
    * @throws BusinessError "409" `web3.chain-taken` when the name or the number is another chain's, "409"
-   *   `web3.chains-too-many`, "400" `web3.provider-url-refused`, `web3.provider-url-missing`, `web3.explorer-url-invalid`
+   *   `web3.chains-too-many`, "400" `web3.provider-url-refused`, `web3.provider-url-missing`, `web3.provider-url-twice`, `web3.explorer-url-invalid`,
+   *   "403" `web3.contract-wallets-protected` for the chain of contract wallets without the permission for it
    */
   async create(name: string, chainId: number, content: ChainContent, operator: Operator): Promise<Web3Chain> {
+    this.#assertMayDecideAboutContracts(name, operator)
     this.#check(content, [])
+    await this.#assertDistinct(name, content.providers, [])
     const providers = await this.#sealed(name, content.providers, [])
     const { db, clock } = this.#parts
     if ((await db.fork().count(Web3Chain)) >= mostChains)
@@ -123,8 +132,11 @@ export class ChainRegistry implements ChainSource {
   ): Promise<Web3Chain> {
     const row = await this.row(id)
     if (version !== undefined && version !== row.version) throw conflict(row)
+    const isEnabled = change.enabled === true && !row.enabled
+    if (isEnabled || hasOtherProviders(change, row)) this.#assertMayDecideAboutContracts(row.name, operator)
     this.#check(change, row.providers)
     const { providers: given, ...rest } = change
+    if (given !== undefined) await this.#assertDistinct(row.name, given, row.providers)
     const providers = given === undefined ? {} : { providers: await this.#sealed(row.name, given, row.providers) }
     const { db, clock } = this.#parts
     const about = { version: row.version + 1, updatedAt: new Date(clock.now()), updatedBy: operator.principal.username }
@@ -138,6 +150,13 @@ export class ChainRegistry implements ChainSource {
       await this.#record(operator, 'update', row, summaryOf(change))
     })
     return this.row(id)
+  }
+
+  /** An operator who chooses the providers of this chain can sign in with every contract wallet (decision F.3). */
+  #assertMayDecideAboutContracts(name: string, { principal }: Operator): void {
+    const permission = own.contractWalletsSave
+    if (name !== this.#parts.contractWalletChain() || principal.can(permission)) return
+    throw refusal('contract-wallets-protected', { params: { permission }, data: { permission } })
   }
 
   #check({ providers, explorerTransactionUrl }: Partial<ChainContent>, stored: readonly StoredProvider[]): void {
@@ -161,6 +180,28 @@ export class ChainRegistry implements ChainSource {
     } catch (error) {
       if (!isOutgoingHttpError(error)) throw error
       throw refusal('provider-url-refused', { params: { rule: error.code }, data: { field, rule: error.code } })
+    }
+  }
+
+  /** Two providers with one address are one server, which would agree with itself. */
+  async #assertDistinct(
+    name: string,
+    given: readonly GivenProvider[],
+    stored: readonly StoredProvider[],
+  ): Promise<void> {
+    const used = new Set<string>()
+    for (const [at, { id, url }] of given.entries()) {
+      const kept = stored.find((one) => one.id === id)?.urlEnc
+      // An address that cannot be decrypted is never asked, so it agrees with nobody.
+      const opened =
+        url ??
+        (kept === undefined ? undefined : await this.#parts.box.open(purposeOf(name, id), kept).catch(() => undefined))
+      if (opened === undefined) continue
+      const endpoint = endpointOf(opened)
+      if (used.has(endpoint)) {
+        throw refusal('provider-url-twice', { data: { field: `providers/${at}/url`, rule: 'distinct' } })
+      }
+      used.add(endpoint)
     }
   }
 
@@ -193,19 +234,21 @@ export function chainOf(row: Web3Chain): Chain {
   return {
     ...{ name, chainId, enabled, finality, maxHeadLagBlocks },
     requiredConfirmations: row.requiredConfirmations ?? null,
-    explorerTransactionUrl: row.explorerTransactionUrl ?? null,
+    explorerTransactionUrl: shownExplorer(row.explorerTransactionUrl ?? null),
     providers: row.providers.map(({ id }) => ({ id })),
   }
 }
 
+/** Earlier releases stored addresses that are not accepted any more. */
+const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
+
 const conflict = (row: Web3Chain): BusinessError => refusal('version-conflict', { data: conflictData(row) })
 
-/** Shown to people and sent in notifications, so it holds nothing but the place of the hash. */
-function isExplorerUrl(text: string): boolean {
-  const url = URL.parse(text)
-  const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
-  return isPlain && text.includes('{hash}')
-}
+/** Whether other providers would be asked, or the same ones in another order. */
+const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: Web3Chain): boolean =>
+  providers !== undefined &&
+  (providers.length !== row.providers.length ||
+    providers.some(({ id, url }, at) => url !== undefined || id !== row.providers[at]?.id))
 
 /** Names of providers, and whose address was given; never an address. */
 function summaryOf({ providers, ...content }: Partial<ChainContent>): AuditSummary {

@@ -1,5 +1,16 @@
-import { currentVersion, id, idParams, instant, line, nullable, routesWith, Type, version } from '@plinth/http'
-import { operatorOf } from '@plinth/iam'
+import {
+  currentVersion,
+  id,
+  idParams,
+  instant,
+  line,
+  nullable,
+  routesWith,
+  Type,
+  version,
+  visibleOperator,
+} from '@plinth/http'
+import { type GuardedRequest, operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { Static } from 'typebox'
 import { own } from '../permissions.ts'
@@ -69,7 +80,7 @@ const chainView = Type.Object({
   version: currentVersion,
   createdAt: instant,
   updatedAt: instant,
-  updatedBy: nullable(Type.String()),
+  updatedBy: nullable(Type.String({ description: 'Null: outside the data scope of the caller.' })),
 })
 
 const checkView = Type.Object({
@@ -96,24 +107,24 @@ export const chainRoutes = [
     method: 'GET',
     path,
     summary: 'Chains, by name',
-    access: { permission: own.chainView },
+    access: { permission: own.chainView, scope: 'none' },
     response: Type.Array(chainView, { maxItems: 100 }),
-    handler: async (_, { registry }) => (await registry.rows()).map(viewOf),
+    handler: async (request, { registry }) => (await registry.rows()).map((row) => viewOf(request, row)),
   }),
   route({
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One chain',
-    access: { permission: own.chainView },
+    access: { permission: own.chainView, scope: 'none' },
     request: { params: idParams },
     response: chainView,
-    handler: async ({ params }, { registry }) => viewOf(await registry.row(params.id)),
+    handler: async (request, { registry }) => viewOf(request, await registry.row(request.params.id)),
   }),
   route({
     method: 'POST',
     path,
     summary: 'Add a chain; its name and its number stay for ever',
-    access: { permission: own.chainSave },
+    access: { permission: own.chainSave, scope: 'none' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -128,26 +139,26 @@ export const chainRoutes = [
     response: chainView,
     handler: async (request, { registry }) => {
       const { name, chainId, ...given } = request.body
-      return viewOf(await registry.create(name, chainId, { ...standard, ...given }, operatorOf(request)))
+      return viewOf(request, await registry.create(name, chainId, { ...standard, ...given }, operatorOf(request)))
     },
   }),
   route({
     method: 'PUT',
     path: `${path}/:id`,
     summary: 'Change a chain; what is left out stays',
-    access: { permission: own.chainSave },
+    access: { permission: own.chainSave, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content, version: Type.Optional(version) }) },
     response: chainView,
     handler: async (request, { registry }) => {
       const { version, ...change } = request.body
-      return viewOf(await registry.update(request.params.id, change, version, operatorOf(request)))
+      return viewOf(request, await registry.update(request.params.id, change, version, operatorOf(request)))
     },
   }),
   route({
     method: 'POST',
     path: `${path}/:id/verify`,
     summary: 'Ask every provider of a chain which chain it is a node of, and where that is',
-    access: { permission: own.chainSave },
+    access: { permission: own.chainSave, scope: 'none' },
     request: { params: idParams },
     response: Type.Array(checkView, { maxItems: 10 }),
     handler: async ({ params }, { registry, collector }) => [
@@ -156,11 +167,12 @@ export const chainRoutes = [
   }),
 ]
 
-function viewOf(row: Web3Chain): Static<typeof chainView> {
-  const { id, version, createdAt, updatedAt, updatedBy } = row
+function viewOf(request: Pick<GuardedRequest, 'principal'>, row: Web3Chain): Static<typeof chainView> {
+  const { id, version, createdAt, updatedAt } = row
   const { providers, ...chain } = chainOf(row)
   return {
-    ...{ id, ...chain, providers: [...providers], version, updatedBy: updatedBy ?? null },
+    ...{ id, ...chain, providers: [...providers], version },
+    updatedBy: visibleOperator(request, row.updatedBy),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   }

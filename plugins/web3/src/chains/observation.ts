@@ -10,43 +10,39 @@ import type {
 import { type JsonRpc, RpcFault } from './json-rpc.ts'
 import { type BlockHead, blockHead, quantity, receipt, transaction } from './rpc-results.ts'
 
-/** What one provider says of the chain itself. */
+/** Facts about the chain from one provider. */
 export interface ChainHeads {
   readonly head: number
   readonly safeNumber?: number
   readonly finalizedNumber?: number
 }
 
-/** What one provider said of each transaction: facts that hold together, or what was wrong with them. */
-export type Observed = ReadonlyMap<Hex, Omit<ChainObservation, 'providerId' | 'observedAt'> | ProviderFault>
+/** When a block was made, and how long the blocks before it took, both in milliseconds. */
+export interface BlockPace {
+  readonly timeMs: number
+  readonly blockMs: number
+}
+
+type Observation = Omit<ChainObservation, 'providerId' | 'observedAt'>
+
+/** Consistent facts about each transaction from one provider, or the error. */
+export type Observed = ReadonlyMap<Hex, Observation | ProviderFault>
 
 export type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
 
-interface Found {
+/** Facts about one transaction from a provider, before they are compared with its chain. */
+export interface Found {
   readonly transaction: ChainTransaction | null
   readonly receipt: ChainReceipt | null
 }
 
-const isFault = (one: Found | ProviderFault): one is ProviderFault => typeof one === 'string'
+/** Blocks by their number. */
+export type Blocks = ReadonlyMap<number, BlockHead | ProviderFault | null>
 
-/**
- * Asks one provider everything about some transactions: the chain, its head, transactions and receipts in the first turn,
- * the blocks of the receipts in the second. Calls of one turn travel together.
- *
- * @throws RpcFault when the provider says nothing that can be believed at all
- */
-export async function observe(rpc: JsonRpc, chain: ObservedChain, hashes: readonly Hex[]): Promise<Observed> {
-  const asked = Promise.all(hashes.map((hash) => found(rpc, hash)))
-  const first = await heads(rpc, chain)
-  const each = await asked
-  const received = each.flatMap((one) => (isFault(one) || one.receipt === null ? [] : [one.receipt]))
-  const highest = Math.max(0, ...received.map(({ blockNumber }) => blockNumber))
-  // A block may have come between the answers; a node that is behind does not catch up so fast.
-  const head = highest > first.head ? quantity(await rpc.call('eth_blockNumber')) : first.head
-  const blocks = await blocksOf(rpc, received)
-  const whole = { ...first, head, chainId: chain.chainId }
-  return new Map(hashes.map((hash, at) => [hash, judged(each[at] ?? 'answer-invalid', whole, blocks)]))
-}
+/** Blocks whose average time is the pace of a chain. */
+const paceBlocks = 256
+
+const isFault = <Value>(one: Value | ProviderFault): one is ProviderFault => typeof one === 'string'
 
 /** Throws RpcFault, `chain-id-mismatch` for the node of another chain. */
 export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain): Promise<ChainHeads> {
@@ -57,7 +53,9 @@ export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain):
   ])
   if (id !== chainId) throw new RpcFault('chain-id-mismatch')
   if (tagged === undefined) return { head }
-  return finality === 'safe' ? { head, safeNumber: tagged } : { head, finalizedNumber: tagged }
+  // A block that is safe is on the chain, so it is not above the newest one.
+  const number = Math.min(tagged, head)
+  return finality === 'safe' ? { head, safeNumber: number } : { head, finalizedNumber: number }
 }
 
 async function tagNumber(rpc: JsonRpc, finality: Exclude<Finality, 'depth'>): Promise<number> {
@@ -66,47 +64,70 @@ async function tagNumber(rpc: JsonRpc, finality: Exclude<Finality, 'depth'>): Pr
   return block.number
 }
 
-async function found(rpc: JsonRpc, hash: Hex): Promise<Found | ProviderFault> {
-  return orFault(async () => {
-    const [one, other] = await allOf([
-      rpc.call('eth_getTransactionByHash', [hash]).then((value) => transaction(value, hash)),
-      rpc.call('eth_getTransactionReceipt', [hash]).then((value) => receipt(value, hash)),
-    ])
-    return { transaction: one, receipt: other }
-  })
+/** Throws RpcFault, also when the provider does not know the block. */
+export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace> {
+  // The time of block 0 is not the time at which it was made: on Ethereum it is 0.
+  const start = Math.max(1, number - paceBlocks)
+  const [last, first] = await allOf([blockAt(rpc, number), number > start ? blockAt(rpc, start) : null])
+  if (last?.time == null) throw new RpcFault('result-invalid')
+  const blockMs = first?.time == null ? 0 : (last.time - first.time) / (number - start)
+  return { timeMs: last.time, blockMs }
 }
 
-/** By number; each is asked for once. */
-async function blocksOf(rpc: JsonRpc, receipts: readonly ChainReceipt[]) {
-  const numbers = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
-  const blocks = await Promise.all(
-    numbers.map((number) =>
+/** Asks one provider for transactions and their receipts. A fault of one is a fault of that one only. */
+export async function findTransactions(
+  rpc: JsonRpc,
+  hashes: readonly Hex[],
+): Promise<ReadonlyMap<Hex, Found | ProviderFault>> {
+  const found = await Promise.all(
+    hashes.map((hash) =>
       orFault(async () => {
-        const block = blockHead(await rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]))
-        if (block !== null && block.number !== number) throw new RpcFault('result-invalid')
-        return block
+        const [one, other] = await allOf([
+          rpc.call('eth_getTransactionByHash', [hash]).then((value) => transaction(value, hash)),
+          rpc.call('eth_getTransactionReceipt', [hash]).then((value) => receipt(value, hash)),
+        ])
+        return { transaction: one, receipt: other }
       }),
     ),
   )
+  return new Map(hashes.map((hash, at) => [hash, found[at] ?? 'answer-invalid']))
+}
+
+/** The blocks that are now at the heights of the receipts; each is asked for once. */
+export async function findBlocks(rpc: JsonRpc, receipts: readonly ChainReceipt[]): Promise<Blocks> {
+  const numbers = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
+  const blocks = await Promise.all(numbers.map((number) => orFault(() => blockAt(rpc, number))))
   return new Map(numbers.map((number, at) => [number, blocks[at] ?? null]))
 }
 
-function judged(
+/** The receipts among what was found. */
+export const receiptsOf = (found: ReadonlyMap<Hex, Found | ProviderFault>): readonly ChainReceipt[] =>
+  [...found.values()].flatMap((one) => (isFault(one) || one.receipt === null ? [] : [one.receipt]))
+
+/** The facts, once they are known to be consistent. */
+export function observationOf(
   one: Found | ProviderFault,
   chain: ChainHeads & Pick<Chain, 'chainId'>,
-  blocks: ReadonlyMap<number, BlockHead | ProviderFault | null>,
-): Omit<ChainObservation, 'providerId' | 'observedAt'> | ProviderFault {
+  blocks: Blocks,
+): Observation | ProviderFault {
   if (isFault(one)) return one
-  if (one.receipt === null) return { ...chain, ...one, canonicalBlockHash: null }
+  if (one.receipt === null) return { ...chain, ...one, canonicalBlockHash: null, blockTime: null }
   const { blockNumber, blockHash } = one.receipt
   if (chain.head < blockNumber) return 'stale-head'
   const isKnown = one.transaction !== null && (one.transaction.blockHash ?? blockHash) === blockHash
   const block = blocks.get(blockNumber) ?? null
-  if (typeof block === 'string') return block
-  return !isKnown || block === null ? 'inconsistent' : { ...chain, ...one, canonicalBlockHash: block.hash }
+  if (isFault(block)) return block
+  if (!isKnown || block === null) return 'inconsistent'
+  return { ...chain, ...one, canonicalBlockHash: block.hash, blockTime: block.time }
 }
 
-/** As `Promise.all`, once none of them is under way any more: what is left behind would reject unseen. */
+async function blockAt(rpc: JsonRpc, number: number): Promise<BlockHead | null> {
+  const block = blockHead(await rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]))
+  if (block !== null && block.number !== number) throw new RpcFault('result-invalid')
+  return block
+}
+
+/** As `Promise.all`, but waits until all have ended: a call that is left behind would reject unseen. */
 async function allOf<const T extends readonly unknown[]>(
   calls: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

@@ -2,10 +2,12 @@ import type { Address, ChainLog, ChainReceipt, ChainTransaction, Hex } from '../
 import { isHexBytes } from '../hex.ts'
 import { RpcFault } from './json-rpc.ts'
 
-/** A block as far as it is looked at. */
+/** The parts of a block that are read. */
 export interface BlockHead {
   readonly number: number
   readonly hash: Hex
+  /** Milliseconds since the epoch; null where the node does not say. */
+  readonly time: number | null
 }
 
 type Members = Readonly<Record<string, unknown>>
@@ -24,8 +26,19 @@ export function quantity(value: unknown): number {
 /** Throws as `quantity` does. Null where the node does not know the block. */
 export function blockHead(value: unknown): BlockHead | null {
   if (value === null) return null
-  const { number, hash } = members(value)
-  return { number: quantity(number), hash: bytesOf(hash, hashBytes) }
+  const { number, hash, timestamp } = members(value)
+  return {
+    number: quantity(number),
+    hash: bytesOf(hash, hashBytes),
+    time: timestamp == null ? null : timeOf(timestamp),
+  }
+}
+
+/** Milliseconds of a number of seconds. Throws as `quantity` does. */
+function timeOf(seconds: unknown): number {
+  const time = quantity(seconds) * 1000
+  if (!Number.isSafeInteger(time)) throw new RpcFault('result-invalid')
+  return time
 }
 
 /** Throws as `quantity` does, also for another transaction than the one that was asked for. */
@@ -45,12 +58,13 @@ export function transaction(value: unknown, asked: Hex): ChainTransaction | null
 
 /**
  * Throws as `transaction` does. Only 0x0 means failed: a receipt that does not say proves nothing, and neither does one
- * whose logs are those of another transaction or block.
+ * whose logs are those of another transaction or block. Null also where the receipt has no block: the transaction is pending.
  */
 export function receipt(value: unknown, asked: Hex): ChainReceipt | null {
   if (value === null) return null
   const { transactionHash, blockNumber, blockHash, status, from, to, logs } = members(value)
   assertSame(bytesOf(transactionHash, hashBytes), asked)
+  if (blockNumber == null && blockHash == null) return null
   const block = { blockNumber: quantity(blockNumber), blockHash: bytesOf(blockHash, hashBytes) }
   const outcome = quantity(status)
   if (outcome > 1 || !Array.isArray(logs)) throw new RpcFault('result-invalid')

@@ -1,3 +1,4 @@
+import { signatureCall } from '../chains/contract-abi.ts'
 import type { Address, Chain, ChainFactsFailure, Hex, VerificationResult } from '../contract.ts'
 import { isHexBytes, toHex } from '../hex.ts'
 
@@ -12,12 +13,17 @@ export interface ContractCall {
 export interface ContractAnswer {
   /** Any bytes, `0x` where there is no contract; null: the call failed, as it does when the contract reverts or the gas is used up. */
   readonly data: Hex | null
+  /** Providers that gave this answer, >= 1. */
+  readonly providers: number
 }
 
 /** Contracts of chains, as they are in the newest block. */
 export interface ContractChains {
   get(name: string): Promise<Chain | undefined>
-  /** Without a transaction. Ends within the deadlines of two requests per provider. */
+  /**
+   * Without a transaction. Where the chain has two or more providers, two must give the same answer, or more where
+   * `platform.web3.rpc.agreement` says so (decision F.3). Ends within the deadlines of three requests per provider.
+   */
   call(chainName: string, call: ContractCall): Promise<ContractAnswer | ChainFactsFailure>
 }
 
@@ -27,11 +33,6 @@ export interface ContractWalletParts {
   readonly chainName: () => string
 }
 
-/** `isValidSignature(bytes32,bytes)`, which is also what it answers when it agrees (EIP-1271). */
-const selector = '1626ba7e'
-const word = (value: number) => value.toString(16).padStart(64, '0')
-/** A `bytes4` alone in its word of 32 bytes. */
-const agreement = `0x${selector.padEnd(64, '0')}`
 /** Much for several owners or for a passkey that a contract checks by itself; little for a node. */
 const mostGas = 2_000_000
 /** Bytes. Those of many owners, and of passkeys, are longer than one of a key. */
@@ -65,33 +66,24 @@ export class ContractWallets {
     const chainName = this.#parts.chainName()
     const chain = chainName === '' ? undefined : await this.#parts.chains.get(chainName)
     if (chain?.enabled !== true || chain.chainId !== chainId) return recovered
-    const agrees = await this.#ask(chainName, {
-      to: address as Address,
-      data: questionOf(digest, signature),
-      gas: mostGas,
-    })
-    if (agrees === undefined) return { ...recovered, reason: 'contract-unanswered' }
-    if (!agrees) return recovered
+    const { data, yes } = await signatureCall(toHex(digest), signature)
+    const agreedProviders = await this.#ask(chainName, { to: address as Address, data, gas: mostGas }, yes)
+    if (agreedProviders === undefined) return { ...recovered, reason: 'contract-unanswered' }
+    if (agreedProviders === 0) return recovered
     const { reason: _, recoveredAddress: __, ...rest } = recovered
-    return { ...rest, valid: true, method: 'eip-1271' } as Result
+    return { ...rest, valid: true, method: 'eip-1271', agreedProviders } as Result
   }
 
-  /** Undefined: nobody could be asked. */
-  async #ask(chainName: string, call: ContractCall): Promise<boolean | undefined> {
+  /** Providers that say that the contract agrees; 0 when it does not. Undefined: too few could be asked, or they disagree. */
+  async #ask(chainName: string, call: ContractCall, yes: Hex): Promise<number | undefined> {
     if (this.#underWay >= mostAtOnce) return undefined
     this.#underWay++
     try {
       const answer = await this.#parts.chains.call(chainName, call)
-      return 'error' in answer ? undefined : answer.data?.toLowerCase() === agreement
+      if ('error' in answer) return undefined
+      return answer.data?.toLowerCase() === yes ? answer.providers : 0
     } finally {
       this.#underWay--
     }
   }
-}
-
-/** The call in the encoding of the contract ABI: digest, where the bytes begin, how many they are, and the bytes in whole words. */
-function questionOf(digest: Uint8Array, signature: Hex): Hex {
-  const bytes = signature.slice(2).toLowerCase()
-  const padded = bytes.padEnd(Math.ceil(bytes.length / 64) * 64, '0')
-  return `0x${selector}${toHex(digest).slice(2)}${word(64)}${word(bytes.length / 2)}${padded}`
 }

@@ -55,7 +55,8 @@ export interface Anvil {
   send(transaction: TestTransaction): Promise<Hex>
   /** Sends a signed transaction. */
   sendRaw(raw: Hex): Promise<Hex>
-  mine(blocks?: number): Promise<void>
+  /** @param secondsBetween time of a block after the one before it; without it all have the time of now */
+  mine(blocks?: number, secondsBetween?: number): Promise<void>
   /** Of the newest block. */
   head(): Promise<number>
   /** Off: transactions wait until `mine`. */
@@ -144,8 +145,9 @@ function chainOn(port: number, chainId: number, child: ChildProcess, released: (
       return mined(await rpc<Hex>('eth_sendTransaction', [{ ...rest, ...amounts }]))
     },
     sendRaw: async (raw) => mined(await rpc<Hex>('eth_sendRawTransaction', [raw])),
-    mine: async (blocks = 1) => {
-      await rpc('anvil_mine', [quantity(blocks)])
+    mine: async (blocks = 1, secondsBetween) => {
+      const interval = secondsBetween === undefined ? [] : [quantity(secondsBetween)]
+      await rpc('anvil_mine', [quantity(blocks), ...interval])
     },
     head: async () => Number(await rpc<Hex>('eth_blockNumber')),
     automine: async (on) => {

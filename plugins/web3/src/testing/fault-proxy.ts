@@ -41,12 +41,18 @@ export type ProviderFault =
   | 'refuses-batches'
   | 'redirect'
   | 'other-chain'
-  /** The head is far behind. */
+  /** The head is far behind, and its blocks are a day old. */
   | 'stale-head'
   | 'status-missing'
   | 'logs-null'
   /** The receipt of the transaction that was asked for first. */
   | 'other-receipt'
+  /** A JSON-RPC error for each receipt, as geth returns while it indexes. Everything else passes. */
+  | 'receipt-refused'
+  /** A request that asks for a receipt gets no answer, ever. */
+  | 'receipt-hang'
+  /** A request that calls a contract gets no answer, ever. */
+  | 'contract-hang'
   | 'removed-logs'
   /** Another hash for the block of a receipt. */
   | 'other-block'
@@ -72,6 +78,13 @@ export interface FaultProxy {
 const jsonHeaders = { 'content-type': 'application/json' }
 /** Blocks that a stale node lacks. */
 const behind = 60
+const secondsOfADay = 86_400
+const receiptMethod = 'eth_getTransactionReceipt'
+/** Methods whose requests get no answer, by the fault. */
+const hangingMethods: Readonly<Record<string, string>> = {
+  'receipt-hang': receiptMethod,
+  'contract-hang': 'eth_call',
+}
 
 /** A server before a node that answers as badly as it is told. The caller closes it. */
 export async function startFaultProxy(target: string, secret = 'PLANTED-provider-key-7f3a'): Promise<FaultProxy> {
@@ -93,7 +106,7 @@ export async function startFaultProxy(target: string, secret = 'PLANTED-provider
   }
 
   const rewritten = (call: ProxiedCall, answer: ProxiedAnswer): ProxiedAnswer => {
-    if (call.method === 'eth_getTransactionReceipt' && answer.result !== null) firstReceipt ??= answer.result
+    if (call.method === receiptMethod && answer.result !== null) firstReceipt ??= answer.result
     const faulty = withFault(state.fault, call, answer, firstReceipt)
     if (state.rewrite === undefined || !('result' in faulty)) return faulty
     return { ...faulty, result: state.rewrite(call, faulty.result) }
@@ -107,6 +120,8 @@ export async function startFaultProxy(target: string, secret = 'PLANTED-provider
       return
     }
     const { calls, answers, isBatch } = await answersOf(body)
+    const hanging = hangingMethods[state.fault ?? '']
+    if (hanging !== undefined && calls.some(({ method }) => method === hanging)) return
     const changed = calls.map((call, at) => rewritten(call, answers[at] ?? { jsonrpc: '2.0', id: call.id }))
     if (state.fault === 'reordered') changed.reverse()
     if (state.fault === 'answer-missing') changed.pop()
@@ -176,7 +191,7 @@ function withFault(
 ): ProxiedAnswer {
   const { result, ...head } = answer
   const fields = result as Fields | null
-  const isReceipt = method === 'eth_getTransactionReceipt' && fields !== null
+  const isReceipt = method === receiptMethod && fields !== null
   const changed = (next: unknown): ProxiedAnswer => ({ ...head, result: next })
   if (fault === 'rpc-error') return { ...head, error: { code: -32000, message: 'header not found' } }
   if (fault === 'wrong-id') return { ...answer, id: 'another' }
@@ -184,6 +199,12 @@ function withFault(
   if (fault === 'other-chain' && method === 'eth_chainId') return changed('0x5')
   if (fault === 'stale-head' && method === 'eth_blockNumber') {
     return changed(`0x${Math.max(0, Number(result) - behind).toString(16)}`)
+  }
+  if (fault === 'receipt-refused' && method === receiptMethod) {
+    return { ...head, error: { code: -32000, message: 'transaction indexing is in progress' } }
+  }
+  if (fault === 'stale-head' && method === 'eth_getBlockByNumber' && fields !== null) {
+    return changed({ ...fields, timestamp: `0x${(Number(fields['timestamp']) - secondsOfADay).toString(16)}` })
   }
   if (
     fault === 'safe-refused' &&

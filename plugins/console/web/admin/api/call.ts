@@ -1,5 +1,6 @@
 import { envelopeOf } from '../../app/answer.ts'
 import type { Callable, Value } from './callable.ts'
+import type { Connection } from './connection.ts'
 
 /** What kind of failure it is: the page does something else for each. */
 export type FailureKind =
@@ -63,7 +64,8 @@ export interface CallInput {
   readonly body?: unknown
   /** Why it is done, for the audit. */
   readonly reason?: string
-  readonly signal?: AbortSignal
+  /** Cancels the call. Every caller has one, so that a request never outlives the part of the page that made it. */
+  readonly signal: AbortSignal
 }
 
 /** After so long the server counts as away. */
@@ -76,23 +78,29 @@ const root = new URL('..', document.baseURI).href.replace(/\/$/, '')
 export class Api {
   readonly #language: () => string
   readonly #onSignedOut: () => void
+  readonly #connection: Pick<Connection, 'lose' | 'regain'>
 
-  constructor(language: () => string, onSignedOut: () => void) {
+  constructor(language: () => string, onSignedOut: () => void, connection: Pick<Connection, 'lose' | 'regain'>) {
     this.#language = language
     this.#onSignedOut = onSignedOut
+    this.#connection = connection
   }
 
   /**
    * The payload of the envelope.
    *
-   * @throws CallFailure
+   * @throws CallFailure; the reason of the signal when it was aborted
    */
-  async call<T>(operation: Callable, input: CallInput = {}): Promise<T> {
+  async call<T>(operation: Callable, input: CallInput): Promise<T> {
     const response = await this.#send(operation, input)
     const traceId = response.headers.get('x-trace-id') ?? ''
     const answer = await envelopeOf(response)
+    input.signal.throwIfAborted()
     // A proxy answers for a server that is down, without an envelope or with its own.
-    if (answer === undefined || (response.status >= 502 && answer.code !== '503')) throw new CallFailure('away', '')
+    const isOfProxy = response.status >= 502 && answer?.code !== '503'
+    if (isOfProxy) this.#connection.lose()
+    else this.#connection.regain()
+    if (answer === undefined || isOfProxy) throw new CallFailure('away', '')
     const { code, message, data } = answer
     if (code === '200') return data as T
     const kind = kinds[code] ?? (code === '503' ? 'away' : 'failed')
@@ -119,10 +127,11 @@ export class Api {
       return await fetch(this.addressOf({ method, path }, { params, query }), {
         ...{ method, headers, cache: 'no-store', redirect: 'error', credentials: 'same-origin' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+        signal: AbortSignal.any([signal, timeout]),
       })
-    } catch (error) {
-      if (signal?.aborted) throw error
+    } catch {
+      signal.throwIfAborted()
+      this.#connection.lose()
       throw new CallFailure('away', '')
     }
   }

@@ -11,17 +11,21 @@ export function useApi(): Api {
   return api
 }
 
-/** Reads are tried twice more while the server is away, never after an answer. Writes are not repeated. */
+/**
+ * Reads are tried twice more while the server is away, never after an answer. Writes are not repeated. Without a network both
+ * fail at once: a call that waited for the network would be sent after its caller has cancelled it.
+ */
 const newClient = () =>
   new QueryClient({
     defaultOptions: {
       queries: {
+        networkMode: 'always',
         retry: (count, error) => count < 2 && error instanceof CallFailure && error.kind === 'away',
         retryDelay: (attempt) => 500 * 2 ** attempt,
         staleTime: 5_000,
         refetchOnWindowFocus: true,
       },
-      mutations: { retry: false },
+      mutations: { networkMode: 'always', retry: false },
     },
   })
 

@@ -10,9 +10,12 @@ export interface Label {
 interface Asker {
   call<T>(
     operation: Callable,
-    input: { readonly query: Readonly<Record<string, string | readonly string[]>> },
+    input: { readonly query: Readonly<Record<string, string | readonly string[]>>; readonly signal: AbortSignal },
   ): Promise<T>
 }
+
+/** Several parts of a page share one question, so none of them cancels it. */
+const { signal } = new AbortController()
 
 /** Ids of one question. */
 const mostIds = 200
@@ -37,7 +40,7 @@ function begun(api: Asker, kind: string, key: string): Batch {
   const ids = new Set<string>()
   const asked = new Promise((resolve) => setTimeout(resolve)).then(async () => {
     if (open.get(key)?.ids === ids) open.delete(key)
-    const { items } = await api.call<{ items: readonly Label[] }>(labels, { query: { kind, ids: [...ids] } })
+    const { items } = await api.call<{ items: readonly Label[] }>(labels, { query: { kind, ids: [...ids] }, signal })
     return new Map(items.map((label) => [String(label.id), label.name]))
   })
   const batch = { ids, names: asked }

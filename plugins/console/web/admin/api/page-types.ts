@@ -32,6 +32,9 @@ export interface Column {
   readonly of?: { readonly labels: string; readonly page?: string; readonly opens?: readonly string[] }
   readonly before?: string
   readonly currency?: string
+  readonly asset?: string
+  readonly decimals?: string
+  readonly symbol?: string
   readonly columns?: readonly Column[]
 }
 
@@ -145,6 +148,8 @@ export interface Chart extends Callable {
   readonly at: string
   /** Member whose values have lines of their own. */
   readonly by?: string
+  /** Of amounts in minor units: the member that names their asset or currency. */
+  readonly currency?: string
   /** Names for the values of `by`. */
   readonly labels: Readonly<Record<string, string>>
   readonly lines: readonly { readonly field: string; readonly title: string; readonly tone?: Tone }[]
@@ -166,6 +171,8 @@ export interface ListPage extends AnyPage {
   readonly key: string
   readonly columns: readonly Column[]
   readonly isPaged: boolean
+  /** The list accepts `count`. */
+  readonly canCount: boolean
   readonly search?: { readonly name: string; readonly title: string }
   readonly sorts: readonly string[]
   readonly filters: readonly Field[]

@@ -7,6 +7,7 @@ import type { Chart, Row, Rows } from '../api/page-types.ts'
 import { LoadFailure } from '../pages/load-failure.tsx'
 import { useFormats } from '../pages/shown-value.ts'
 import { Waiting } from '../pages/waiting.tsx'
+import { useSite } from '../shell/site-context.ts'
 import classes from './chart-card.module.css'
 import { type ChartData, chartData } from './chart-data.ts'
 import { NumberTable } from './number-table.tsx'
@@ -37,7 +38,8 @@ export function ChartCard({ chart }: { readonly chart: Chart }) {
     refetchInterval: everyMs,
     placeholderData: (last) => last,
   })
-  const data = useMemo(() => answer.data && chartData(chart, answer.data), [chart, answer.data])
+  const { units } = useSite()
+  const data = useMemo(() => answer.data && chartData(chart, answer.data, units), [chart, answer.data, units])
   const { since, instances = [] } = (answer.data ?? {}) as Counted
   return (
     <section className={classes.card} aria-labelledby={heading} aria-busy={answer.isPending}>
@@ -118,14 +120,14 @@ function Shown({ chart, data }: { readonly chart: Chart; readonly data: ChartDat
   return (
     <>
       <ul className={classes.legend}>
-        {drawn.map(({ key, title, tone, turn, values, sum, last }) => {
+        {drawn.map(({ key, title, tone, turn, values, amount, sum, last }) => {
           const shown = moment === undefined ? (chart.unit === undefined ? sum : last) : values[pointed ?? 0]
           return (
             <li key={key}>
               <svg className={classes.mark} data-tone={tone} viewBox="0 0 20 4" aria-hidden="true">
                 <line x1="0" y1="2" x2="20" y2="2" strokeDasharray={dashOf(turn).join(' ')} />
               </svg>
-              {title} <strong>{typeof shown === 'number' ? formats.count(shown, chart.unit) : '–'}</strong>
+              {title} <strong>{typeof shown === 'number' ? formats.chart(shown, chart.unit, amount) : '–'}</strong>
             </li>
           )
         })}

@@ -1,4 +1,5 @@
-import { type Chart, type Row, type Rows, rowsOf, type Tone, valueAt } from '../api/page-types.ts'
+import { type Chart, type Row, type Rows, rowsOf, type Tone, type Unit, valueAt } from '../api/page-types.ts'
+import { unitOf } from '../pages/amounts.ts'
 
 /** Lines that one plot can show; those with the most are drawn. */
 const mostDrawn = 12
@@ -12,6 +13,8 @@ export interface ChartLine {
   readonly turn: number
   /** One for each moment; null where nothing is known. */
   readonly values: readonly (number | null)[]
+  /** Of amounts: the values are in this unit. */
+  readonly amount: Unit | undefined
   readonly sum: number
   readonly last: number
 }
@@ -28,34 +31,43 @@ export interface ChartData {
 
 const tones: readonly Tone[] = ['info', 'good', 'warn', 'bad', 'quiet']
 
-/** The numbers of a chart in what its operation answered. */
-export function chartData(chart: Chart, answer: Rows | readonly Row[]): ChartData {
+/** The numbers of a chart in what its operation answered. Amounts of different assets have different lines. */
+export function chartData(
+  chart: Chart,
+  answer: Rows | readonly Row[],
+  units: Readonly<Record<string, Unit>> = {},
+): ChartData {
   const rows = rowsOf(answer).items
   const isDaily = rows.some((row) => /^\d{4}-\d{2}-\d{2}$/.test(String(valueAt(row, chart.at))))
   const timed = rows.flatMap((row) => {
     const moment = Date.parse(String(valueAt(row, chart.at)))
     const group = chart.by === undefined ? '' : String(valueAt(row, chart.by) ?? '')
-    return Number.isNaN(moment) ? [] : [{ row, moment, group }]
+    const code = chart.currency === undefined ? '' : String(valueAt(row, chart.currency) ?? '')
+    return Number.isNaN(moment) ? [] : [{ row, moment, group, code, key: JSON.stringify([group, code]) }]
   })
   const moments = [...new Set(timed.map(({ moment }) => moment))].sort((a, b) => a - b)
   const places = new Map(moments.map((moment, place) => [moment, place]))
-  const groups = [...new Set(timed.map(({ group }) => group))].sort()
-  const lines = groups.flatMap((group, turn) =>
-    chart.lines.map(({ field, title, tone }, index) => {
+  const groups = [...Map.groupBy(timed, ({ key }) => key)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, rows]) => rows)
+  const codes = new Set(timed.map(({ code }) => code))
+  const lines = groups.flatMap((rows, turn) => {
+    const { group = '', code = '' } = rows[0] ?? {}
+    const amount = chart.currency === undefined ? undefined : unitOf(units, code)
+    const inUnit = 10 ** (amount?.scale ?? 0)
+    return chart.lines.map(({ field, title, tone }, index) => {
       const values: (number | null)[] = moments.map(() => null)
-      for (const { row, moment } of timed.filter((one) => one.group === group)) {
+      for (const { row, moment } of rows) {
         const place = places.get(moment) ?? 0
-        values[place] = (values[place] ?? 0) + Number(valueAt(row, field) ?? 0)
+        values[place] = (values[place] ?? 0) + Number(valueAt(row, field) ?? 0) / inUnit
       }
       const known = values.filter((value) => value !== null)
       return {
-        key: `${group} ${field}`,
-        title: titleOf(chart, group, title),
+        key: `${group} ${code} ${field}`,
+        title: `${titleOf(chart, group, title)}${codes.size > 1 ? ` · ${amount?.displayName ?? code}` : ''}`,
         tone: tone ?? tones[(chart.lines.length === 1 ? turn : index) % tones.length] ?? 'info',
-        ...{ turn, values, sum: known.reduce((sum, value) => sum + value, 0), last: known.at(-1) ?? 0 },
+        ...{ turn, values, amount, sum: known.reduce((sum, value) => sum + value, 0), last: known.at(-1) ?? 0 },
       }
-    }),
-  )
+    })
+  })
   if (lines.length <= mostDrawn) return { moments, isDaily, lines, drawn: lines.length }
   return { moments, isDaily, lines: lines.sort((a, b) => b.sum - a.sum), drawn: mostDrawn }
 }

@@ -35,9 +35,11 @@ export function NumberTable({ chart, data }: { readonly chart: Chart; readonly d
                     <th scope="row">
                       {data.isDaily ? formats.day(new Date(moment), true) : formats.second(new Date(moment))}
                     </th>
-                    {data.lines.map(({ key, values }) => {
+                    {data.lines.map(({ key, values, amount }) => {
                       const value = values[place]
-                      return <td key={key}>{typeof value === 'number' ? formats.count(value, chart.unit) : '–'}</td>
+                      return (
+                        <td key={key}>{typeof value === 'number' ? formats.chart(value, chart.unit, amount) : '–'}</td>
+                      )
                     })}
                   </tr>
                 ))

@@ -1,4 +1,4 @@
-import { type Form, type Row, type Unit, valueAt } from '../api/page-types.ts'
+import { type Column, type Form, type Row, type Unit, valueAt } from '../api/page-types.ts'
 
 /* Amounts are whole minor units, of any size: they are moved between forms as text, and never computed with as numbers. */
 
@@ -8,9 +8,24 @@ export function unitOf(units: Readonly<Record<string, Unit>>, code: unknown): Un
   return Object.hasOwn(units, code) ? units[code] : currencyUnit(code)
 }
 
+/** The unit of an amount column, and the code when the unit is unknown. */
+export function unitOfColumn(
+  { currency, asset, decimals, symbol }: Column,
+  units: Readonly<Record<string, Unit>>,
+  row: Row,
+): { readonly unit: Unit | undefined; readonly code: string } {
+  const named = symbol === undefined ? (asset ?? valueAt(row, currency ?? '')) : valueAt(row, symbol)
+  const code = typeof named === 'string' ? named : ''
+  const scale = decimals === undefined ? undefined : valueAt(row, decimals)
+  if (decimals === undefined) return { unit: unitOf(units, code), code }
+  return { unit: typeof scale === 'number' ? { displayName: code, symbol: code, scale } : undefined, code }
+}
+
 const isCurrency = (code: string) => /^[A-Z]{3}$/.test(code) && Intl.supportedValuesOf('currency').includes(code)
 
-function currencyUnit(code: string): Unit | undefined {
+/** Assets of the ledger are in lower case, ISO 4217 is in upper case. */
+function currencyUnit(name: string): Unit | undefined {
+  const code = name.toUpperCase()
   if (!isCurrency(code)) return undefined
   const { maximumFractionDigits } = new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions()
   return { displayName: code, symbol: code, scale: maximumFractionDigits ?? 2 }

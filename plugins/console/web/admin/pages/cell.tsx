@@ -3,13 +3,14 @@ import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
+import { Boundary } from '../../app/boundary.tsx'
 import { useApi } from '../api/context.tsx'
 import { nameOf } from '../api/labels.ts'
 import { type Column, type Row, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
-import { unitOf } from './amounts.ts'
+import { unitOfColumn } from './amounts.ts'
 import classes from './cell.module.css'
-import { addressElsewhere, plainText, useFormats } from './shown-value.ts'
+import { addressElsewhere, amountOf, plainText, useFormats } from './shown-value.ts'
 import { Waiting } from './waiting.tsx'
 
 /** Loaded where there is a document to show. */
@@ -54,7 +55,7 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
         </span>
       )
     case 'amount':
-      return <Amount value={String(value)} code={column.currency && valueAt(row, column.currency)} />
+      return <Amount column={column} row={row} />
     case 'flag': {
       const word = column.labels?.[String(value)] ?? say(value === true ? 'admin.yes' : 'admin.no')
       return (
@@ -84,9 +85,11 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
     case 'html':
       if (!isWide) break
       return (
-        <Suspense fallback={<Waiting lines={1} height={384} />}>
-          <HtmlFrame html={String(value)} title={column.title} />
-        </Suspense>
+        <Boundary>
+          <Suspense fallback={<Waiting lines={1} height={384} />}>
+            <HtmlFrame html={String(value)} title={column.title} />
+          </Suspense>
+        </Boundary>
       )
     case 'rows':
       return <Rows items={Array.isArray(value) ? value : [value]} columns={column.columns ?? []} isWide={isWide} />
@@ -96,15 +99,17 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
   return <PlainCell text={text} column={column} href={href} elsewhere={elsewhere} isWide={isWide} />
 }
 
-function Amount({ value, code }: { readonly value: string; readonly code: unknown }) {
+function Amount({ column, row }: { readonly column: Column; readonly row: Row }) {
   const { say } = useSpeech()
   const formats = useFormats()
-  const unit = unitOf(useSite().units, code)
-  const isRaw = unit === undefined && typeof code === 'string'
+  const { units } = useSite()
+  const { unit, code } = unitOfColumn(column, units, row)
   return (
-    <span className={classes.count} title={isRaw ? say('admin.amount.smallest', { code }) : undefined}>
-      {formats.amount(value, unit)}
-      {isRaw && ` ${plainText(code)}`}
+    <span
+      className={classes.count}
+      title={unit === undefined && code !== '' ? say('admin.amount.smallest', { code }) : undefined}
+    >
+      {amountOf(formats, units, column, row)}
     </span>
   )
 }

@@ -101,7 +101,14 @@ export function DetailView({ page, id }: { readonly page: DetailPage; readonly i
       {isChanging && page.form !== undefined && (
         <FormDialog form={page.form} row={row} onClose={() => setChanging(false)} />
       )}
-      {chosen !== undefined && <ActionDialog action={chosen} row={row} onClose={() => setChosen(undefined)} />}
+      {chosen !== undefined && (
+        <ActionDialog
+          action={chosen}
+          row={row}
+          columns={page.sections.flatMap(({ columns }) => columns)}
+          onClose={() => setChosen(undefined)}
+        />
+      )}
     </>
   )
 }

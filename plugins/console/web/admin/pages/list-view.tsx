@@ -96,7 +96,8 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
     ...(page.search === undefined || state.search === '' ? {} : { [page.search.name]: state.search }),
     ...(state.sort === undefined ? {} : { sort: state.sort }),
     ...(cursor === undefined ? {} : { cursor }),
-    ...(page.isPaged ? { size: pageSize, count: 'capped' } : {}),
+    ...(page.isPaged ? { size: pageSize } : {}),
+    ...(page.canCount ? { count: 'capped' } : {}),
   }
   // What whoever shows the list has set is in its path, or a filter of it.
   const params = Object.fromEntries(Object.entries(fixed).filter(([name]) => page.path.includes(`{${name}}`)))
@@ -192,7 +193,7 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
           <Pager data={data} state={state} />
         </>
       )}
-      {chosen !== undefined && <ActionDialog {...chosen} onClose={() => setChosen(undefined)} />}
+      {chosen !== undefined && <ActionDialog {...chosen} columns={page.columns} onClose={() => setChosen(undefined)} />}
     </section>
   )
 }

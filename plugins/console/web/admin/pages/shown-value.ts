@@ -1,7 +1,7 @@
 import { useSpeech } from '../../app/app.tsx'
 import { type Column, type Row, type Unit, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
-import { amountText } from './amounts.ts'
+import { amountText, unitOfColumn } from './amounts.ts'
 
 /** The one place that writes numbers and moments. */
 export interface Formats {
@@ -16,6 +16,8 @@ export interface Formats {
   /** @param isDay true for a day that is written as midnight UTC */
   day(moment: Date, isDay?: boolean): string
   count(value: number, unit?: Column['unit']): string
+  /** A number of a chart. @param amount the unit of an amount, in which the number is */
+  chart(value: number, unit: Column['unit'], amount: Unit | undefined): string
   /** @param minor minor units as text; of no unit they are shown as they are */
   amount(minor: string, unit: Unit | undefined): string
 }
@@ -51,6 +53,10 @@ export function formatsOf(language: string, timeZone: string): Formats {
       if (unit === 'bytes') return bytes(value, numbers)
       if (unit === 'ms') return duration(value, language)
       return unit === 'percent' ? `${numbers.format(value)} %` : numbers.format(value)
+    },
+    chart(value, unit, amount) {
+      if (amount === undefined) return made.count(value, unit)
+      return amountText(BigInt(Math.round(value * 10 ** amount.scale)).toString(), amount, language)
     },
     amount: (minor, unit) => amountText(minor, unit, language),
   }
@@ -96,6 +102,28 @@ export function plainText(value: unknown): string {
   if (value === null || value === undefined) return ''
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (sign) => (sign === '\n' || sign === '\t' ? ' ' : '\u{fffd}'))
+}
+
+/** An amount in its unit. Without a known unit: the number in the smallest unit, with the code. */
+export function amountOf(formats: Formats, units: Readonly<Record<string, Unit>>, column: Column, row: Row): string {
+  const { unit, code } = unitOfColumn(column, units, row)
+  const text = formats.amount(String(valueAt(row, column.field)), unit)
+  return unit === undefined && code !== '' ? `${text} ${plainText(code)}` : text
+}
+
+/** One line of text for a member of a row, written as the column of that member writes it. */
+export function columnText(
+  column: Column | undefined,
+  name: string,
+  row: Row,
+  { formats, units }: { readonly formats: Formats; readonly units: Readonly<Record<string, Unit>> },
+): string {
+  const value = valueAt(row, name)
+  if (column === undefined || value === null || value === undefined) return plainText(value)
+  if (column.as === 'amount') return amountOf(formats, units, column, row)
+  if (column.as === 'time') return formats.time(String(value))
+  if (column.as === 'count' && column.unit !== undefined) return formats.count(Number(value), column.unit)
+  return column.labels?.[String(value)] ?? plainText(value)
 }
 
 /** Where a page elsewhere shows a value; `undefined` where the row names none that is reached over https. */

@@ -34,6 +34,8 @@ export interface Lookup extends Operation {
   readonly facts: readonly Column[]
   readonly detail?: string
   readonly isPaged: boolean
+  /** The list accepts `count`. */
+  readonly canCount: boolean
   readonly ways: readonly Way[]
 }
 
@@ -86,7 +88,7 @@ export async function find(api: Asker, lookup: Lookup, way: Way, text: string, s
     const { items } = await api.call<{ readonly items: readonly Label[] }>(labels, { ...input, query })
     return firstOf(rowsOf(items.map((label) => ({ ...label }))))
   }
-  const page = lookup.isPaged ? { size: mostRows, count: 'none' } : {}
+  const page = { ...(lookup.isPaged && { size: mostRows }), ...(lookup.canCount && { count: 'none' }) }
   const query = { [way.parameter]: text, ...page }
   return firstOf(rowsOf(await api.call<Rows | readonly Row[]>(lookup, { ...input, query })))
 }

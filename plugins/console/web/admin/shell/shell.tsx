@@ -1,8 +1,9 @@
 import { Modal } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from 'react'
-import { Route, Router, Switch } from 'wouter'
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { Route, Router, Switch, useLocation } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
+import { Boundary } from '../../app/boundary.tsx'
 import { FailureNotice } from '../../app/failure-notice.tsx'
 import { siteName } from '../../app/site-name.ts'
 import { CallFailure } from '../api/call.ts'
@@ -12,7 +13,7 @@ import type { Navigation as NavigationView } from '../api/page-types.ts'
 import { OwnPage } from '../own/own-page.tsx'
 import { ownPages } from '../own/own-pages.ts'
 import { base } from './base.ts'
-import { Boundary } from './boundary.tsx'
+import { setDraftOwner } from './drafts.ts'
 import { Home } from './home.tsx'
 import { isTyping } from './is-typing.tsx'
 import { KeptContext, useKeptOf } from './kept-context.ts'
@@ -38,6 +39,8 @@ export function Shell({ session }: { readonly session: SessionState }) {
     queryKey: ['account'],
     queryFn: ({ signal }) => api.call<Account>(ownAccount, { signal }),
     enabled: phase !== 'out' && phase !== 'ended',
+    // The user may have signed in as another user in another tab.
+    refetchOnWindowFocus: 'always',
   })
   const navigation = useQuery({
     queryKey: ['navigation', language],
@@ -64,8 +67,15 @@ export function Shell({ session }: { readonly session: SessionState }) {
   const known = account.data
   const username = known?.username ?? ''
   const kept = useKeptOf(known?.id, base)
+  // Before a form is opened that was kept for this user.
+  if (known !== undefined) setDraftOwner(known.id)
+  const first = useRef(known?.id)
   useEffect(() => {
-    if (known !== undefined) session.begin(false)
+    if (known === undefined) return
+    first.current ??= known.id
+    // Another page of this browser may have signed in as another user, who sees nothing of what the last one saw.
+    if (first.current === known.id) session.begin(false)
+    else location.reload()
   }, [known, session])
   const failed = useLastFailure(account.error ?? navigation.error, navigation.data !== undefined)
   const signedIn = ({ id }: Account) => {
@@ -86,50 +96,33 @@ export function Shell({ session }: { readonly session: SessionState }) {
   return (
     <SiteContext value={navigation.data}>
       <KeptContext value={kept}>
-        <Live isOn={phase === 'in'}>
+        <Live isOn={phase === 'in' && navigation.data.groups.length > 0}>
           <Router base={base}>
             <div className={classes.shell}>
-              <Navigation
-                navigation={navigation.data}
-                username={username}
-                session={session}
-                onSearch={() => setSearching(true)}
-                onShortcuts={() => setHelped(true)}
-              />
+              <Boundary>
+                <Navigation
+                  navigation={navigation.data}
+                  username={username}
+                  session={session}
+                  onSearch={() => setSearching(true)}
+                  onShortcuts={() => setHelped(true)}
+                />
+              </Boundary>
               <main className={classes.main} id="content" tabIndex={-1}>
-                <Boundary>
-                  <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
-                    <Switch>
-                      <Route path="/">
-                        <Home account={known} session={session} />
-                      </Route>
-                      <Route path="/:page/:id?">
-                        {({ page, id }) =>
-                          Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
-                            <OwnPage key={page} id={decodeURIComponent(page)} />
-                          ) : (
-                            <DeclaredPage
-                              key={page}
-                              page={decodeURIComponent(page)}
-                              id={id && decodeURIComponent(id)}
-                            />
-                          )
-                        }
-                      </Route>
-                    </Switch>
-                  </Suspense>
-                </Boundary>
+                <PageOfAddress account={known} session={session} />
               </main>
             </div>
-            <Suspense fallback={null}>
+            <DialogPart isOpen={isSearching} onClose={() => setSearching(false)}>
               <Palette
                 navigation={navigation.data}
                 isOpen={isSearching}
                 onClose={() => setSearching(false)}
                 onShortcuts={() => setHelped(true)}
               />
+            </DialogPart>
+            <DialogPart isOpen={isHelped} onClose={() => setHelped(false)}>
               {isHelped && <ShortcutList isOpen onClose={() => setHelped(false)} />}
-            </Suspense>
+            </DialogPart>
             {/* Above the form in whose middle the session ended; that one has the head of a dialog already. */}
             <Modal.Root opened={phase === 'ended'} onClose={() => {}} zIndex={1000} centered>
               <Modal.Overlay />
@@ -146,6 +139,67 @@ export function Shell({ session }: { readonly session: SessionState }) {
     </SiteContext>
   )
 }
+
+/** The page at the current address. An error of the page disappears when the address changes. */
+function PageOfAddress({
+  account,
+  session,
+}: {
+  readonly account: Account | undefined
+  readonly session: SessionState
+}) {
+  const [address] = useLocation()
+  return (
+    <Boundary
+      resetKey={address}
+      place={(notice) => (
+        <>
+          <h1 className="visually-hidden">{siteName}</h1>
+          {notice}
+        </>
+      )}
+    >
+      <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
+        <Switch>
+          <Route path="/">
+            <Home account={account} session={session} />
+          </Route>
+          <Route path="/:page/:id?">
+            {({ page, id }) =>
+              Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
+                <OwnPage key={page} id={decodeURIComponent(page)} />
+              ) : (
+                <DeclaredPage key={page} page={decodeURIComponent(page)} id={id && decodeURIComponent(id)} />
+              )
+            }
+          </Route>
+        </Switch>
+      </Suspense>
+    </Boundary>
+  )
+}
+
+interface DialogPartProps {
+  readonly isOpen: boolean
+  onClose(): void
+  readonly children: ReactNode
+}
+
+/** A dialog with its own script. An error of the script is shown when the dialog is opened. */
+const DialogPart = ({ isOpen, onClose, children }: DialogPartProps) => (
+  <Boundary
+    resetKey={isOpen}
+    place={(notice) =>
+      isOpen && (
+        <Modal opened withCloseButton={false} onClose={onClose}>
+          {notice}
+        </Modal>
+      )
+    }
+  >
+    <Suspense fallback={null}>{children}</Suspense>
+  </Boundary>
+)
 
 /** What went wrong stays until it works, also while it is asked again. */
 function useLastFailure(failure: Error | null, isThere: boolean): Error | null {

@@ -60,6 +60,8 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
   const [plan, setPlan] = useState<PlanResult | undefined>(undefined)
   const [planError, setPlanError] = useState<unknown>(undefined)
   const [isChecking, setChecking] = useState(false)
+  const checking = useRef<AbortController>(undefined)
+  useEffect(() => () => checking.current?.abort(), [])
 
   useEffect(() => {
     if (values !== undefined || defaults === undefined) return
@@ -111,8 +113,9 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
     })
     if (hints.length > 0) return show(Object.fromEntries(hints))
     setChecking(true)
+    checking.current = new AbortController()
     try {
-      const result = await api.plan(formOf(groups, current))
+      const result = await api.plan(formOf(groups, current), checking.current.signal)
       const failed = result.checks.filter(({ status }) => status === 'failed')
       const isField = (path: string) => visible.some((field) => field.path === path)
       setGeneral(failed.filter(({ field }) => !isField(field)).map(({ message }) => message))

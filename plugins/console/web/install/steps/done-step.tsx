@@ -42,8 +42,9 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   const { say } = useSpeech()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
-  // What it does not know of, it cannot name: those are left out.
-  const entries = knownEntries.filter(({ name }) => status?.entries?.includes(name))
+  const { data: names } = useLoaded(useCallback(() => api.entries(), [api]))
+  // A page that is not known here has no text, so it is left out.
+  const entries = knownEntries.filter(({ name }) => names?.includes(name))
   const warnings = records.filter(
     ({ status, stepCode }) => outcomeOf(status) === 'warning' && !seenBefore.has(stepCode),
   )

@@ -11,6 +11,7 @@ import {
 import { jsonOf, type OutgoingRequest } from '@plinth/outgoing-http'
 import type { WebhookHint } from '../contract.ts'
 import { secretParts } from '../masking.ts'
+import { asPlainText } from '../plain-text.ts'
 import { type ProviderHarness, startProvider, type WebhookProviderSetting, type WebhookSample } from './harness.ts'
 
 export type { WebhookProviderSetting, WebhookSample } from './harness.ts'
@@ -27,6 +28,11 @@ export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
   readonly success: WebhookSample
   /** One of each kind that the service documents, at least one. */
   readonly failures: readonly WebhookFailureSample[]
+  /**
+   * For each message type that declares `plain`: texts that the service would read as a mention, a link or a format, such as `@all`,
+   * each on one line. Not needed where no type does.
+   */
+  readonly markup?: Readonly<Record<string, readonly string[]>>
   /** `status`: every status of success is a success, whatever the body; `body` (default): the body must say so. */
   readonly judgedBy?: 'status' | 'body'
 }
@@ -53,7 +59,7 @@ const textOf = (requests: readonly OutgoingRequest[]) =>
  * @param options a plugin made by `webhookProviderPlugin`, with samples of what its service answers
  */
 export function webhookProviderCases(options: WebhookProviderCaseOptions): ConformanceCase[] {
-  const { endpoint, secret, success, failures, judgedBy = 'body' } = options
+  const { endpoint, secret, success, failures, markup = {}, judgedBy = 'body' } = options
   const secrets = [secret, ...secretParts(endpoint)].filter((part) => part.length >= 6)
   const sent = async (harness: ProviderHarness, message: Parameters<ProviderHarness['send']>[0] = {}) => {
     const outcome = await harness.send(message)
@@ -107,7 +113,7 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
       async (harness) => {
         harness.answer(success)
         for (const type of types(harness)) {
-          const subject = 'Release forty-two'
+          const subject = 'Release seventeen'
           const attributes = { 'webhook.message-type': type }
           const request = await accepted(harness, { subject, content: 'It is out today', attributes })
           const body = String(request?.body)
@@ -163,6 +169,43 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
             'whole characters',
             '',
           )
+        }
+      },
+    ],
+
+    'text of people stays text': [
+      'Declare plain for each message type that the service reads with a parser: its tokens, and nothing else. Put written.subject and written.content only where the service shows text without a parser.',
+      async (harness) => {
+        harness.answer(success)
+        const { messageTypes } = harness.configured.provider
+        const sentWith = async (type: string, content: string, isValue: boolean) => {
+          const ranges = { subject: [], content: [[0, content.length]] as const }
+          const attributes = { 'webhook.message-type': type }
+          const request = await accepted(harness, { content, attributes, ...(isValue ? { valueRanges: ranges } : {}) })
+          return textsIn(jsonOf(String(request?.body))).join('\n')
+        }
+        for (const [type, { plain }] of Object.entries(messageTypes)) {
+          const tokens = markup[type] ?? []
+          expectEqual(
+            `There are samples of markup of ${type} where it declares plain`,
+            tokens.length > 0,
+            plain !== undefined,
+          )
+          if (plain !== undefined)
+            expectThat(`The tokens of ${type} have the flag g`, plain.tokens.global, 'g', plain.tokens.flags)
+          for (const token of tokens) {
+            const asText = plain === undefined ? token : asPlainText(token, plain)
+            expectThat(`Markup of ${type} is changed where it is text`, asText !== token, `not ${token}`, asText)
+            const shown = await sentWith(type, token, true)
+            expectThat(`A value in ${type} is text`, shown.includes(asText), asText, shown)
+            if (type === 'text') continue
+            const written = await sentWith(type, token, false)
+            expectThat(`The author of a text in ${type} may use markup`, written.includes(token), token, written)
+            expectThat(`A value in ${type} is no markup`, shown !== written, 'text', shown)
+          }
+          const ordinary = 'Disk sda is full, see page 7'
+          const shown = await sentWith(type, ordinary, true)
+          expectThat(`Ordinary text in ${type} is unchanged`, shown.includes(ordinary), ordinary, shown)
         }
       },
     ],
@@ -276,6 +319,12 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
     ],
   }
   return casesOver(() => startProvider(options), cases)
+}
+
+/** All texts of a payload. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
 }
 
 const inspectable = (value: unknown) => JSON.stringify(value)

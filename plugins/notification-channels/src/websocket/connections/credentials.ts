@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { type HttpRequest, pageOrigin } from '@plinth/http'
-import { cookieToken, type Identity } from '@plinth/iam'
+import { cookieToken, type Identity, isOperator } from '@plinth/iam'
 import type { WebsocketCaller } from '../contract.ts'
 import { refusal } from '../failures.ts'
 
 /** What a handshake says about its caller. */
-export type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost'> & {
+export type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
   /** Query parameter. */
   readonly token: string | undefined
   readonly locale: string
@@ -16,14 +16,14 @@ export type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost'> & {
  * or by the session cookie; the first that is there counts. A cookie, and a guest, must come from a page of this site or from
  * no page: a browser sends them whatever page it shows.
  *
- * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `notification-websocket.credential-missing`, "403"
+ * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`, `notification-websocket.credential-missing`, "403"
  *   `notification-websocket.origin-unproven`
  */
 export async function callerOf(
   facts: HandshakeFacts,
   identity: Pick<Identity, 'authenticate'>,
   mayBeGuest: boolean,
-): Promise<WebsocketCaller> {
+): Promise<{ readonly caller: WebsocketCaller; readonly isOperator: boolean }> {
   const { locale } = facts
   const cookie = cookieToken(facts)
   const shown = bearerOf(facts.headers.authorization) ?? protocolToken(facts) ?? facts.token
@@ -31,12 +31,13 @@ export async function callerOf(
   if (shown === undefined && cookie !== undefined && origin !== 'own') throw refusal('origin-unproven')
   const token = shown ?? cookie
   if (token !== undefined) {
-    const { userId, sessionId } = await identity.authenticate(token)
-    return { userId, sessionId: String(sessionId), locale }
+    const principal = await identity.authenticate(token)
+    const { userId, sessionId } = principal
+    return { caller: { userId, sessionId: String(sessionId), locale }, isOperator: isOperator(principal) }
   }
   if (!mayBeGuest) throw refusal('credential-missing')
   if (origin === 'foreign') throw refusal('origin-unproven')
-  return { userId: undefined, sessionId: `guest-${randomUUID()}`, locale }
+  return { caller: { userId: undefined, sessionId: `guest-${randomUUID()}`, locale }, isOperator: false }
 }
 
 /** A header of another scheme is a credential that nobody knows, not the lack of one. */

@@ -32,6 +32,7 @@ const ids = Type.Array(id, {
   maxItems: mostIds,
   description: 'Those that are not the own ones are left alone.',
 })
+const newest = Type.Integer({ minimum: 1, description: 'ID of the newest item that the caller has seen.' })
 const batch = { body: Type.Object({ ids }) }
 const access = 'user'
 const callerOf = (request: Pick<HttpRequest, 'principal'>) => requirePrincipal(request).userId
@@ -107,9 +108,14 @@ const changing = [
     method: 'PUT',
     path: `${path}/read-all`,
     summary: 'Mark the whole own inbox as read',
+    description:
+      'With `before`, items that arrived later stay unread, so that nobody marks what the page did not show.',
     access,
+    request: { body: Type.Optional(Type.Object({ before: Type.Optional(newest) })) },
     response: affected,
-    handler: async (request, { state }) => ({ affected: await state.readAll(callerOf(request)) }),
+    async handler(request, { state }) {
+      return { affected: await state.readAll(callerOf(request), request.body?.before) }
+    },
   }),
 ]
 

@@ -13,11 +13,8 @@ import {
 import type { InboxMetrics, SkipReason } from '../metrics.ts'
 import { categoryOf } from '../preferences/categories.ts'
 import type { ContentReader, StoredContent } from './content-reader.ts'
+import { AttachmentRow, ContentRow, ItemRow } from './entities.ts'
 import { type CheckedMessage, checkMessage } from './message-check.ts'
-
-const itemColumns = ['id', 'content_id', 'user_id', 'owner_id', 'module', 'unread']
-const contentColumns = ['id', 'message_id', 'subject', 'content', 'variables', 'jump', 'attachments', 'created_at']
-const attachmentColumns = ['id', 'content_id', 'message_id', 'disk', 'path', 'name', 'content_type', 'size', 'url']
 
 interface NewItem {
   readonly itemId: number
@@ -103,10 +100,10 @@ export class ItemWriter {
     const { db, events, metrics, contents } = this.#parts
     const shared = stored ?? (await contents.find(checked.messageId)) ?? (await this.#content(checked))
     const { contentId, content } = shared
-    const rows = userIds.map((userId) => [db.newId(), contentId, userId, userId, content.module, true] as const)
-    const target = { table: 'notification_inbox_item', columns: itemColumns, unique: ['content_id', 'user_id'] }
-    const added = await insertNew(db, target, rows)
-    const items = rows.map(([itemId, , userId]) => ({ itemId, userId }))
+    const { module } = content
+    const rows = userIds.map((userId) => ({ id: db.newId(), contentId, userId, ownerId: userId, module, unread: true }))
+    const added = await insertNew(db, ItemRow, ['contentId', 'userId'], rows)
+    const items = rows.map(({ id: itemId, userId }) => ({ itemId, userId }))
     const written = added === rows.length ? items : await this.#written(items, contentId)
     if (written.length === 0) return { content: shared, added: 0 }
     db.afterCommit(() => metrics.added(written.length))
@@ -135,12 +132,8 @@ export class ItemWriter {
     const { messageId, subject, content, variables, jump } = checked
     const contentId = db.newId()
     const createdAt = new Date(clock.now())
-    await insertMissing(db, { table: 'notification_inbox_content', columns: contentColumns, unique: 'message_id' }, [
-      [
-        ...[contentId, messageId, subject, content, JSON.stringify(variables), JSON.stringify(jump)],
-        ...[checked.attachments.length, createdAt],
-      ],
-    ])
+    const row = { messageId, subject, content, variables, jump, attachments: checked.attachments.length }
+    await insertMissing(db, ContentRow, 'messageId', [{ ...row, id: contentId, createdAt }])
     const stored = await contents.find(messageId)
     if (stored === undefined) throw new Error('The content of a message is gone while it was written')
     if (stored.contentId !== contentId) return stored
@@ -151,8 +144,9 @@ export class ItemWriter {
     )
     await insertMissing(
       db,
-      { table: 'notification_inbox_attachment', columns: attachmentColumns, unique: 'id' },
-      attachments.map((one) => [db.newId(), contentId, ...Object.values(one)]),
+      AttachmentRow,
+      'id',
+      attachments.map((attachment) => ({ ...attachment, id: db.newId(), contentId })),
     )
     return { contentId, content: { ...stored.content, attachments } }
   }

@@ -59,11 +59,15 @@ export class ReadState {
     return this.#parts.db.fork().nativeUpdate(ItemRow, own, { unread: true, readAt: null })
   }
 
-  /** Everything that is there when it begins, in small steps: a cut leaves the rest unread, and the next call goes on. */
-  async readAll(userId: number): Promise<number> {
+  /**
+   * Marks everything that is there when it begins, in small steps: a cut leaves the rest unread, and the next call goes on.
+   *
+   * @param newestId of the items to mark; newer ones stay unread
+   */
+  async readAll(userId: number, newestId?: number): Promise<number> {
     const { db, clock, events } = this.#parts
     const readAt = new Date(clock.now())
-    const end = db.newId()
+    const end = Math.min(db.newId(), newestId === undefined ? Number.MAX_SAFE_INTEGER : newestId + 1)
     let changed = 0
     for (;;) {
       const items = await db.query<{ id: unknown }>(
@@ -72,10 +76,13 @@ export class ReadState {
       )
       const ids = items.map(({ id }) => Number(id))
       const own = { id: { $in: ids }, ownerId: userId, unread: true }
-      if (ids.length > 0) changed += await db.fork().nativeUpdate(ItemRow, own, { unread: false, readAt })
+      if (newestId !== undefined) changed += await this.readMany(userId, ids)
+      else if (ids.length > 0) changed += await db.fork().nativeUpdate(ItemRow, own, { unread: false, readAt })
       if (ids.length < step) break
     }
-    if (changed > 0) events.emit(notificationRead, { userId, readAt: readAt.toISOString(), all: true, items: [] })
+    // Where newer items stay, each step has told which ones it read.
+    const isAll = changed > 0 && newestId === undefined
+    if (isAll) events.emit(notificationRead, { userId, readAt: readAt.toISOString(), all: true, items: [] })
     return changed
   }
 

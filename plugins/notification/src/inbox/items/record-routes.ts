@@ -40,7 +40,7 @@ export const recordRoutes = [
     description:
       'The address is resolved by the present configuration of the disk; no content is kept. Callers with a data scope name a ' +
       'message that went to somebody within it.',
-    access: { permission: own.attachmentView },
+    access: { permission: own.attachmentView, scope: 'caller' },
     request: { query },
     response: listPage(Type.Object({ id, ...attachmentView.properties })),
     async handler(request, { reader, contents }) {
@@ -60,7 +60,7 @@ export const recordRoutes = [
     path: '/api/v1/notification-read-receipts',
     summary: 'Who got messages and when they read them',
     description: 'Of the users within the data scope of the caller. `readAt` is null while the message is unread.',
-    access: { permission: own.receiptView },
+    access: { permission: own.receiptView, scope: 'caller' },
     request: { query },
     response: listPage(Type.Object({ id, messageId: text, userId: id, readAt: nullable(instant) })),
     handler(request, { reader }) {

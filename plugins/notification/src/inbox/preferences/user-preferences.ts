@@ -111,9 +111,8 @@ export class UserPreferences implements NotificationPreferences {
     const hours = quietHours === undefined ? {} : quietColumns(quietHours)
     const updatedAt = new Date(this.#clock.now())
     await this.#db.transactional(async (em) => {
-      const columns = ['user_id', ...Object.values(columnOfSwitch), 'updated_at']
-      const row = [userId, ...switches.map(() => true), updatedAt]
-      await insertMissing(this.#db, { table: 'notification_preference', columns, unique: 'user_id' }, [row])
+      const allOn = Object.fromEntries(switches.map((name) => [name, true])) as Record<Switch, true>
+      await insertMissing(this.#db, PreferenceRow, 'userId', [{ ...allOn, userId, updatedAt }])
       await em.nativeUpdate(PreferenceRow, { userId }, { ...given, ...hours, updatedAt })
     })
     return this.get(userId)

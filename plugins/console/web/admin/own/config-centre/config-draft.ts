@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
+import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { setUnsaved } from '../../shell/unsaved.ts'
 import type { ConfigItem, KeyFault } from './config-types.ts'
 
@@ -52,6 +53,8 @@ export class ConfigDraft {
 
   constructor(pageId: string) {
     this.#pageId = pageId
+    for (const change of takeDraft<readonly DraftChange[]>(pageId) ?? []) this.#put(change)
+    keepDraft(pageId, () => this.#kept())
   }
 
   readonly current = (): DraftState => this.#state
@@ -110,6 +113,11 @@ export class ConfigDraft {
 
   remembered(): void {
     if (this.#state.forgotten > 0) this.#set({ ...this.#state, forgotten: 0 })
+  }
+
+  #kept(): readonly DraftChange[] | undefined {
+    const changes = [...this.#state.changes.values()].filter(({ was }) => !was.sensitive)
+    return changes.length === 0 ? undefined : changes
   }
 
   #put(change: DraftChange): void {

@@ -8,6 +8,8 @@ export interface SourcedValue {
   readonly place: string
   readonly value?: unknown
   readonly active: boolean
+  /** Of a secret that is not used: the keys of its destination that it was not entered for. */
+  readonly withheld?: readonly string[]
 }
 
 /** Everything that is known of one key. Secrets are masked. */
@@ -18,9 +20,13 @@ export interface ConfigItem {
   readonly group: string
   readonly displayTitle: string
   readonly displayDescription?: string
+  /** Completes "must ...": what the pattern of the schema demands. */
+  readonly displayRule?: string
   readonly schema?: Schema
   readonly default?: unknown
   readonly examples?: readonly unknown[]
+  /** Of a secret: the keys that decide where it is sent. */
+  readonly destination?: readonly string[]
   readonly required: boolean
   readonly sensitive: boolean
   readonly reload?: 'live' | 'restart'
@@ -34,7 +40,7 @@ export interface ConfigItem {
   readonly sources: readonly SourcedValue[]
   /** Of the stored value; 0 for none. */
   readonly version: number
-  readonly stored?: { readonly value?: unknown; readonly updatedAt: string; readonly updatedBy: string }
+  readonly stored?: { readonly value?: unknown; readonly updatedAt: string; readonly updatedBy: string | null }
   readonly shadowed: boolean
   readonly pendingRestart: boolean
   readonly refused?: string

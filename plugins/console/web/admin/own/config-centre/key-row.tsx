@@ -1,6 +1,5 @@
 import { ActionIcon, Button, Menu } from '@mantine/core'
 import { IconArrowBackUp, IconChevronDown, IconChevronRight, IconDots, IconLock } from '@tabler/icons-react'
-import { useMutation } from '@tanstack/react-query'
 import { type KeyboardEvent, memo, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { known } from '../../../app/answer.ts'
@@ -10,6 +9,7 @@ import { ValueField } from '../../../field/value-field.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation } from '../../api/page-types.ts'
+import { useWrite } from '../../api/use-write.ts'
 import { useFormats } from '../../pages/shown-value.ts'
 import { pressed } from '../../shell/shortcuts.ts'
 import { draft, schemaOf, shownValue, useDraftChange, useFault } from './config-draft.ts'
@@ -148,7 +148,7 @@ function EditedValue({
   }
   const typed = change === undefined ? shownValue(item) : change.typed
   const broken = change && brokenSchemaRule(writtenOf(typed, schema), schema)
-  const error = (broken && ruleText(say, broken)) ?? (fault && faultText(fault.message, item.key))
+  const error = (broken && ruleText(say, broken, item.displayRule)) ?? (fault && faultText(fault.message, item.key))
   const isSecretSet = item.sensitive && item.isSet
   return (
     <div className={classes.field}>
@@ -197,10 +197,7 @@ interface Verification {
 function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; readonly operation: Operation }) {
   const { say } = useSpeech()
   const api = useApi()
-  const ask = useMutation({
-    mutationFn: () => api.call<Verification>(operation, { body: { key: item.key, value } }),
-    gcTime: 0,
-  })
+  const ask = useWrite((signal) => api.call<Verification>(operation, { body: { key: item.key, value }, signal }))
   const { reset } = ask
   // biome-ignore lint/correctness/useExhaustiveDependencies: another value was not tried yet
   useEffect(reset, [value])
@@ -218,7 +215,7 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
       >
         {data?.isStored !== undefined && `${say(`config.stored-secret.${data.isStored ? 'same' : 'other'}`)} `}
         {verdict !== undefined && say(`config.verdict.${verdict}`, { reason: data?.reason ?? '' })}
-        {error instanceof CallFailure && error.message}
+        {error instanceof CallFailure && (error.message || say('app.failure.unreachable'))}
       </span>
     </>
   )
@@ -306,7 +303,7 @@ function State({ item }: { readonly item: ConfigItem }) {
       {isOutrun && (
         <p className={classes.note} data-tone="bad" role="status">
           {say('config.outrun', {
-            name: stored?.updatedBy ?? '–',
+            name: stored?.updatedBy ?? say('config.fact.other-operator'),
             time: stored === undefined ? '' : formats.time(stored.updatedAt),
           })}{' '}
           <ValueText value={stored?.value} isSecret={sensitive} />

@@ -83,7 +83,8 @@ export function SearchBar({ items, text, unknown, count, onChange }: SearchBarPr
         <p className={classes.unknown}>
           {say('config.unknown-filter', { filter: unknown.join(' ') })}{' '}
           <code>
-            @modified @stored @secret @restart @live @env @locked @pending @problem @deprecated @orphaned @draft
+            @modified @stored @secret @restart @live @env @locked @pending @problem @insecure @deprecated @orphaned
+            @draft
           </code>{' '}
           <code>@plugin:x @group:x @source:env</code>
         </p>

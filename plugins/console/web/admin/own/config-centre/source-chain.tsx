@@ -25,7 +25,11 @@ export function SourceChain({ item }: { readonly item: ConfigItem }) {
     [say('config.fact.version'), stored && String(item.version)],
     [
       say('config.fact.stored'),
-      stored && say('config.fact.stored-by', { name: stored.updatedBy, time: formats.time(stored.updatedAt) }),
+      stored &&
+        say('config.fact.stored-by', {
+          name: stored.updatedBy ?? say('config.fact.other-operator'),
+          time: formats.time(stored.updatedAt),
+        }),
     ],
     [say('config.fact.examples'), item.examples?.map((example) => JSON.stringify(example)).join(', ')],
   ]

@@ -88,8 +88,13 @@ const formatTexts = {
 const own = <T extends object>(table: T, name: unknown): T[keyof T] | undefined =>
   Object.hasOwn(table, String(name)) ? table[String(name) as keyof T] : undefined
 
-/** A broken rule in words; `undefined` for one that has none here. */
-export function ruleText(say: Say, { rule, limit, path }: BrokenSchemaRule): string | undefined {
+/**
+ * A broken rule in words; `undefined` for one that has none here.
+ *
+ * @param patternRule what the pattern of the key demands, in words
+ */
+export function ruleText(say: Say, { rule, limit, path }: BrokenSchemaRule, patternRule?: string): string | undefined {
+  if (rule === 'pattern' && patternRule !== undefined) return say('schema.rule.must', { rule: patternRule })
   const key =
     rule === 'type' ? own(typeTexts, limit) : rule === 'format' ? own(formatTexts, limit) : own(ruleTexts, rule)
   if (key === undefined) return undefined

@@ -6,6 +6,7 @@ import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import { useWrite } from '../../api/use-write.ts'
 import dialog from '../../pages/forms/dialog.module.css'
 import classes from './review-dialog.module.css'
 import { countOf, draft, type RoleChange, replacementOf, useDraft } from './role-draft.ts'
@@ -26,7 +27,6 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
   const client = useQueryClient()
   const changes = useDraft()
   const [reason, setReason] = useState('')
-  const [isSaving, setSaving] = useState(false)
   const [failures, setFailures] = useState<ReadonlyMap<number, CallFailure>>(new Map())
   /** Roles that somebody else changed, as they are now. */
   const [read, setRead] = useState<ReadonlyMap<number, Role>>(new Map())
@@ -37,29 +37,33 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
     return now === undefined || now.version <= change.was.version ? undefined : now
   }
   const isConflict = [...changes.values()].some((change) => conflictOf(change) !== undefined)
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    setSaving(true)
+  const saveAll = async (signal: AbortSignal) => {
     const refused = new Map<number, CallFailure>()
     for (const change of changes.values()) {
       const { id } = change.was
       try {
-        await api.call(save, { params: { id }, body: replacementOf(change), reason: reason.trim() })
+        await api.call(save, { params: { id }, body: replacementOf(change), reason: reason.trim(), signal })
         draft.drop(id)
       } catch (error) {
         if (!(error instanceof CallFailure)) throw error
         if (error.kind === 'conflict') {
           const now = await api
-            .call<Role>(operations[operationIds.role] as Operation, { params: { id } })
+            .call<Role>(operations[operationIds.role] as Operation, { params: { id }, signal })
             .catch(() => {})
           if (now !== undefined) setRead((last) => new Map(last).set(id, now))
           if (now === undefined || now.version === change.was.version) refused.set(id, error)
         } else refused.set(id, error)
       }
     }
-    setFailures(refused)
-    setSaving(false)
-    await client.invalidateQueries({ queryKey: [operationIds.roles] })
+    return refused
+  }
+  const run = useWrite(saveAll, {
+    onSuccess: setFailures,
+    onSettled: () => void client.invalidateQueries({ queryKey: [operationIds.roles] }),
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    run.mutate()
   }
   const nameOf = (code: string) => permissions.find((one) => one.code === code)?.name ?? code
   return (
@@ -101,7 +105,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
             <Button variant="default" onClick={onClose}>
               {say('roles.back')}
             </Button>
-            <Button type="submit" loading={isSaving} disabled={isConflict}>
+            <Button type="submit" loading={run.isPending} disabled={isConflict}>
               {say('roles.save', { count: countOf(changes) })}
             </Button>
           </div>

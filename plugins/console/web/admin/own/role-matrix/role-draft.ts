@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { setUnsaved } from '../../shell/unsaved.ts'
 import type { Role } from './role-types.ts'
 
@@ -10,12 +11,29 @@ export interface RoleChange {
   readonly wanted: ReadonlyMap<string, boolean>
 }
 
+/** A change as it is kept while the page is loaded again. */
+interface KeptChange {
+  readonly was: Role
+  readonly wanted: readonly (readonly [string, boolean])[]
+}
+
+const pageId = 'iam.role-matrix'
+
 export type RoleChanges = ReadonlyMap<number, RoleChange>
 
 /** Changes of roles that nobody has saved, in the memory of the browser's page. */
 class RoleDraft {
   readonly #listeners = new Set<() => void>()
   #changes: RoleChanges = new Map()
+
+  constructor() {
+    for (const { was, wanted } of takeDraft<readonly KeptChange[]>(pageId) ?? [])
+      this.#put({ was, wanted: new Map(wanted) })
+    keepDraft(pageId, () => {
+      const changes = [...this.#changes.values()].map(({ was, wanted }): KeptChange => ({ was, wanted: [...wanted] }))
+      return changes.length === 0 ? undefined : changes
+    })
+  }
 
   readonly current = (): RoleChanges => this.#changes
 
@@ -56,17 +74,17 @@ class RoleDraft {
 
   #set(changes: RoleChanges): void {
     this.#changes = changes
-    setUnsaved('iam.role-matrix', countOf(changes))
+    setUnsaved(pageId, countOf(changes))
     for (const listener of this.#listeners) listener()
   }
 }
 
+/** Permissions that are given or taken away, over all roles. */
+export const countOf = (changes: RoleChanges) => [...changes.values()].reduce((sum, { wanted }) => sum + wanted.size, 0)
+
 export const draft = new RoleDraft()
 
 export const useDraft = (): RoleChanges => useSyncExternalStore(draft.subscribe, draft.current)
-
-/** Permissions that are given or taken away, over all roles. */
-export const countOf = (changes: RoleChanges) => [...changes.values()].reduce((sum, { wanted }) => sum + wanted.size, 0)
 
 /** The whole role as it is to be: the operation replaces it. */
 export function replacementOf({ was, wanted }: RoleChange) {

@@ -1,21 +1,31 @@
-import { type Action, type Row, valueAt } from '../../api/page-types.ts'
-import { plainText } from '../shown-value.ts'
+import { type Action, type Column, type Row, valueAt } from '../../api/page-types.ts'
+import { useSite } from '../../shell/site-context.ts'
+import { columnText, plainText, useFormats } from '../shown-value.ts'
 import { WriteDialog } from './write-dialog.tsx'
 
 interface ActionDialogProps {
   readonly action: Action
   readonly row: Row
+  /** Of the page, which show the members that the text of the action contains. */
+  readonly columns: readonly Column[]
   onClose(): void
 }
-
-/** `{name}` in a text stands for what the row shows under it, always as text. */
-const filled = (text: string, row: Row) =>
-  text.replace(/\{([\w.]+)\}/g, (_, name: string) => plainText(valueAt(row, name)))
 
 const nothing = () => undefined
 
 /** Something that is done with a row, or with what a page shows. */
-export function ActionDialog({ action, row, onClose }: ActionDialogProps) {
+export function ActionDialog({ action, row, columns, onClose }: ActionDialogProps) {
+  const surroundings = { formats: useFormats(), units: useSite().units }
+  /** Replaces `{name}` by the member of the row, written as on the page. */
+  const filled = (text: string) =>
+    text.replace(/\{([\w.]+)\}/g, (_, name: string) =>
+      columnText(
+        columns.find(({ field }) => field === name),
+        name,
+        row,
+        surroundings,
+      ),
+    )
   return (
     <WriteDialog
       write={action}
@@ -29,7 +39,7 @@ export function ActionDialog({ action, row, onClose }: ActionDialogProps) {
       wanted={action.type === undefined ? undefined : plainText(valueAt(row, action.type))}
       onClose={onClose}
     >
-      {action.confirm !== undefined && <p>{filled(action.confirm, row)}</p>}
+      {action.confirm !== undefined && <p>{filled(action.confirm)}</p>}
     </WriteDialog>
   )
 }

@@ -15,6 +15,10 @@ interface FormFieldsProps extends Pick<Form, 'secret' | 'long'>, Pick<Write, 'ti
   readonly notes?: Readonly<Record<string, string>>
 }
 
+/** True for a field whose value nobody may see or keep. */
+export const isSecretField = (name: string, secret: readonly string[]) =>
+  secret.includes(name) || /password|secret|token/i.test(name)
+
 /** The fields of a form, above them what belongs to none of them. */
 export function FormFields({
   fields,
@@ -55,7 +59,7 @@ export function FormFields({
           field={field}
           value={state.values[field.name] ?? ''}
           error={state.errors[field.name] ?? notes[field.name]}
-          isSecret={secret.includes(field.name) || /password|secret|token/i.test(field.name)}
+          isSecret={isSecretField(field.name, secret)}
           isLong={long.includes(field.name)}
           kind={field.options?.labels}
           unit={unitOf?.(field.name, state.values)}

@@ -46,6 +46,7 @@ export function useFormState(
   fields: readonly Field[],
   initial: (name: string) => unknown,
   unitOf: UnitOf = () => undefined,
+  restored: Readonly<Record<string, Typed>> = {},
 ): FormState {
   const { say } = useSpeech()
   const [first] = useState(() => {
@@ -58,7 +59,7 @@ export function useFormState(
     })
     return { ...typed, ...Object.fromEntries(inUnits) }
   })
-  const [values, setValues] = useState<Readonly<Record<string, Typed>>>(first)
+  const [values, setValues] = useState<Readonly<Record<string, Typed>>>({ ...first, ...restored })
   const [errors, setErrors] = useState<Readonly<Record<string, string>>>({})
   const [failure, setFailure] = useState<CallFailure>()
   const [sought, setSought] = useState<FormState['sought']>()

@@ -1,15 +1,20 @@
 import { Button, Modal, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, lazy, type ReactNode, Suspense, useState } from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
+import { Boundary } from '../../../app/boundary.tsx'
+import { Notice } from '../../../app/notice.tsx'
 import { useApi } from '../../api/context.tsx'
 import { type Field, type Form, type Row, takenFrom, valueAt, type Write } from '../../api/page-types.ts'
+import { useWrite } from '../../api/use-write.ts'
+import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { unitTyped } from '../amounts.ts'
 import { Answer } from '../facts.tsx'
 import { Waiting } from '../waiting.tsx'
 import classes from './dialog.module.css'
-import { FormFields } from './form-fields.tsx'
+import type { Typed } from './field-input.tsx'
+import { FormFields, isSecretField } from './form-fields.tsx'
 import { nested, type UnitOf, useFormState } from './form-state.ts'
 import { OnceShown } from './once-shown.tsx'
 
@@ -40,6 +45,17 @@ interface WriteDialogProps {
   onClose(): void
 }
 
+/** The part of a form that is stored while the page reloads. */
+interface Draft {
+  readonly values: Readonly<Record<string, Typed>>
+  readonly reason: string
+  /** Of the row, as it was when the form was opened: a change since then is a conflict. */
+  readonly version: unknown
+}
+
+const withoutSecrets = (values: Draft['values'], secret: readonly string[] = []) =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => !isSecretField(name, secret)))
+
 /** Asks for what a write needs, shows what it will do, does it, shows what it did. */
 export function WriteDialog(props: WriteDialogProps) {
   const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose } = props
@@ -50,19 +66,22 @@ export function WriteDialog(props: WriteDialogProps) {
   const client = useQueryClient()
   const { units } = useSite()
   const unitOf: UnitOf = (name, values) => unitTyped(write.amounts?.[name], units, values, row)
-  const state = useFormState(fields, initial, unitOf)
+  const draftName = `${write.operation} ${JSON.stringify(takenFrom(write.params, row))}`
+  const [restored] = useState(() => takeDraft<Draft>(draftName))
+  const state = useFormState(fields, initial, unitOf, restored?.values)
   const live = write.livePreview?.allowed ? write.livePreview : undefined
   const [notes, setNotes] = useState<Readonly<Record<string, string>>>({})
-  const [reason, setReason] = useState('')
+  const [reason, setReason] = useState(restored?.reason ?? '')
+  const draft = useRef<Draft>(undefined)
   const [typed, setTyped] = useState('')
   const [seen, setSeen] = useState<{ readonly answer: unknown; readonly values: unknown }>()
   const [done, setDone] = useState<{ readonly answer: unknown }>()
   const once = done !== undefined && write.once !== undefined ? valueAt(done.answer, write.once) : undefined
   // What was shown counts as long as nothing else is typed.
   const isDry = write.preview !== undefined && seen?.values !== state.values
-  const run = useMutation({
-    mutationFn: async (asked: Record<string, unknown>) => {
-      const version = write.version === undefined ? {} : { [write.version]: valueAt(row, write.version) }
+  const run = useWrite(
+    (signal, asked: Record<string, unknown>) => {
+      const version = write.version === undefined ? {} : { [write.version]: versionRead }
       const own = nested({ ...takenFrom(write.body, row), ...asked, ...version })
       const { preview } = write
       if (isDry && typeof preview === 'object') {
@@ -72,26 +91,34 @@ export function WriteDialog(props: WriteDialogProps) {
         // What the row does not have is left out.
         const known = Object.entries(takenFrom(preview.body, row)).filter(([, value]) => value != null)
         const body = nested({ ...Object.fromEntries(known), ...taken })
-        return api.call<unknown>(preview, { params: takenFrom(preview.params, row), body })
+        return api.call<unknown>(preview, { params: takenFrom(preview.params, row), body, signal })
       }
       const body = isDry && typeof preview === 'string' ? { ...own, [preview]: true } : own
       return api.call<unknown>(write, {
         params: takenFrom(write.params, row),
         query: takenFrom(write.query, row),
         ...(Object.keys(body).length > 0 || write.hasBody ? { body } : {}),
-        reason,
+        ...{ reason, signal },
       })
     },
-    onSuccess: (answer) => {
-      if (isDry) return setSeen({ answer, values: state.values })
-      void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
-      const shown = write.once === undefined ? undefined : valueAt(answer, write.once)
-      if (typeof shown === 'string' || write.answer !== undefined) return setDone({ answer })
-      onDone?.()
-      onClose()
+    {
+      onSuccess: (answer) => {
+        if (isDry) return setSeen({ answer, values: state.values })
+        void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
+        const shown = write.once === undefined ? undefined : valueAt(answer, write.once)
+        if (typeof shown === 'string' || write.answer !== undefined) return setDone({ answer })
+        onDone?.()
+        onClose()
+      },
+      onError: state.fail,
     },
-    onError: state.fail,
-  })
+  )
+  const versionRead = write.version === undefined ? undefined : (restored?.version ?? valueAt(row, write.version))
+  draft.current =
+    done === undefined && (state.isChanged || reason !== '')
+      ? { values: withoutSecrets(state.values, write.secret), reason, version: versionRead }
+      : undefined
+  useEffect(() => keepDraft(draftName, () => draft.current), [draftName])
   const isReady = (wanted === undefined || typed === wanted) && (write.reason !== 'required' || reason.trim() !== '')
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
@@ -123,14 +150,17 @@ export function WriteDialog(props: WriteDialogProps) {
       ) : (
         <form onSubmit={onSubmit} noValidate className={classes.form}>
           {children}
+          {restored !== undefined && <Notice tone="info" title={say('admin.restored')} />}
           {live === undefined ? (
             <FormFields fields={fields} state={state} unitOf={unitOf} {...write} />
           ) : (
             <div className={classes.beside}>
               <FormFields fields={fields} state={state} unitOf={unitOf} notes={notes} {...write} />
-              <Suspense fallback={<Waiting lines={1} height={320} />}>
-                <LivePreview preview={live} fields={fields} row={row} values={state.values} onFaults={setNotes} />
-              </Suspense>
+              <Boundary>
+                <Suspense fallback={<Waiting lines={1} height={320} />}>
+                  <LivePreview preview={live} fields={fields} row={row} values={state.values} onFaults={setNotes} />
+                </Suspense>
+              </Boundary>
             </div>
           )}
           {write.takesReason && (

@@ -1,3 +1,5 @@
+import { forgetDrafts } from '../drafts.ts'
+
 /** `unknown` until the server has been asked. `ended`: somebody was signed in, and what is on the page stays. */
 export type SessionPhase = 'unknown' | 'out' | 'in' | 'ended'
 
@@ -35,6 +37,7 @@ export class SessionState {
 
   /** Somebody signed out here: other tabs learn of it. */
   leave(): void {
+    forgetDrafts()
     this.#channel.postMessage('out')
     this.#phase = 'out'
     location.reload()

@@ -1,6 +1,5 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core'
 import { IconWallet } from '@tabler/icons-react'
-import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
 import { Brand } from '../../../app/brand.tsx'
@@ -8,6 +7,7 @@ import { Notice } from '../../../app/notice.tsx'
 import { siteName } from '../../../app/site-name.ts'
 import { Switches } from '../../../app/switches.tsx'
 import { CallFailure } from '../../api/call.ts'
+import { useWrite } from '../../api/use-write.ts'
 import { type Account, login } from './session-calls.ts'
 import classes from './sign-in.module.css'
 import { signInWays, type WalletWay } from './sign-in-ways.ts'
@@ -35,8 +35,7 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
   const prove = useSignIn()
   const [username, setUsername] = useState(known)
   const [password, setPassword] = useState('')
-  const signIn = useMutation({
-    mutationFn: () => prove(login, { username, password }),
+  const signIn = useWrite((signal) => prove(login, { username, password }, signal), {
     onSuccess: onSignedIn,
     onSettled: () => setPassword(''),
   })
@@ -84,7 +83,7 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
 /** A button in whose place comes what talks with wallets: a script that is loaded when somebody wants it. */
 function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<SignInFormProps, 'onSignedIn'>) {
   const { say } = useSpeech()
-  const script = useMutation({ mutationFn: () => import('../../wallet/wallet-sign-in.tsx') })
+  const script = useWrite(() => import('../../wallet/wallet-sign-in.tsx'))
   const WalletSignIn = script.data?.default
   return (
     <>

@@ -1,24 +1,41 @@
 import { Button, type ButtonProps } from '@mantine/core'
 import { IconLogout } from '@tabler/icons-react'
-import { useMutation } from '@tanstack/react-query'
 import { useSpeech } from '../../../app/app.tsx'
+import { Notice } from '../../../app/notice.tsx'
+import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
+import { useWrite } from '../../api/use-write.ts'
 import { logout } from './session-calls.ts'
 import type { SessionState } from './session-state.ts'
+import classes from './sign-out.module.css'
 
 /** Ends the session, here and in the other tabs of this browser. */
 export function SignOut({ session, ...look }: ButtonProps & { readonly session: SessionState }) {
   const { say } = useSpeech()
   const api = useApi()
-  const signOut = useMutation({ mutationFn: () => api.call(logout), onSettled: () => session.leave() })
+  const signOut = useWrite((signal) => api.call(logout, { signal }), {
+    onSuccess: () => session.leave(),
+    // The session has ended already.
+    onError: (error) => error instanceof CallFailure && error.kind === 'signed-out' && session.leave(),
+  })
+  const { error } = signOut
   return (
-    <Button
-      {...look}
-      leftSection={<IconLogout size={16} aria-hidden />}
-      loading={signOut.isPending}
-      onClick={() => signOut.mutate()}
-    >
-      {say('admin.sign-out')}
-    </Button>
+    <>
+      <Button
+        {...look}
+        leftSection={<IconLogout size={16} aria-hidden />}
+        loading={signOut.isPending}
+        onClick={() => signOut.mutate()}
+      >
+        {say('admin.sign-out')}
+      </Button>
+      {error !== null && (
+        <div className={classes.failure}>
+          <Notice tone="bad" title={say('admin.sign-out-failed')}>
+            {error.message || say('app.failure.unreachable')}
+          </Notice>
+        </div>
+      )}
+    </>
   )
 }

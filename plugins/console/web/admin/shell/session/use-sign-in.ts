@@ -3,13 +3,12 @@ import { useApi } from '../../api/context.tsx'
 import { type Account, ownAccount } from './session-calls.ts'
 
 /** Opens a session by what somebody proves; the browser holds a cookie that no script can read. Answers whose it is. */
-export type SignIn = (operation: Callable, proof: object, signal?: AbortSignal) => Promise<Account>
+export type SignIn = (operation: Callable, proof: object, signal: AbortSignal) => Promise<Account>
 
 export function useSignIn(): SignIn {
   const api = useApi()
   return async (operation, proof, signal) => {
-    const heard = signal === undefined ? {} : { signal }
-    await api.call(operation, { body: { ...proof, session: 'cookie' }, ...heard })
-    return api.call<Account>(ownAccount, heard)
+    await api.call(operation, { body: { ...proof, session: 'cookie' }, signal })
+    return api.call<Account>(ownAccount, { signal })
   }
 }

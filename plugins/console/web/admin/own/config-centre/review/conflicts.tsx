@@ -43,7 +43,7 @@ export function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict
                     {now.stored !== undefined && (
                       <p className={classes.who}>
                         {say('config.fact.stored-by', {
-                          name: now.stored.updatedBy,
+                          name: now.stored.updatedBy ?? say('config.fact.other-operator'),
                           time: formats.time(now.stored.updatedAt),
                         })}
                       </p>

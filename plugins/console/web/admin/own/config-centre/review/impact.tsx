@@ -5,9 +5,10 @@ import { faultText } from '../key-row.tsx'
 import { Change } from '../value-text.tsx'
 import classes from './impact.module.css'
 
-const outcomes = ['rejected', 'applied', 'pendingRestart', 'shadowed', 'unchanged'] as const
+const outcomes = ['rejected', 'unset', 'applied', 'pendingRestart', 'shadowed', 'unchanged'] as const
 const tones = {
   rejected: 'bad',
+  unset: 'bad',
   applied: 'good',
   pendingRestart: 'warn',
   shadowed: 'warn',
@@ -73,12 +74,14 @@ function Line({ effect, item }: { readonly effect: Effect; readonly item: Config
   const { say } = useSpeech()
   // Where nothing is stored, what counts until now is what a weaker source gives.
   const weaker = item?.sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')?.value
-  const { key, before = weaker, after, reason } = effect
+  const { key, outcome, before = weaker, after, reason } = effect
+  // A secret that is unset is not replaced by a weaker one: the reason says what to do.
+  const next = outcome === 'unset' ? undefined : (after ?? weaker)
   return (
     <li>
       <Name name={key} item={item} />
-      <Change before={before} after={after ?? weaker} isSecret={item?.sensitive ?? false} />
-      {after === undefined && <p className={classes.note}>{say('config.impact.removed')}</p>}
+      <Change before={before} after={next} isSecret={item?.sensitive ?? false} />
+      {after === undefined && outcome !== 'unset' && <p className={classes.note}>{say('config.impact.removed')}</p>}
       {reason !== undefined && <p className={classes.note}>{reason}</p>}
     </li>
   )

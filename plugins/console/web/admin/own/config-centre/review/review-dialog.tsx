@@ -1,11 +1,12 @@
 import { Button, Modal, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useState } from 'react'
 import { useSpeech } from '../../../../app/app.tsx'
 import { Notice } from '../../../../app/notice.tsx'
 import { CallFailure } from '../../../api/call.ts'
 import { useApi } from '../../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../../api/page-types.ts'
+import { useWrite } from '../../../api/use-write.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
 import { conflictsOf, draft, sentChange, useDraft } from '../config-draft.ts'
 import { type ConfigItem, type Outcome, operationIds } from '../config-types.ts'
@@ -26,8 +27,8 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
   const client = useQueryClient()
   const [reason, setReason] = useState('')
   const conflicts = conflictsOf(changes.values(), items)
-  const preview = useSent(operations[operationIds.preview], 'preview')
-  const save = useSent(operations[operationIds.save], 'save')
+  const preview = useSent(operations[operationIds.preview])
+  const save = useSent(operations[operationIds.save])
   const refetch = () => client.invalidateQueries({ queryKey: [operationIds.keys] })
   const look = preview.mutate
   useEffect(() => {
@@ -110,14 +111,9 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
 /** The fields say it too, once the dialog is closed. */
 const noteFaults = ({ errors }: Outcome) => draft.refuse(errors)
 
-/** Nothing of what is sent stays in a cache: there may be secrets in it. */
-function useSent(operation: Operation | undefined, name: string) {
+function useSent(operation: Operation | undefined) {
   const api = useApi()
-  return useMutation({
-    mutationKey: [name],
-    mutationFn: (body: object) => api.call<Outcome>(operation as Operation, { body }),
-    gcTime: 0,
-  })
+  return useWrite((signal, body: object) => api.call<Outcome>(operation as Operation, { body, signal }))
 }
 
 export function Frame({

@@ -1,11 +1,12 @@
 import { Button, SegmentedControl, TextInput } from '@mantine/core'
 import { IconDownload, IconUpload } from '@tabler/icons-react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { type ChangeEvent, type FormEvent, useId, useState } from 'react'
 import { useSpeech } from '../../../../app/app.tsx'
 import { Notice } from '../../../../app/notice.tsx'
 import { useApi } from '../../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../../api/page-types.ts'
+import { useWrite } from '../../../api/use-write.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
 import { type ConfigItem, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
@@ -25,20 +26,22 @@ export function ExportButton({ operation }: { readonly operation: Operation }) {
   const { say } = useSpeech()
   const api = useApi()
   const whyNot = useWhyNot()(operation)
-  const run = useMutation({
-    mutationFn: () => api.call<{ readonly product: string; readonly version: number }>(operation),
-    onSuccess: (document) => {
-      const href = URL.createObjectURL(
-        new Blob([`${JSON.stringify(document, undefined, 2)}\n`], { type: 'application/json' }),
-      )
-      const link = Object.assign(window.document.createElement('a'), {
-        href,
-        download: `${document.product.replace(/[^\w.-]+/g, '-')}-config-${document.version}.json`,
-      })
-      link.click()
-      URL.revokeObjectURL(href)
+  const run = useWrite(
+    (signal) => api.call<{ readonly product: string; readonly version: number }>(operation, { signal }),
+    {
+      onSuccess: (document) => {
+        const href = URL.createObjectURL(
+          new Blob([`${JSON.stringify(document, undefined, 2)}\n`], { type: 'application/json' }),
+        )
+        const link = Object.assign(window.document.createElement('a'), {
+          href,
+          download: `${document.product.replace(/[^\w.-]+/g, '-')}-config-${document.version}.json`,
+        })
+        link.click()
+        URL.revokeObjectURL(href)
+      },
     },
-  })
+  )
   return (
     <>
       <Button
@@ -52,7 +55,7 @@ export function ExportButton({ operation }: { readonly operation: Operation }) {
       >
         {say('config.export')}
       </Button>
-      {run.error !== null && <span role="alert">{run.error.message}</span>}
+      {run.error !== null && <span role="alert">{run.error.message || say('app.failure.unreachable')}</span>}
     </>
   )
 }
@@ -101,9 +104,9 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
   const [mode, setMode] = useState<string>('merge')
   const [reason, setReason] = useState('')
   const operation = operations[operationIds.imported] as Operation
-  const send = (body: object) => api.call<Outcome>(operation, { body })
-  const dry = useMutation({ mutationFn: send, gcTime: 0 })
-  const run = useMutation({ mutationFn: send, gcTime: 0 })
+  const send = (signal: AbortSignal, body: object) => api.call<Outcome>(operation, { body, signal })
+  const dry = useWrite(send)
+  const run = useWrite(send)
   const lookAt = (chosen: ChosenFile, how: string) => dry.mutate({ document: chosen.document, mode: how, dryRun: true })
   const read = async ({ currentTarget: { files } }: ChangeEvent<HTMLInputElement>) => {
     const [given] = files ?? []

@@ -1,0 +1,187 @@
+/** One `NAME=value` of a `.env` file. */
+export interface EnvFileEntry {
+  readonly name: string
+  readonly value: string
+  /** Line on which it starts; the first is 1. */
+  readonly line: number
+  /** Range of the value as it is written, with its quotes, in the text. */
+  readonly start: number
+  readonly end: number
+}
+
+/** A line that looks like a setting, or like text, and sets nothing. */
+export interface EnvFileFault {
+  readonly line: number
+  /** A clause without a full stop. It repeats nothing from the file. */
+  readonly reason: string
+}
+
+export interface EnvFile {
+  /** In the order of the file. Of several entries of one name the last applies. */
+  readonly entries: readonly EnvFileEntry[]
+  /** At most `maxFaults`. */
+  readonly faults: readonly EnvFileFault[]
+}
+
+/** A file that is not text at all has an error on each line: more of them tell nobody more. */
+const maxFaults = 10
+
+const reasons = {
+  'no-entry': 'the line is not NAME=value, a comment or empty',
+  colon: 'a colon follows the name; write NAME=value',
+  tab: 'a tab follows "export"; write one blank',
+  open: 'a quote is opened and not closed',
+  behind: 'text follows the closing quote; write one quoted value, then a blank before a comment',
+  hash: '"#" follows the value directly; write a blank before a comment, or put the value in quotes',
+  escape:
+    'a backslash before a quote, a backslash, "$" or a line break is read differently by other programs; put the value in single quotes',
+  continued: 'a backslash ends the line, which some programs continue; put the value in single quotes',
+  space: 'a white space character that is not a blank or a tab is outside quotes',
+  return: 'a carriage return without a line feed ends the line for some programs',
+  nul: 'it contains NUL, as UTF-16 does; save the file as UTF-8',
+  utf16: 'the file is UTF-16; save it as UTF-8',
+  utf8: 'the line is not UTF-8; save the file as UTF-8',
+} as const
+type Fault = keyof typeof reasons
+const fault = (line: number, code: Fault): EnvFileFault => ({ line, reason: reasons[code] })
+
+/** The text of a file, or its first line that is not UTF-8. */
+export function decodeEnvFile(bytes: Uint8Array): string | EnvFileFault {
+  const text = decode(bytes)
+  if (text !== undefined) return text
+  const [first, second] = bytes
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return fault(1, 'utf16')
+  let line = 1
+  for (let start = 0, end: number; ; start = end + 1, line++) {
+    // No byte of a character of several bytes is a line feed.
+    end = bytes.indexOf(0x0a, start)
+    if (end === -1 || decode(bytes.subarray(start, end)) === undefined) return fault(line, 'utf8')
+  }
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+const empty = /[ \t]*(?:#[^\n]*)?\r?(?=\n|$)/y
+/** With the blanks behind "=", which do not belong to the value. */
+const head = /[ \t]*(?:export +)?([\w.-]+)[ \t]*=[ \t]*/y
+const colon = /[ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*:[ \t]/y
+const exportTab = /[ \t]*export[ ]*\t[ \t]*[\w.-]+[ \t]*=/y
+/** The text that is allowed after a value. */
+const tail = /(?:[ \t]+#[^\n]*|[ \t]*)\r?(?=\n|$)/y
+/** To the end of the line, or to the blank before a comment. */
+const unquoted = /(?:(?<=[ \t])(?=#)|(?:(?![ \t]+(?:#|\r?(?:\n|$)))[^\r\n])*)/y
+const quoted: Readonly<Record<string, RegExp>> = { "'": /'[^']*'/y, '"': /"[^"]*"/y, '`': /`[^`]*`/y }
+/** The quoted value of npm `dotenv`, which passes over a backslash with a quote where a later quote ends a line. */
+const quotedElsewhere: Readonly<Record<string, RegExp>> = Object.fromEntries(
+  Object.keys(quoted).map((quote) => [
+    quote,
+    new RegExp(`${quote}(?:\\\\${quote}|[^${quote}])*${quote}(?=\\s*(?:#.*)?$)`, 'my'),
+  ]),
+)
+/** In double quotes, `\n` and `\r` stand for line break and carriage return; every other backslash for itself. */
+const ambiguousEscape = /\\(?=["\\$`\r\n]|$)/
+/** White space of JavaScript, which npm `dotenv` removes, beyond blanks, tabs and ends of lines. */
+const otherSpace = /(?![ \t\r\n])\s/
+
+/**
+ * Reads a `.env` file. Its syntax is that of npm `dotenv`, without the texts that `dotenv` skips in silence or reads in another
+ * way than they look: each of those is a fault.
+ *
+ * - A line is empty, a comment (`#` first), or `NAME=value`, with `export ` before it or not. A name has letters, digits, `_`,
+ *   `.` and `-`. Blanks and tabs around the name and the value do not count. A byte order mark and CRLF are allowed.
+ * - Without quotes, a value ends with its line or before a blank with `#`. It may be empty. Nothing in it is special.
+ * - `'...'` and `` `...` `` are read as they stand, also over several lines; `"..."` too, but `\n` and `\r` in it are a line
+ *   break and a carriage return. Variables are never replaced.
+ */
+export function parseEnvFile(text: string): EnvFile {
+  const entries: EnvFileEntry[] = []
+  const faults: EnvFileFault[] = []
+  let line = 1
+  for (let at = text.startsWith('\uFEFF') ? 1 : 0; at < text.length; ) {
+    const found = lineAt(text, at, line)
+    const from = typeof found === 'object' ? found.end : at
+    const end = text.indexOf('\n', from) === -1 ? text.length : text.indexOf('\n', from)
+    const whole = text.slice(at, end)
+    const broken = brokenLine(whole, typeof found === 'object' ? text.slice(found.start, found.end) : '')
+    if (broken !== undefined) faults.push(fault(line, broken))
+    else if (typeof found === 'string') faults.push(fault(line, found))
+    else if (found !== undefined) entries.push(found)
+    // A file that contains NUL is not text. Its other lines are not checked.
+    if (broken === 'nul' || faults.length === maxFaults) break
+    line += whole.split('\n').length
+    at = end + 1
+  }
+  return { entries, faults }
+}
+
+/** Characters that no line may contain. */
+function brokenLine(line: string, value: string): Fault | undefined {
+  if (line.includes('\0')) return 'nul'
+  if (/\r(?!\n|$)/.test(line)) return 'return'
+  const isQuoted = Object.hasOwn(quoted, value[0] ?? '')
+  return otherSpace.test(isQuoted ? line.replace(value, () => '') : line) ? 'space' : undefined
+}
+
+/** The entry that starts there, `undefined` for an empty line or a comment, or what is wrong. */
+function lineAt(text: string, at: number, line: number): EnvFileEntry | Fault | undefined {
+  if (matchAt(empty, text, at) !== undefined) return undefined
+  const name = matchAt(head, text, at)?.[1]
+  if (name === undefined) {
+    if (matchAt(exportTab, text, at) !== undefined) return 'tab'
+    return matchAt(colon, text, at) === undefined ? 'no-entry' : 'colon'
+  }
+  const start = head.lastIndex
+  const quote = text[start] ?? ''
+  const pattern = Object.hasOwn(quoted, quote) ? quoted[quote] : undefined
+  if (pattern === undefined) {
+    const value = matchAt(unquoted, text, start)?.[0] ?? ''
+    if (/^#|[^ \t]#/.test(value)) return 'hash'
+    if (value.endsWith('\\')) return 'continued'
+    return { name, value, line, start, end: start + value.length }
+  }
+  const written = matchAt(pattern, text, start)?.[0]
+  if (written === undefined) return 'open'
+  const end = start + written.length
+  const inner = written.slice(1, -1)
+  if (quote === '"' && ambiguousEscape.test(inner)) return 'escape'
+  if (matchAt(tail, text, end) === undefined) return 'behind'
+  const elsewhere = inner.endsWith('\\') ? matchAt(quotedElsewhere[quote] as RegExp, text, start)?.[0] : undefined
+  if (elsewhere !== undefined && elsewhere.length > written.length) return 'escape'
+  const value = inner.replaceAll('\r\n', '\n')
+  return { name, value: quote === '"' ? unescaped(value) : value, line, start, end }
+}
+
+const unescaped = (value: string) => value.replaceAll('\\n', '\n').replaceAll('\\r', '\r')
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | undefined {
+  pattern.lastIndex = at
+  return pattern.exec(text) ?? undefined
+}
+
+/** A value as a `.env` file contains it. */
+export interface WrittenEnvValue {
+  readonly text: string
+  /** False when `sh` reads another value. */
+  readonly isForShells: boolean
+}
+
+/**
+ * Writes a value with the weakest quotes in which `parseEnvFile`, npm `dotenv` and, where possible, `sh` read it.
+ *
+ * @returns undefined for a value without such a form: NUL, carriage returns, halves of surrogate pairs, or a mixture of quotes
+ */
+export function writeEnvValue(value: string): WrittenEnvValue | undefined {
+  const hasBreak = value.includes('\n')
+  if (!value.isWellFormed() || /[\0\r]/.test(value)) return undefined
+  if (/^[A-Za-z0-9_.,:/@%+=-]*$/.test(value)) return { text: value, isForShells: true }
+  if (!hasBreak && !value.includes("'")) return { text: `'${value}'`, isForShells: true }
+  if (!/["\\$`]/.test(value)) return { text: `"${value.replaceAll('\n', '\\n')}"`, isForShells: !hasBreak }
+  if (!hasBreak && !value.includes('`')) return { text: `\`${value}\``, isForShells: false }
+  return undefined
+}

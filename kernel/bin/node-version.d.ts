@@ -1,0 +1,4 @@
+export function oldNodeVersion(
+  found: string,
+  range: string,
+): { readonly needed: string; readonly found: string } | undefined

@@ -1,0 +1,108 @@
+import { maskedValue, readValue } from '@plinth/config-schema'
+import { type ConfigLayer, type OwnedKey, sourceOrder } from '@plinth/config-schema/reading'
+import { deepFreeze } from '../read-only.ts'
+import type { Explanation, SourcedValue, WithheldSecret } from './explanation.ts'
+import { foreignKeys, type LayerOf } from './secret-destinations.ts'
+
+export type Listener = (value: unknown) => void | Promise<void>
+/** @param after returns the value that any key has once all values that are saved together apply */
+export type Verifier = (value: unknown, signal: AbortSignal, after: (key: string) => unknown) => void | Promise<void>
+
+/** A key with its value. */
+export interface Slot extends OwnedKey {
+  /** Weakest first. */
+  layers: ConfigLayer[]
+  effective: ConfigLayer | undefined
+  /** Decoded effective value. */
+  value: unknown
+  pendingRestart: boolean
+  refused: string | undefined
+  readonly listeners: Set<Listener>
+  verifier: Verifier | undefined
+  /** The last change that was computed, and what it was computed from. */
+  lastChange:
+    | {
+        readonly layers: readonly ConfigLayer[]
+        readonly current: ConfigLayer | undefined
+        readonly waits: boolean
+        readonly change: Change
+      }
+    | undefined
+}
+
+/** The effect of the database row of a key, or of its absence, on the effective value. */
+export interface Change {
+  readonly slot: Slot
+  /** Sources with that row, weakest first. */
+  readonly layers: ConfigLayer[]
+  readonly next: ConfigLayer | undefined
+  readonly effect: 'none' | 'live' | 'restart'
+  readonly isShadowed: boolean
+}
+
+export const rank = ({ source }: ConfigLayer) => sourceOrder.indexOf(source)
+/** The same secret for another destination is another value: what was made with its destination is out of date. */
+export const sameValue = (a: ConfigLayer | undefined, b: ConfigLayer | undefined) =>
+  JSON.stringify([a?.written, a?.destination]) === JSON.stringify([b?.written, b?.destination])
+
+/** With the default of the declaration as its weakest source. */
+export function slotOf(owned: OwnedKey): Slot {
+  const { default: written, sensitive } = owned.declaration
+  const place = `default of ${owned.plugin}`
+  const layers: ConfigLayer[] =
+    written === undefined ? [] : [{ key: owned.key, source: 'default', place, written, sensitive }]
+  const unset = {
+    effective: undefined,
+    value: undefined,
+    refused: undefined,
+    verifier: undefined,
+    lastChange: undefined,
+  }
+  return { ...owned, ...unset, layers, pendingRestart: false, listeners: new Set() }
+}
+
+export const hasDestination = ({ declaration }: Slot) => (declaration.destination ?? []).length > 0
+
+/** The strongest value of a key that applies. */
+export const strongest = ({ declaration }: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf) =>
+  layers.findLast((layer) => foreignKeys(layer, declaration.destination ?? [], layerOf).length === 0)
+
+/** Values of a secret that do not apply. */
+export function withheldOf(slot: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf): WithheldSecret[] {
+  return layers.flatMap((layer) => {
+    const destination = foreignKeys(layer, slot.declaration.destination ?? [], layerOf)
+    const { source, place } = layer
+    return destination.length === 0 ? [] : [{ key: slot.key, source, place, destination }]
+  })
+}
+
+export function settle(slot: Slot, layer: ConfigLayer | undefined): void {
+  slot.effective = layer
+  slot.value = deepFreeze(readValue(slot.declaration, layer?.written))
+}
+
+export function keysOf(changes: readonly Change[]) {
+  const keys = (fits: (change: Change) => boolean) => changes.filter(fits).map(({ slot }) => slot.key)
+  return {
+    changed: keys(({ effect }) => effect === 'live'),
+    pendingRestart: keys(({ effect }) => effect === 'restart'),
+    shadowed: keys(({ isShadowed }) => isShadowed),
+  }
+}
+
+export function explain(
+  slot: Slot,
+  effective: ConfigLayer | undefined,
+  layerOf: LayerOf,
+): Omit<Explanation, 'isInsecure'> {
+  const { key, plugin, declaration, layers, pendingRestart, refused } = slot
+  const shown = (layer: ConfigLayer): SourcedValue => {
+    const { source, place, written, sensitive } = layer
+    const withheld = foreignKeys(layer, declaration.destination ?? [], layerOf)
+    const value = sensitive && written !== '' ? maskedValue : written
+    return { source, place, value, ...(withheld.length > 0 && { withheld }) }
+  }
+  const none: SourcedValue = { source: 'default', place: 'no default', value: undefined }
+  const inForce = effective === undefined ? none : shown(effective)
+  return { key, plugin, effective: inForce, sources: layers.map(shown), pendingRestart, refused }
+}

@@ -1,0 +1,86 @@
+import { isPlugin, type Plugin } from './plugin.ts'
+import { refOf } from './refs.ts'
+import { shown } from './shapes/shape-check.ts'
+
+/** A place that should contain a reference and contains something else. */
+export interface BrokenReference {
+  readonly place: string
+  readonly value: unknown
+  /** Follows "It". */
+  readonly found: string
+}
+
+/** Ids are compared and shown; nearly any text will do. */
+const refId = /^[^\s"]+$/
+
+const kinds = { service: 'a service', 'extension-point': 'an extension point' } as const
+
+/** Finds places without a reference: an import can be undefined at run time, and not every author has types. */
+export function brokenReferences(plugin: Plugin): readonly BrokenReference[] {
+  const { requires = {} } = plugin
+  const required = Object.entries(requires).flatMap(([name, need]) => broken(`requires.${name}`, need, 'service'))
+  const listed = (['provides', 'extensionPoints', 'contributes'] as const).flatMap((member) =>
+    (plugin[member] ?? []).flatMap((ref, index) =>
+      broken(`${member}[${index}]`, ref, member === 'provides' ? 'service' : 'extension-point'),
+    ),
+  )
+  return [...required, ...listed]
+}
+
+function broken(
+  place: string,
+  need: { readonly kind: string } | undefined,
+  kind: keyof typeof kinds,
+): BrokenReference[] {
+  const value = need && refOf(need)
+  const found = foundInstead(value, kind)
+  return found === undefined ? [] : [{ place, value, found }]
+}
+
+function foundInstead(value: unknown, kind: keyof typeof kinds): string | undefined {
+  const ref = Object(value) as { readonly kind?: unknown; readonly id?: unknown }
+  if (value === undefined) return 'is undefined instead of a reference'
+  if (typeof value === 'string') return `is the text ${JSON.stringify(value)} instead of a reference`
+  if (ref.kind === kind) {
+    if (typeof ref.id === 'string' && refId.test(ref.id)) return undefined
+    return `has the id ${typeof ref.id === 'string' ? JSON.stringify(ref.id) : String(ref.id)}, which is not a name`
+  }
+  const other = Object.entries(kinds).find(([name]) => name === ref.kind)?.[1]
+  return other === undefined
+    ? `is ${shown(value)}, not a reference made by service() or extensionPoint()`
+    : `is a reference to ${other}, where a reference to ${kinds[kind]} is needed`
+}
+
+/** The reference that an author may have meant who wrote a plugin in its place. */
+export function offerOf({ id, provides = [], extensionPoints = [] }: Plugin) {
+  const offered = [...provides, ...extensionPoints]
+  const name = (offered[0]?.id.split('.').at(-1) ?? 'reference').replace(/-(.)/g, (_, letter) => letter.toUpperCase())
+  const origin = offered.find(({ from }) => from !== undefined)?.from ?? 'its package'
+  return { other: id, name, origin, offered: offered.map((ref) => ref.id).join(', ') || 'nothing' }
+}
+
+interface Entry {
+  readonly id: string | undefined
+  /** Follows "Entry 1 of the plugin list". */
+  readonly found: string
+  /** Package or file to import the plugin from. */
+  readonly origin: string
+}
+
+/** Describes an entry of the plugin list that is not a plugin, with the id of the plugin that was probably meant. */
+export function describeEntry(value: unknown): Entry {
+  const { kind, id, from, default: exported, version, then } = Object(value) as Readonly<Record<string, unknown>>
+  const origin = typeof from === 'string' ? from : 'its file'
+  const idOf = (one: unknown) => (typeof one === 'string' ? one : undefined)
+  if (kind === 'service' || kind === 'extension-point') {
+    const found = `is the reference to ${kinds[kind].replace(/^an? /, 'the ')} "${String(id)}", not the plugin`
+    return { id: undefined, found, origin }
+  }
+  if (isPlugin(exported)) return { id: exported.id, found: 'is a module, not its default export', origin }
+  if (typeof then === 'function') return { id: undefined, found: 'is a promise', origin }
+  if (value === undefined) return { id: undefined, found: 'is undefined', origin }
+  if (idOf(id) !== undefined && version !== undefined) {
+    return { id: idOf(id), found: 'is a plain object, not the result of definePlugin()', origin }
+  }
+  return { id: undefined, found: `is ${shown(value)}, not a plugin`, origin }
+}

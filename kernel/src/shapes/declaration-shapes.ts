@@ -1,0 +1,159 @@
+import type { CommandDeclaration } from '../contracts/command.ts'
+import type { InstallTask } from '../contracts/install-task.ts'
+import type { PermissionDeclaration } from '../contracts/permission.ts'
+import type { ScheduledTask } from '../contracts/scheduled-task.ts'
+import type { Report } from '../plan-declarations.ts'
+import { carriedOut, type Declared, type Plugin, roles } from '../plugin.ts'
+import { type Shape, shape } from './shape.ts'
+import { shapeProblems } from './shape-check.ts'
+import { problemsOfShape } from './shape-faults.ts'
+
+/** A member of a declaration: its shape, and an example for the error message. */
+type Member = readonly [shape: Shape, example: string]
+
+const { localized, text, flag, list, map, record, integer, among } = shape
+const run = shape.function
+
+const permission = record<PermissionDeclaration>(
+  { code: shape.coded, displayName: localized },
+  { description: localized },
+)
+
+const installTask = record<InstallTask<Declared>>(
+  {
+    code: shape.kebab,
+    displayName: localized,
+    order: integer(),
+    required: flag,
+    retryable: flag,
+    isCompleted: run,
+    run,
+  },
+  { dependencies: list(text) },
+)
+
+const scheduledTask = record<ScheduledTask<Declared>>(
+  {
+    name: shape.dotted,
+    displayName: localized,
+    fixedDelay: {
+      type: ['integer', 'string'],
+      description: 'a number of milliseconds above 0, or a key of the plugin',
+      minimum: 1,
+    },
+    autoStartup: { type: ['boolean', 'string'], description: 'true, false, or a key of the plugin' },
+    run,
+  },
+  { nameFrom: text, irreversible: flag },
+)
+
+const command = record<CommandDeclaration<Declared>>(
+  {
+    name: {
+      type: 'string',
+      pattern: '^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)*$',
+      description: 'lower-case words, such as "sms balance"',
+    },
+    summary: text,
+    run,
+  },
+  {
+    arguments: list(record<{ name: string; description: string }>({ name: text, description: text })),
+    options: list(record<{ flags: string; description: string }>({ flags: text, description: text })),
+    setsUp: among(['all', 'needed', 'possible']),
+  },
+)
+
+const changeSet: Shape = {
+  type: 'object',
+  description: 'a change set made by defineChangeSet()',
+  properties: {
+    id: {
+      type: 'string',
+      pattern: '^\\d{4}(-[a-z0-9]+)+$',
+      description: 'four digits and lower-case words, such as "0001-create-order"',
+    },
+    up: run,
+    data: run,
+    breaking: text,
+  },
+  required: ['id'],
+}
+
+/** Texts, nested to any depth. */
+const messageTree: { type: ['string', 'object']; description: string; additionalProperties?: Shape } = {
+  type: ['string', 'object'],
+  description: 'text, or an object of texts',
+}
+messageTree.additionalProperties = messageTree
+
+const bilingual = "{ en: 'Orders', 'zh-CN': '订单' }"
+const change = "defineChangeSet({ id: '0001-create-order', up: ({ schema, type }) => [...] })"
+
+const members = {
+  title: [localized, `title: ${bilingual}`],
+  roles: [list(among(roles), 1), "roles: ['web', 'worker']"],
+  suppliesConfiguration: [flag, 'suppliesConfiguration: true'],
+  requires: [{ type: 'object' }, 'requires: { http }'],
+  provides: [{ type: 'array' }, 'provides: [orders]'],
+  extensionPoints: [{ type: 'array' }, 'extensionPoints: [courier], see docs/third-party.md'],
+  contributes: [{ type: 'array' }, 'contributes: [notificationChannel]'],
+  config: [{ type: 'object' }, "config: { 'platform.shop.limit': key.integer({ title, default: 5 }) }"],
+  configGroups: [map(localized), `configGroups: { shop: ${bilingual} }`],
+  permissions: [list(permission), `permissions: [{ code: 'shop:order:view', displayName: ${bilingual} }]`],
+  migrations: [list(changeSet), `migrations: [${change}]`],
+  entities: [
+    list({ type: 'object', description: 'an entity made by defineEntity(), or a class of one' }),
+    "entities: [defineEntity({ name: 'Order', ... })]",
+  ],
+  messages: [
+    { type: 'object', properties: { en: messageTree, 'zh-CN': messageTree }, additionalProperties: false },
+    "messages: { en: { shop: { sold: '{{count}} sold' } }, 'zh-CN': { shop: { sold: '已售 {{count}}' } } }",
+  ],
+  installTasks: [
+    list(installTask),
+    `installTasks: [{ code: 'check-shop', displayName: ${bilingual}, order: 500, required: true, retryable: true, isCompleted, run }]`,
+  ],
+  scheduledTasks: [
+    list(scheduledTask),
+    `scheduledTasks: [{ name: 'shop.poll', displayName: ${bilingual}, fixedDelay: 60_000, autoStartup: true, run }]`,
+  ],
+  commands: [list(command), "commands: [{ name: 'shop list', summary: 'list the orders', run }]"],
+  carriesOut: [list(among(carriedOut)), "carriesOut: ['messages']"],
+  setupDeadlineMs: [integer(1), 'setupDeadlineMs: 20_000'],
+  setup: [run, 'setup: ({ services, provide }) => { ... }'],
+  fallbackStart: [run, 'fallbackStart: ({ code }) => ({ ... })'],
+} as const satisfies Partial<Record<keyof Plugin, Member>>
+
+type CheckedMember = keyof typeof members
+
+/** Checks the members of a declaration against their shapes. Returns the plugin with the valid members, for other checks. */
+export function checkShapes(plugin: Plugin, report: Report): Plugin {
+  const replaced: Record<string, unknown> = {}
+  for (const [member, [expected, example]] of Object.entries(members) as [CheckedMember, Member][]) {
+    const value: unknown = plugin[member]
+    if (value === undefined) continue
+    const problems = shapeProblems(expected, value, member)
+    if (member === 'extensionPoints' && Array.isArray(value)) problems.push(...pointProblems(value))
+    if (problems.length === 0) continue
+    for (const { path, clause } of problems) {
+      report('PLINTH_PLAN_INVALID_DECLARATION', path, { path, clause, example }, plugin.id)
+    }
+    const { items = {} } = expected
+    replaced[member] = Array.isArray(value) ? value.filter((one) => shapeProblems(items, one).length === 0) : undefined
+  }
+  return Object.keys(replaced).length === 0 ? plugin : { ...plugin, ...replaced }
+}
+
+/** What is wrong with the rules that the points of a plugin have for their contributions. */
+function pointProblems(points: readonly unknown[]) {
+  return points.flatMap((point, index) => {
+    const { names, shape: contract, namedBy } = Object(point) as Readonly<Record<string, unknown>>
+    const place = `extensionPoints[${index}]`
+    return [
+      ...(names === undefined ? [] : problemsOfShape(names, `${place}.names`)),
+      ...(contract === undefined ? [] : problemsOfShape(contract, `${place}.shape`)),
+      ...(namedBy === undefined ? [] : shapeProblems(text, namedBy, `${place}.namedBy`)),
+    ]
+  })
+}

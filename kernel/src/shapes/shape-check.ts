@@ -1,0 +1,212 @@
+import { type Keyword, keywords, nearest } from '@plinth/config-schema/reading'
+import type { Shape, ShapeType } from './shape.ts'
+
+/** A part of a value that breaks its shape. */
+export interface ShapeProblem {
+  /** From the value: `traits.idempotent`, `recipientKinds[0]`, `messages["zh-CN"]`; empty for the value itself. */
+  readonly path: string
+  /** Follows the path and ends with a full stop: "must be a function, but is missing (did you write "sned"?)." */
+  readonly clause: string
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is object =>
+  (typeof value === 'object' || typeof value === 'function') && value !== null && !Array.isArray(value)
+
+const matchers: Readonly<Record<ShapeType, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === 'string',
+  integer: Number.isSafeInteger,
+  number: Number.isFinite,
+  boolean: (value) => typeof value === 'boolean',
+  array: Array.isArray,
+  object: isObject,
+  function: (value) => typeof value === 'function',
+}
+
+const nouns: Readonly<Record<ShapeType, string>> = {
+  string: 'text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  function: 'a function',
+}
+
+/**
+ * Every rule of a shape that a value breaks. A value of the wrong type breaks no other rule.
+ *
+ * @param path of the value, put before the paths of the problems
+ */
+export function shapeProblems(shape: Shape, value: unknown, path = ''): ShapeProblem[] {
+  return within(path, problemsOf(shape, value))
+}
+
+/** Paths are only made for what is wrong: nearly all values are right. */
+function within(place: string, problems: ShapeProblem[]): ShapeProblem[] {
+  if (place === '' || problems.length === 0) return problems
+  return problems.map(({ path, clause }) => ({ path: joined(place, path), clause }))
+}
+
+function joined(place: string, path: string): string {
+  if (place === '' || path === '') return place + path
+  return path.startsWith('[') ? place + path : `${place}.${path}`
+}
+
+function problemsOf(shape: Shape, value: unknown): ShapeProblem[] {
+  const { types: allowed } = compiled(shape)
+  if (allowed.length > 0 && !allowed.some((type) => matchers[type](value))) {
+    const values = shape.enum === undefined ? undefined : ruleOf('enum', shape.enum)
+    return [mustBe(shape.description ?? values ?? allowed.map((type) => nouns[type]).join(' or '), value)]
+  }
+  const broken = brokenRule(shape, value)
+  if (broken !== undefined) return [mustBe(broken, value, hintFor(shape, value))]
+  if (Array.isArray(value)) {
+    const { items } = shape
+    return items === undefined ? [] : value.flatMap((item, index) => within(`[${index}]`, problemsOf(items, item)))
+  }
+  if (!isObject(value)) return []
+  const { discriminator, oneOf = [] } = shape
+  if (discriminator !== undefined) return variantProblems(discriminator.propertyName, oneOf, value)
+  return memberProblems(shape, value)
+}
+
+/** Keywords about a value as a whole; their rules are those of configuration keys. */
+const wholeKeywords = [
+  ...(['enum', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum'] as const),
+  ...(['minItems', 'maxItems', 'minProperties', 'maxProperties'] as const),
+]
+
+/** A shape in the form in which values are checked. */
+interface Compiled {
+  readonly types: readonly ShapeType[]
+  readonly rules: readonly (readonly [name: (typeof wholeKeywords)[number], operand: unknown, keyword: Keyword])[]
+  readonly members: readonly (readonly [name: string, shape: Shape])[]
+}
+
+const compiledShapes = new WeakMap<Shape, Compiled>()
+
+/** Compiles each shape once: a product checks thousands of values against few shapes. */
+function compiled(shape: Shape): Compiled {
+  const known = compiledShapes.get(shape)
+  if (known !== undefined) return known
+  const rules = wholeKeywords.flatMap((name): Compiled['rules'] => {
+    const [operand, keyword] = [shape[name], keywords[name]]
+    return operand === undefined || keyword === undefined ? [] : [[name, operand, keyword]]
+  })
+  const { type = [] } = shape
+  const types = typeof type === 'string' ? [type] : type
+  const made = { types, rules, members: Object.entries(shape.properties ?? {}) }
+  compiledShapes.set(shape, made)
+  return made
+}
+
+function brokenRule(shape: Shape, value: unknown): string | undefined {
+  for (const [name, operand, keyword] of compiled(shape).rules) {
+    const isOfType = keyword.types.some((type) => matchers[type as ShapeType](value))
+    if (!isOfType || keyword.met(value, operand, {})) continue
+    const isDescribed = shape.description !== undefined && (name === 'pattern' || name === 'enum')
+    return isDescribed ? shape.description : ruleOf(name, operand)
+  }
+  return undefined
+}
+
+const ruleOf = (name: string, operand: unknown) => keywords[name]?.rule(operand).en.replace(/^be /, '')
+
+const hintFor = ({ enum: values = [] }: Shape, value: unknown): string =>
+  typeof value === 'string' ? didYouMean(value, values.map(String)) : ''
+
+/** A remark with the name that was probably meant; empty when no name is near. */
+function didYouMean(name: string, candidates: readonly string[]): string {
+  const near = nearest(name, candidates)
+  return near === undefined ? '' : ` (did you mean "${near}"?)`
+}
+
+function variantProblems(tag: string, variants: readonly Shape[], value: object): ShapeProblem[] {
+  const tagOf = (value as Members)[tag]
+  const tagsOf = (variant: Shape) => variant.properties?.[tag]?.enum ?? []
+  const chosen = variants.find((variant) => tagsOf(variant).includes(tagOf as string))
+  if (chosen !== undefined) return problemsOf(chosen, value)
+  return within(stepTo(tag), problemsOf({ type: 'string', enum: variants.flatMap(tagsOf) }, tagOf))
+}
+
+function memberProblems(shape: Shape, given: object): ShapeProblem[] {
+  const { properties = {}, required = [], additionalProperties, propertyNames } = shape
+  const value = given as Members
+  const problems: ShapeProblem[] = []
+  const addFor = (name: string, found: ShapeProblem[]) => {
+    if (found.length > 0) problems.push(...within(stepTo(name), found))
+  }
+  const absent: string[] = []
+  for (const [name, member] of compiled(shape).members) {
+    const part = value[name]
+    if (part === undefined) absent.push(name)
+    else addFor(name, problemsOf(member, part))
+  }
+  const areOthersChecked = propertyNames !== undefined || additionalProperties !== undefined
+  if (absent.length === 0 && !areOthersChecked) return problems
+  const unknown = namesOf(value).filter((name) => !Object.hasOwn(properties, name))
+  const misspelt = new Set<string>()
+  for (const name of absent.filter((one) => required.includes(one))) {
+    const written = nearest(name, unknown)
+    if (written !== undefined) misspelt.add(written)
+    const hint = written === undefined ? '' : ` (did you write "${written}"?)`
+    const [{ clause } = { clause: 'must be there, but is missing.' }] = problemsOf(properties[name] ?? {}, undefined)
+    problems.push({ path: stepTo(name), clause: clause.replace(/\.$/, `${hint}.`) })
+  }
+  if (!isPlain(value)) return problems
+  for (const name of unknown) {
+    if (propertyNames !== undefined) addFor(name, problemsOf(propertyNames, name))
+    if (typeof additionalProperties === 'object') addFor(name, problemsOf(additionalProperties, value[name]))
+    else if (additionalProperties !== true && !misspelt.has(name)) {
+      const near = didYouMean(name, additionalProperties === false ? Object.keys(properties) : absent)
+      if (additionalProperties === false || near !== '')
+        problems.push({ path: stepTo(name), clause: `is not a known member${near}.` })
+    }
+  }
+  return problems
+}
+
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
+}
+
+/** Names of the members of an object and of the classes that made it. */
+function namesOf(value: object): readonly string[] {
+  const names = Object.keys(value)
+  let one: unknown = Object.getPrototypeOf(value)
+  while (isObject(one) && one !== Object.prototype && one !== Function.prototype) {
+    names.push(...Object.getOwnPropertyNames(one))
+    one = Object.getPrototypeOf(one)
+  }
+  return names
+}
+
+const plainName = /^[A-Za-z_$][\w$]*$/
+
+/** A member in a path. */
+const stepTo = (name: string) => (plainName.test(name) ? name : `[${JSON.stringify(name)}]`)
+
+/** Path of a member. */
+export const pathTo = (path: string, name: string): string => joined(path, stepTo(name))
+
+const mustBe = (rule: string, value: unknown, hint = ''): ShapeProblem => ({
+  path: '',
+  clause: `must ${/^(?:have|match|not) /.test(rule) ? '' : 'be '}${rule}, but is ${shown(value)}${hint}.`,
+})
+
+const longestShown = 60
+
+/** A value in a few words, for the author who wrote it. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'missing'
+  if (typeof value === 'string') {
+    return JSON.stringify(value.length > longestShown ? `${value.slice(0, longestShown - 1)}…` : value)
+  }
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'function') return 'a function'
+  if (value instanceof Promise) return 'a promise'
+  return typeof value === 'object' && value !== null ? 'an object' : String(value)
+}

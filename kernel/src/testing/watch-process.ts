@@ -1,0 +1,92 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { reasonOf } from '../errors/coded-error.ts'
+import { until } from './until.ts'
+
+/** Exit code and signal. */
+export type ProcessEnd = readonly [number | null, NodeJS.Signals | null]
+
+/** Process that a test started. Each wait for it ends: with its end, or after two minutes. */
+export interface WatchedProcess {
+  readonly child: ChildProcess
+  /** Messages that it has sent so far. */
+  readonly messages: readonly unknown[]
+  /** Everything that it has written so far to its piped streams. */
+  output(): string
+  /**
+   * Waits until a condition is fulfilled.
+   *
+   * @param what the condition, in the words of the error
+   * @returns what the condition returned
+   * @throws Error with the output, when the process ends before or when it takes too long
+   */
+  until<T>(condition: () => T, what: string): Promise<NonNullable<Awaited<T>>>
+  /** Waits until it has ended and everything that it wrote and sent is read. @throws Error when it takes too long */
+  ended(): Promise<ProcessEnd>
+  /** Sends a signal, unless it has ended, and waits for the end. */
+  end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<ProcessEnd>
+}
+
+/**
+ * Watches a process that was just started, reads its piped streams, and kills it when the test ends.
+ *
+ * @example
+ * const worker = watchProcess(t, fork(program, words, { silent: true }))
+ * await worker.until(() => worker.messages.includes('started'), 'the worker has started')
+ */
+export function watchProcess(t: { teardown(work: () => unknown): void }, child: ChildProcess): WatchedProcess {
+  const messages: unknown[] = []
+  let output = ''
+  let end: ProcessEnd | undefined
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  child.on('message', (message) => messages.push(message))
+  child.on('error', (error) => {
+    output += `${error}\n`
+  })
+  // Not `exit`, which may come before the last that it has written or sent.
+  child.on('close', (code, signal) => {
+    end = [code, signal]
+  })
+  t.teardown(async () => {
+    if (child.kill('SIGKILL')) await once(child, 'exit')
+  })
+  const waitFor = async (condition: () => unknown, what: string) => {
+    try {
+      await until(condition, what, 50)
+    } catch (error) {
+      child.kill('SIGKILL')
+      throw new Error(`${reasonOf(error)}\n${output}`, { cause: error })
+    }
+  }
+  const ended = async (): Promise<ProcessEnd> => {
+    await waitFor(() => end, 'the process ends')
+    return end as ProcessEnd
+  }
+  return {
+    child,
+    messages,
+    output: () => output,
+    async until(condition, what) {
+      let found: unknown
+      const isFulfilled = async () => {
+        const endedBefore = end
+        found = await condition()
+        if (!found && endedBefore !== undefined) {
+          throw new Error(`The process ended with ${endedBefore[1] ?? endedBefore[0]} before: ${what}`)
+        }
+        return found
+      }
+      await waitFor(isFulfilled, what)
+      return found as never
+    },
+    ended,
+    async end(signal) {
+      child.kill(signal)
+      return ended()
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import type { PageColumn, PageDeclaration, PageForm } from '@plinth/http'
+import { consoleError } from '../errors.ts'
+
+type Write = Pick<PageForm, 'preview' | 'answer' | 'livePreview'>
+
+const columnsOfWrite = ({ preview, answer = [], livePreview }: Write): readonly PageColumn[] => [
+  ...answer,
+  ...(typeof preview === 'object' ? preview.columns : []),
+  ...(livePreview?.columns ?? []),
+]
+
+/** All columns of a page: those that it shows, and those of what its writes show. */
+function columnsOf(page: PageDeclaration): readonly PageColumn[] {
+  const shown = page.kind === 'list' ? page.columns : page.sections.flatMap(({ columns }) => columns)
+  const forms = page.kind === 'list' ? [page.create, ...(page.forms ?? [])] : [page.form]
+  const bulk = page.kind === 'list' ? (page.bulk ?? []) : []
+  const writes: readonly (Write | undefined)[] = [...forms, ...(page.actions ?? []), ...bulk]
+  return [...shown, ...writes.flatMap((write) => (write === undefined ? [] : columnsOfWrite(write)))]
+}
+
+const withInner = (columns: readonly PageColumn[]): readonly PageColumn[] =>
+  columns.flatMap((column) => [column, ...withInner(column.columns ?? [])])
+
+/** Ways to name the unit of an amount, each as a test of a column. */
+const ways: readonly ((column: PageColumn) => boolean)[] = [
+  ({ currency }) => currency !== undefined,
+  ({ asset }) => asset !== undefined,
+  ({ decimals, symbol }) => decimals !== undefined && symbol !== undefined,
+]
+
+/**
+ * Checks that every amount of the pages names its unit in exactly one way.
+ *
+ * @throws PlinthError `PLINTH_CONSOLE_AMOUNT_UNIT` with all columns that do not
+ */
+export function assertAmountUnits(pages: Iterable<PageDeclaration>): void {
+  const wrong = [...pages].flatMap((page) =>
+    withInner(columnsOf(page))
+      .filter((column) => column.as === 'amount' && ways.filter((way) => way(column)).length !== 1)
+      .map(({ field }) => `\n- page "${page.id}", column "${field}"`),
+  )
+  if (wrong.length > 0) throw consoleError('PLINTH_CONSOLE_AMOUNT_UNIT', { columns: [...new Set(wrong)].join('') })
+}

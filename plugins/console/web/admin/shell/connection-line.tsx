@@ -1,0 +1,48 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useSyncExternalStore } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import type { Connection } from '../api/connection.ts'
+import { useApi } from '../api/context.tsx'
+import classes from './connection-line.module.css'
+import { ownAccount } from './session/session-calls.ts'
+
+const firstTryMs = 1_000
+const tryMs = 5_000
+
+/** States since when the server cannot be reached. Tries until it responds, then everything that is shown is read again. */
+export function ConnectionLine({ connection }: { readonly connection: Connection }) {
+  const { say, language } = useSpeech()
+  const api = useApi()
+  const client = useQueryClient()
+  const lostAt = useSyncExternalStore(connection.subscribe, connection.lostAt)
+  const isLost = lostAt !== undefined
+  useEffect(() => {
+    addEventListener('offline', connection.lose)
+    return () => removeEventListener('offline', connection.lose)
+  }, [connection])
+  useEffect(() => {
+    if (!isLost) return
+    const leaving = new AbortController()
+    const { signal } = leaving
+    const reach = async () => {
+      clearTimeout(timer)
+      await api.call(ownAccount, { signal }).catch(() => {})
+      if (!signal.aborted) timer = setTimeout(reach, tryMs)
+    }
+    let timer = setTimeout(reach, firstTryMs)
+    addEventListener('online', reach, { signal })
+    return () => {
+      clearTimeout(timer)
+      leaving.abort()
+      void client.invalidateQueries()
+    }
+  }, [isLost, api, client])
+  return (
+    <p role="status" className={classes.line} hidden={!isLost}>
+      {isLost &&
+        say('admin.no-connection', {
+          time: new Intl.DateTimeFormat(language, { timeStyle: 'medium' }).format(lostAt),
+        })}
+    </p>
+  )
+}

@@ -1,0 +1,85 @@
+import { hash } from 'node:crypto'
+import { codeOf, reasonOf } from '@plinth/kernel'
+import { StatementCache } from '../rows/bound-parameters.ts'
+
+/** Statements that a connection keeps prepared on the server. */
+export const keptStatements = 256
+
+/** A health warning and a line of the log; see `HealthReport`. */
+const texts = {
+  pooler:
+    'A connection pooler is between this instance and PostgreSQL. No statements are prepared by name, and sessions have no ' +
+    'time limits on the server. Set platform.database.prepared-statements=false to confirm this.',
+  forgotten:
+    'The database server, or a proxy before it, did not keep a prepared statement. No statements are prepared from now on. ' +
+    'Find out why, or set platform.database.prepared-statements=false to confirm this.',
+} as const
+
+/** Errors of a server that does not know a statement by its name or number, or that may not keep one more. */
+const forgotten: ReadonlySet<unknown> = new Set([
+  ...['26000', '42P05'],
+  ...['ER_UNKNOWN_STMT_HANDLER', 'ER_MAX_PREPARED_STMT_COUNT_REACHED'],
+])
+
+/**
+ * PostgreSQL found another statement below the name than the one that this process prepared. Other protocol violations are
+ * errors of a pooler: they say nothing about a statement.
+ */
+const protocolViolation = '08P01'
+const otherParameters = /^bind message supplies /
+
+/**
+ * Decides whether statements are prepared on the server, for all connections of one pool. Sessions that several clients
+ * share forget statements, or know those of another client. Once that is known, statements are not prepared until the end
+ * of the process.
+ */
+export class PreparedStatements {
+  readonly #names = new StatementCache<string>(keptStatements)
+  readonly #warn: (message: string) => void
+  #warning: string | undefined
+  #isUsed: boolean
+
+  constructor(isConfigured: boolean, warn: (message: string) => void) {
+    this.#isUsed = isConfigured
+    this.#warn = warn
+  }
+
+  get isUsed(): boolean {
+    return this.#isUsed
+  }
+
+  /** Why statements are not prepared although the configuration allows it. */
+  get warning(): string | undefined {
+    return this.#warning
+  }
+
+  /** The same in each process that prepares the same text: sessions that processes share then mean the same by it. */
+  nameOf(text: string): string {
+    return this.#names.get(text, () => `plinth_${hash('sha256', text, 'hex').slice(0, 40)}`)
+  }
+
+  /** A session turned out to belong to a pooler. */
+  foundPooler(): void {
+    this.#end('pooler')
+  }
+
+  /**
+   * Whether the server rejected a statement because of how it was prepared. Then nothing was executed.
+   *
+   * @param error of a statement
+   */
+  hasRejected(error: unknown): boolean {
+    const code = codeOf(error)
+    if (forgotten.has(code)) this.#end('forgotten')
+    else if (code === protocolViolation) this.#end('pooler')
+    else return false
+    return code !== protocolViolation || otherParameters.test(reasonOf(error))
+  }
+
+  #end(cause: keyof typeof texts): void {
+    if (!this.#isUsed) return
+    this.#isUsed = false
+    this.#warning = texts[cause]
+    this.#warn(texts[cause])
+  }
+}

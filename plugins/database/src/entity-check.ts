@@ -1,0 +1,92 @@
+import type { EntityMetadata } from '@mikro-orm/core'
+import type { Dialect } from '@plinth/migrations'
+import { databaseError } from './errors.ts'
+
+/** A column as the database has it. */
+interface Column {
+  readonly table: string
+  readonly name: string
+  readonly isNullable: boolean
+  /** The database fills it in when a row is inserted without it. */
+  readonly hasDefault: boolean
+}
+
+const fromInformationSchema = (schema: string, filled: string) => `
+  select table_name as table_name, column_name as column_name,
+    case when is_nullable = 'YES' then 1 else 0 end as is_nullable,
+    case when column_default is not null or ${filled} then 1 else 0 end as has_default
+  from information_schema.columns where table_schema = ${schema}`
+
+const ofServer = fromInformationSchema('database()', `extra <> ''`)
+
+const statements: Readonly<Record<Dialect, string>> = {
+  sqlite: `select m.name as table_name, c.name as column_name,
+      case when c."notnull" = 0 and c.pk = 0 then 1 else 0 end as is_nullable,
+      case when c.dflt_value is not null or c.pk > 0 then 1 else 0 end as has_default
+    from sqlite_master m, pragma_table_info(m.name) c where m.type = 'table'`,
+  postgresql: fromInformationSchema('current_schema()', `is_identity = 'YES' or is_generated <> 'NEVER'`),
+  mysql: ofServer,
+  mariadb: ofServer,
+}
+
+type Query = (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>
+
+async function columnsOf(dialect: Dialect, query: Query): Promise<ReadonlyMap<string, ReadonlyMap<string, Column>>> {
+  const tables = new Map<string, Map<string, Column>>()
+  for (const row of await query(statements[dialect])) {
+    const [table, name] = [String(row['table_name']), String(row['column_name'])]
+    const columns = tables.get(table) ?? new Map<string, Column>()
+    tables.set(table, columns)
+    const [isNullable, hasDefault] = [Number(row['is_nullable']) === 1, Number(row['has_default']) === 1]
+    columns.set(name, { table, name, isNullable, hasDefault })
+  }
+  return tables
+}
+
+/** An entity with the plugin that declares it. */
+export interface OwnedEntity {
+  readonly plugin: string
+  readonly metadata: EntityMetadata
+}
+
+/**
+ * Compares entities with the tables that the change sets created: names of tables and columns, and which columns may be null.
+ *
+ * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA` with every difference
+ */
+export async function assertEntities(entities: readonly OwnedEntity[], dialect: Dialect, query: Query): Promise<void> {
+  const stored = entities.filter(({ metadata }) => !metadata.abstract && !metadata.embeddable && !metadata.virtual)
+  if (stored.length === 0) return
+  const tables = await columnsOf(dialect, query)
+  const differences = stored.flatMap(({ plugin, metadata }) =>
+    differencesOf(metadata, tables.get(metadata.tableName)).map((difference) => `plugin "${plugin}", ${difference}`),
+  )
+  if (differences.length === 0) return
+  const details = { count: differences.length, differences: differences.map((one) => `\n  ${one}`).join('') }
+  throw databaseError('PLINTH_DATABASE_ENTITY_SCHEMA', details)
+}
+
+function differencesOf(entity: EntityMetadata, columns: ReadonlyMap<string, Column> | undefined): readonly string[] {
+  const { tableName: table, className } = entity
+  if (columns === undefined) return [`table ${table}: the entity ${className} has no table`]
+  const properties = entity.props.filter(({ persist = true, fieldNames, formula }) => {
+    return persist && formula === undefined && fieldNames !== undefined
+  })
+  const declared = new Set(properties.flatMap(({ fieldNames }) => fieldNames))
+  const wrong = properties.flatMap(({ fieldNames, name, nullable = false, primary = false }) =>
+    fieldNames.flatMap((field) => {
+      const column = columns.get(field)
+      if (column === undefined)
+        return [`${table}.${field}: the column is missing, and the entity has the property ${name}`]
+      if (primary || column.isNullable === nullable) return []
+      const [may, mayNot] = [`the column may be null`, `the column must not be null`]
+      return [
+        `${table}.${field}: ${column.isNullable ? `${may}, and the property ${name} not` : `${mayNot}, and the property ${name} may`}`,
+      ]
+    }),
+  )
+  const undeclared = [...columns.values()]
+    .filter(({ name, isNullable, hasDefault }) => !declared.has(name) && !isNullable && !hasDefault)
+    .map(({ name }) => `${table}.${name}: the column is required and not a property of the entity ${className}`)
+  return [...wrong, ...undeclared]
+}

@@ -1,0 +1,151 @@
+import { type IndexDef, type SchemaDifference, type SqlEntityManager, SqlSchemaGenerator } from '@mikro-orm/sql'
+import type { PluginChangeSets } from '@plinth/migrations'
+import type { ColumnKind } from '../rows/columns.ts'
+import { type Column, type Entity, type Table, tableOf } from '../rows/row-table.ts'
+
+/** A change set that would make the database agree with the entities of a plugin. */
+export interface ChangeSetDraft {
+  readonly plugin: string
+  readonly id: string
+  /** TypeScript, to be read, corrected and saved in `migrations/`. */
+  readonly text: string
+}
+
+/** Entities of a plugin with its change sets. */
+export interface DraftedPlugin extends PluginChangeSets {
+  readonly entities: readonly object[]
+}
+
+/** MikroORM compares the entities with the database; here the difference is kept instead of its SQL. */
+class DifferenceReader extends SqlSchemaGenerator {
+  difference: SchemaDifference | undefined
+
+  override diffToSQL(difference: SchemaDifference): string {
+    this.difference = difference
+    return ''
+  }
+}
+
+const columnTypes: Readonly<Record<ColumnKind, string>> = {
+  id: 'type.id',
+  integer: 'type.bigint',
+  boolean: 'type.boolean',
+  text: 'type.longText',
+  timestamp: 'type.timestamp',
+  json: 'type.json',
+  binary: 'type.binary',
+}
+
+/**
+ * Drafts a change set for each plugin whose entities differ from the migrated database.
+ *
+ * @param em of the connection
+ */
+export async function draftChangeSets(
+  em: SqlEntityManager,
+  plugins: readonly DraftedPlugin[],
+): Promise<readonly ChangeSetDraft[]> {
+  const reader = new DifferenceReader(em)
+  await reader.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })
+  const { difference } = reader
+  if (difference === undefined) return []
+  return plugins.flatMap(({ plugin, entities, changeSets }) => {
+    const statements = entities.flatMap((entity) => statementsOf(tableOf(entity as Entity), difference))
+    if (statements.length === 0) return []
+    const id = nextId(changeSets.map((changeSet) => changeSet.id))
+    return [{ plugin, id, text: changeSetText(id, statements) }]
+  })
+}
+
+/** Statements and comments. */
+function statementsOf(table: Table, { newTables, changedTables }: SchemaDifference): readonly string[] {
+  const made = Object.values(newTables).find(({ name }) => name === table.name)
+  if (made !== undefined) {
+    const names = made.getColumns().map(({ name }) => name)
+    const columns = table.columns.filter(({ name }) => names.includes(name))
+    const key = made.getPrimaryKey()?.columnNames ?? []
+    return [createTable(table, columns, key), ...indexStatements(table.name, made.getIndexes())]
+  }
+  const changed = Object.values(changedTables).find(({ name }) => name === table.name)
+  if (changed === undefined) return []
+  const added = table.columns.filter(
+    ({ name }) => name in changed.addedColumns || isTargetOf(changed.renamedColumns, name),
+  )
+  const removed = [...Object.keys(changed.removedColumns), ...Object.keys(changed.renamedColumns)]
+  return [
+    ...added.map((column) => `schema.alterTable('${table.name}')${addColumn(column, [])}`),
+    ...indexStatements(table.name, Object.values(changed.addedIndexes)),
+    ...removed.map(
+      (name) => `// ${table.name}.${name} has no property. Drop it in a later version, with \`breaking\`.`,
+    ),
+    ...Object.keys(changed.changedColumns).map(
+      (name) => `// ${table.name}.${name} has another type than its property.`,
+    ),
+    // An index with another name is not a difference.
+    ...Object.keys(changed.removedIndexes).map((name) => `// No entity declares the index ${name}.`),
+  ]
+}
+
+const isTargetOf = (renamed: Readonly<Record<string, { readonly name: string }>>, name: string) =>
+  Object.values(renamed).some((column) => column.name === name)
+
+function createTable({ name }: Table, columns: readonly Column[], key: readonly string[]): string {
+  const parts = columns.map((column) => `\n${addColumn(column, key)}`)
+  const together = key.length > 1 ? `\n.addPrimaryKeyConstraint('${name}_pkey', [${namesText(key)}])` : ''
+  return `schema.createTable('${name}')${parts.join('')}${together}`
+}
+
+/** @param key columns of the primary key of a new table; of a table with rows a required column must have a default */
+function addColumn(column: Column, key: readonly string[]): string {
+  const { name, isNullable, default: usual } = column
+  const isKey = key.length === 1 && key[0] === name
+  const required = isNullable ? '' : '.notNull()'
+  const filled = usual === undefined ? '' : `.defaultTo(${JSON.stringify(usual)})`
+  const rules = isKey ? '.primaryKey()' : `${required}${filled}`
+  const isRefused = key.length === 0 && !isNullable && usual === undefined
+  const note = isRefused ? ' // needs .defaultTo(...) for the rows that exist' : ''
+  return `.addColumn('${name}', ${typeText(column)}${rules === '' ? '' : `, (c) => c${rules}`})${note}`
+}
+
+function typeText({ kind, length, isSmall }: Column): string {
+  if (kind === 'text' && length !== undefined) return `type.text(${length})`
+  return isSmall ? 'type.integer' : columnTypes[kind]
+}
+
+const indexStatements = (table: string, indexes: readonly IndexDef[]): readonly string[] =>
+  indexes
+    .filter(({ primary }) => !primary)
+    .map(({ keyName, unique, columnNames }) => {
+      const columns =
+        columnNames.length === 1 ? `.column(${namesText(columnNames)})` : `.columns([${namesText(columnNames)}])`
+      return `schema.createIndex('${keyName}')${unique ? '.unique()' : ''}.on('${table}')${columns}`
+    })
+
+const namesText = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
+
+function nextId(ids: readonly string[]): string {
+  const last = Math.max(0, ...ids.map((id) => Number(id.slice(0, 4))))
+  return `${String(last + 1).padStart(4, '0')}-change-tables`
+}
+
+const changeSetText = (id: string, statements: readonly string[]) =>
+  [
+    "import { defineChangeSet } from '@plinth/migrations'",
+    '',
+    'export const changeTables = defineChangeSet({',
+    `  id: '${id}',`,
+    '  up: ({ schema, type }) => [',
+    ...statements.flatMap(statementLines),
+    '  ],',
+    '})',
+  ].join('\n')
+
+/** A comma ends a statement; the comment of its last line follows. */
+function statementLines(statement: string): readonly string[] {
+  if (statement.startsWith('//')) return [`    ${statement}`]
+  const [first = '', ...more] = statement.split('\n')
+  return [first, ...more.map((line) => `  ${line}`)].map((line, index) => {
+    const [code, note] = line.split(/ (?=\/\/ )/)
+    return `    ${code}${index === more.length ? ',' : ''}${note === undefined ? '' : ` ${note}`}`
+  })
+}

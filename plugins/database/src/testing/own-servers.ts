@@ -1,0 +1,195 @@
+import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { freePort, skipWithoutServer, until } from '@plinth/kernel/testing'
+import { dialectsUnderTest } from './test-database.ts'
+
+/** A server process that belongs to one test. */
+export interface OwnServer {
+  readonly port: number
+  /** Ends the process and removes its files. */
+  drop(): Promise<void>
+}
+
+/** None of these servers runs as root, so root runs each of them as the user of its Debian package. */
+type ServerUser = 'postgres' | 'mysql'
+
+interface Account {
+  readonly uid: number
+  readonly gid: number
+}
+
+/** Ids of the user that runs a server; undefined when this process may run it itself. */
+function accountOf(user: ServerUser): Account | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const read = (option: string) => Number(spawnSync('id', [option, user], { encoding: 'utf8' }).stdout)
+  return { uid: read('-u'), gid: read('-g') }
+}
+
+/** A directory that the user of the server owns. */
+function serverDirectory(name: string, account: Account | undefined): string {
+  const directory = mkdtempSync(join(tmpdir(), `plinth-${name}-`))
+  if (account !== undefined) chownSync(directory, account.uid, account.gid)
+  chmodSync(directory, 0o700)
+  return directory
+}
+
+const spawnOptions = (cwd: string, account: Account | undefined) => {
+  // The directory for temporary files of the test may belong to another user.
+  const env = { ...process.env, TMPDIR: cwd }
+  return { cwd, env, stdio: ['ignore', 'ignore', 'pipe'], ...account } satisfies SpawnOptions
+}
+
+interface ServerProcess {
+  readonly program: string
+  readonly words: readonly string[]
+  readonly directory: string
+  readonly account: Account | undefined
+  readonly port: number
+}
+
+/** Starts a server in the foreground and waits until it accepts connections. */
+async function run({ program, words, directory, account, port }: ServerProcess): Promise<OwnServer> {
+  const child: ChildProcess = spawn(program, words, spawnOptions(directory, account))
+  let output = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    output = (output + text).slice(-4_000)
+  })
+  const ended = once(child, 'exit')
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
+  const drop = async () => {
+    if (!hasEnded()) {
+      child.kill('SIGKILL')
+      await ended
+    }
+    rmSync(directory, { recursive: true, force: true })
+  }
+  try {
+    await until(
+      async () => {
+        if (hasEnded()) throw new Error(`${program} ended:\n${output}`)
+        return (await skipWithoutServer(program, port)) === false
+      },
+      `${program} listens on port ${port}`,
+      20,
+    )
+  } catch (error) {
+    await drop()
+    throw error
+  }
+  return { port, drop }
+}
+
+/** Returns the path of a program. Not every user has the directory of the Debian package in `PATH`. */
+const findProgram = (name: string): string | undefined =>
+  [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
+    .map((directory) => join(directory, name))
+    .find((file) => existsSync(file))
+
+const pgbouncer = findProgram('pgbouncer')
+
+/** Reason to skip tests that start a pgbouncer of their own; `false` when they can run. */
+export const skipPgbouncer: false | string =
+  pgbouncer === undefined
+    ? 'no pgbouncer program'
+    : (dialectsUnderTest.find(({ dialect }) => dialect === 'postgresql')?.skip ?? false)
+
+export interface PgbouncerOptions {
+  /** Port of the PostgreSQL server behind it, on 127.0.0.1. */
+  readonly serverPort?: number
+  readonly poolMode?: 'session' | 'transaction'
+  /** Connections to the server for each database. */
+  readonly poolSize?: number
+}
+
+/** A pgbouncer in front of a PostgreSQL server of this machine, for every database and the user `postgres`. */
+export async function ownPgbouncer(options: PgbouncerOptions = {}): Promise<OwnServer> {
+  const { serverPort = 5432, poolMode = 'transaction', poolSize = 8 } = options
+  if (pgbouncer === undefined) throw new Error('no pgbouncer program')
+  const account = accountOf('postgres')
+  const directory = serverDirectory('pgbouncer', account)
+  const port = await freePort()
+  const settings = join(directory, 'pgbouncer.ini')
+  const users = join(directory, 'users.txt')
+  const lines = [
+    ...['[databases]', `* = host=127.0.0.1 port=${serverPort}`, '[pgbouncer]'],
+    ...['listen_addr = 127.0.0.1', `listen_port = ${port}`, 'unix_socket_dir ='],
+    ...['auth_type = trust', `auth_file = ${users}`, `pool_mode = ${poolMode}`],
+    ...[`default_pool_size = ${poolSize}`, 'max_client_conn = 1000'],
+  ]
+  for (const [file, text] of [
+    [settings, lines.join('\n')],
+    [users, '"postgres" ""'],
+  ] as const) {
+    writeFileSync(file, `${text}\n`, { mode: 0o644 })
+  }
+  return run({ program: pgbouncer, words: ['--quiet', settings], directory, account, port })
+}
+
+/** Directory of the programs of the newest PostgreSQL of the Debian package; undefined without one. */
+function postgresPrograms(): string | undefined {
+  const root = '/usr/lib/postgresql'
+  try {
+    const versions = readdirSync(root).sort((a, b) => Number(b) - Number(a))
+    return versions[0] === undefined ? undefined : join(root, versions[0], 'bin')
+  } catch {
+    return undefined
+  }
+}
+
+const programs = postgresPrograms()
+
+/** Reason to skip tests that start a PostgreSQL server of their own; `false` when they can run. */
+export const skipOwnPostgres: false | string =
+  programs === undefined ? 'no postgresql programs below /usr/lib/postgresql' : false
+
+/**
+ * A PostgreSQL server with settings of its own. The user `postgres` needs no password.
+ *
+ * @param settings names and values of `postgresql.conf`
+ */
+export async function ownPostgres(settings: Readonly<Record<string, string | number>> = {}): Promise<OwnServer> {
+  if (programs === undefined) throw new Error(String(skipOwnPostgres))
+  const account = accountOf('postgres')
+  const directory = serverDirectory('postgresql', account)
+  const data = join(directory, 'data')
+  const words = ['-D', data, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C']
+  const made = spawnSync(join(programs, 'initdb'), words, { ...spawnOptions(directory, account), encoding: 'utf8' })
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`)
+  const port = await freePort()
+  const all = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', fsync: 'off', ...settings }
+  const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  return run({ program: join(programs, 'postgres'), words: ['-D', data, ...options], directory, account, port })
+}
+
+const [mariadbd, installMariadb] = [findProgram('mariadbd'), findProgram('mariadb-install-db')]
+
+/** Reason to skip tests that start a MariaDB server of their own; `false` when they can run. */
+export const skipOwnMariadb: false | string =
+  mariadbd === undefined || installMariadb === undefined ? 'no mariadbd program' : false
+
+/**
+ * A MariaDB server with settings of its own and the empty database `plinth`. The user `root` needs no password.
+ *
+ * @param settings names and values as on the command line
+ */
+export async function ownMariadb(settings: Readonly<Record<string, string | number>> = {}): Promise<OwnServer> {
+  if (mariadbd === undefined || installMariadb === undefined) throw new Error(String(skipOwnMariadb))
+  const account = accountOf('mysql')
+  const directory = serverDirectory('mariadb', account)
+  const data = `--datadir=${join(directory, 'data')}`
+  const words = ['--no-defaults', data, '--auth-root-authentication-method=normal', '--skip-test-db']
+  const made = spawnSync(installMariadb, words, { ...spawnOptions(directory, account), encoding: 'utf8' })
+  if (made.status !== 0) throw new Error(`mariadb-install-db failed: ${made.stderr}`)
+  const port = await freePort()
+  const initFile = join(directory, 'init.sql')
+  writeFileSync(initFile, 'create database if not exists plinth;\n', { mode: 0o644 })
+  const all = {
+    ...{ 'init-file': initFile, port, 'bind-address': '127.0.0.1', socket: join(directory, 'mariadb.sock') },
+    ...{ 'innodb-flush-log-at-trx-commit': 0, 'innodb-flush-method': 'nosync', ...settings },
+  }
+  const options = Object.entries(all).map(([name, value]) => `--${name}=${value}`)
+  return run({ program: mariadbd, words: ['--no-defaults', data, ...options], directory, account, port })
+}

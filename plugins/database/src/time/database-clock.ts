@@ -1,0 +1,107 @@
+import { type Clock, service } from '@plinth/kernel'
+
+/**
+ * The clock of the database. It decides about money, holds, claims, expiry and deletion, so that a host with a wrong wall clock
+ * harms nothing (decision F.20). It asks the database about once a minute. Reading it costs no statement.
+ *
+ * `monotonic` and `sleep` are those of the process.
+ */
+export interface DatabaseClock extends Clock {
+  /**
+   * The time of the database in whole milliseconds since the epoch (UTC). Use it for every time that is stored or compared
+   * with a stored time.
+   *
+   * On a server: its last measured time plus the time that has passed on the monotonic clock. On SQLite: the wall clock of
+   * the process; while that is behind the stored highest time, the stored time plus what has passed since.
+   */
+  now(): number
+  /**
+   * The time by which something ends that cannot come back: points expire, holds are released, claims of other instances are
+   * taken over. Equal to `now()` on a server, and on SQLite while the clock is trusted. While it is not, this is the last trusted
+   * time plus what has passed since on the monotonic clock: less ends than should, never more.
+   */
+  expiryNow(): number
+  /** The reason why irreversible work must not run now. Undefined while the clocks agree. */
+  readonly problem: ClockProblem | undefined
+  /**
+   * Measures again and returns the problem. Call it before irreversible work, outside a transaction. A scheduled task that
+   * declares `irreversible` needs no call: the scheduler makes it.
+   *
+   * @throws PlinthError when the database does not respond
+   */
+  check(): Promise<ClockProblem | undefined>
+  /**
+   * Trusts the wall clock of this process from now on, because an operator has confirmed it. SQLite only.
+   *
+   * @returns the confirmed time, milliseconds since the epoch
+   * @throws PlinthError `PLINTH_DATABASE_CLOCK_OF_SERVER` on a server: there the clocks must be corrected
+   */
+  confirm(): Promise<number>
+}
+
+/** How the wall clock of this process differs from the time of the database. */
+export interface ClockProblem {
+  /** `ahead`: the wall clock shows a later time. `behind`: an earlier one. */
+  readonly kind: 'ahead' | 'behind'
+  /** Milliseconds, positive. */
+  readonly differenceMs: number
+  /** `correct`: make the clocks of host and server agree. `confirm`: correct the clock of the host, or confirm it. */
+  readonly remedy: 'correct' | 'confirm'
+}
+
+/** The clock by which something ends that cannot come back, for code that takes a `Clock`: its `now` is `expiryNow`. */
+export const expiryClock = (clock: DatabaseClock): Clock => ({
+  now: () => clock.expiryNow(),
+  monotonic: () => clock.monotonic(),
+  sleep: (...wait) => clock.sleep(...wait),
+})
+
+/** A clock that the database follows instead of keeping its own time. */
+export interface FollowedClock {
+  now(): number
+}
+
+/** Only tests provide it; see `followedClock` in `@plinth/database/testing`. */
+export const followedClock = service<FollowedClock>('database.followed-clock')
+
+/** The clock of a database that follows another one: nothing can differ. */
+export class FollowingClock implements DatabaseClock {
+  readonly problem = undefined
+  readonly #followed: FollowedClock
+  readonly #process: Clock
+
+  constructor(followed: FollowedClock, process: Clock) {
+    this.#followed = followed
+    this.#process = process
+  }
+
+  now(): number {
+    return Math.floor(this.#followed.now())
+  }
+
+  expiryNow(): number {
+    return this.now()
+  }
+
+  monotonic(): number {
+    return this.#process.monotonic()
+  }
+
+  sleep: Clock['sleep'] = (...wait) => this.#process.sleep(...wait)
+
+  async check(): Promise<undefined> {}
+
+  async confirm(): Promise<number> {
+    return this.now()
+  }
+}
+
+const clocks = { correct: "the database's clock", confirm: 'the last time that the database knows' }
+const fixes = {
+  correct: 'Make the clocks of this host and of the database server agree, for example with NTP.',
+  confirm: 'Correct the clock, or confirm it: page Clock of the back office, or `plinth database confirm-clock`.',
+}
+
+/** A warning with its fix, for the log and the health check. It is the same text while the state is the same. */
+export const clockWarning = ({ kind, remedy }: ClockProblem): string =>
+  `The clock of this host is ${kind} of ${clocks[remedy]}. Irreversible tasks do not run. ${fixes[remedy]}`

@@ -1,0 +1,113 @@
+import type { Clock } from '@plinth/kernel'
+import type { ClockProblem, DatabaseClock } from './database-clock.ts'
+
+/** The row of `database_clock`. */
+export interface StoredTime {
+  /** The highest time that decided, milliseconds since the epoch. */
+  readonly decidedAt: number
+  /** Counts the confirmations of operators. */
+  readonly confirmations: number
+}
+
+export interface TimeStore {
+  /** Undefined before the first call of `put`. */
+  load(): Promise<StoredTime | undefined>
+  /** Creates the row, or raises its time. A row with another number of confirmations, or a higher time, is not changed. */
+  raise(time: StoredTime): Promise<void>
+  /** Stores the time whatever is stored, and counts one confirmation. */
+  confirm(decidedAt: number): Promise<void>
+}
+
+export interface FileClockOptions {
+  readonly clock: Clock
+  readonly store: TimeStore
+  /** Milliseconds by which the wall clock may be behind. */
+  readonly toleranceMs: number
+}
+
+/** Milliseconds by which the wall clock may be ahead of the stored time: a pause of the product looks the same. */
+const longestPauseMs = 24 * 60 * 60 * 1000
+
+/**
+ * The time of an SQLite database, which has no clock but that of the process. The highest time that decided is stored. A wall clock
+ * that is behind it, or more than 24 hours ahead of it while the monotonic clock has not advanced as far, is not trusted until
+ * it is corrected or an operator confirms it.
+ */
+export class FileClock implements DatabaseClock {
+  readonly #options: FileClockOptions
+  /** The last trusted time, and the monotonic time at that moment. Undefined until the stored time is loaded. */
+  #trusted: { readonly at: number; readonly monotonic: number } | undefined
+  #confirmations = 0
+
+  constructor(options: FileClockOptions) {
+    this.#options = options
+  }
+
+  now(): number {
+    const { expected, wall, problem } = this.#compare()
+    return problem?.kind === 'behind' ? expected : wall
+  }
+
+  expiryNow(): number {
+    const { expected, wall, problem } = this.#compare()
+    return problem === undefined ? wall : expected
+  }
+
+  monotonic(): number {
+    return this.#options.clock.monotonic()
+  }
+
+  sleep: Clock['sleep'] = (...wait) => this.#options.clock.sleep(...wait)
+
+  get problem(): ClockProblem | undefined {
+    return this.#compare().problem
+  }
+
+  /** Loads the stored time, which another process may have raised or confirmed, and stores the time that decides now. */
+  async check(): Promise<ClockProblem | undefined> {
+    const { clock, store } = this.#options
+    const stored = await store.load()
+    if (stored !== undefined) this.#adopt(stored)
+    this.#trusted ??= { at: Math.floor(clock.now()), monotonic: clock.monotonic() }
+    const { wall, problem } = this.#compare()
+    if (problem === undefined) await store.raise({ decidedAt: wall, confirmations: this.#confirmations })
+    return problem
+  }
+
+  /** Stores the time at the end of the process, so that the next start knows it. */
+  async save(): Promise<void> {
+    if (this.#trusted !== undefined) await this.check()
+  }
+
+  async confirm(): Promise<number> {
+    const { clock, store } = this.#options
+    const confirmed = Math.floor(clock.now())
+    await store.confirm(confirmed)
+    await this.check()
+    return confirmed
+  }
+
+  #adopt({ decidedAt, confirmations }: StoredTime): void {
+    const isConfirmed = this.#confirmations !== confirmations
+    if (this.#trusted === undefined || isConfirmed || decidedAt > this.#compare().expected) {
+      this.#trusted = { at: decidedAt, monotonic: this.#options.clock.monotonic() }
+    }
+    this.#confirmations = confirmations
+  }
+
+  #compare() {
+    const { clock, toleranceMs } = this.#options
+    const wall = Math.floor(clock.now())
+    const monotonic = clock.monotonic()
+    if (this.#trusted === undefined) return { wall, expected: wall, problem: undefined }
+    const expected = Math.floor(this.#trusted.at + (monotonic - this.#trusted.monotonic))
+    const difference = wall - expected
+    if (difference <= longestPauseMs && difference >= -toleranceMs) {
+      this.#trusted = { at: wall, monotonic }
+      return { wall, expected, problem: undefined }
+    }
+    const kind = difference > 0 ? ('ahead' as const) : ('behind' as const)
+    const problem: ClockProblem = { kind, differenceMs: Math.abs(difference), remedy: 'confirm' }
+    return { wall, expected, problem }
+  }
+}

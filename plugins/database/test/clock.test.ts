@@ -1,0 +1,162 @@
+/** The clock of the database, with hosts whose wall clock is wrong. */
+import { database } from '@plinth/database'
+import { hostClock, shiftedHost } from '@plinth/database/testing'
+import type { Clock } from '@plinth/kernel'
+import { effectOf, type KeyValues, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import type { Test } from 'tap'
+import t from 'tap'
+import { onEachDatabase, productOn, servers, type TestDatabase } from './fixtures/databases.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+const shifts = { hour, day: day + hour, month: 30 * day, year: 366 * day }
+
+async function startWith(t: Test, db: TestDatabase, clock: Clock, config: KeyValues = {}) {
+  const running = await startForTest({ ...productOn(db), config: { ...db.config, ...config } }, { clock })
+  t.teardown(() => running.stop('test ended'))
+  return { running, clock: running.service(database).clock, db: running.service(database) }
+}
+
+/** The clock of a database on a host whose clock agrees with it within some seconds; a loaded machine is slow. */
+const isNow = (time: number) => Math.abs(time - Date.now()) < 20_000
+
+onEachDatabase(
+  t,
+  'a server decides the time, whatever the wall clock of a host shows',
+  async (t, db) => {
+    for (const [name, shift] of Object.entries(shifts)) {
+      for (const sign of [1, -1]) {
+        const host = shiftedHost()
+        host.shiftMs = sign * shift
+        const { running, clock } = await startWith(t, db, host)
+        t.ok(isNow(clock.now()), `${name} ${sign}: now`)
+        t.ok(isNow(clock.expiryNow()), `${name} ${sign}: expiry`)
+        t.match(await clock.check(), { kind: sign > 0 ? 'ahead' : 'behind', remedy: 'correct' }, `${name} ${sign}`)
+        host.shiftMs = 0
+        t.equal(clock.problem, undefined, 'the problem ends when the clocks agree')
+        await running.stop('done')
+      }
+    }
+  },
+  servers,
+)
+
+onEachDatabase(
+  t,
+  'a wall clock that jumps while the product runs does not change the time of a server',
+  async (t, db) => {
+    const host = shiftedHost()
+    const { clock, db: service } = await startWith(t, db, host)
+    t.equal(await clock.check(), undefined)
+    const before = service.newId()
+    for (const shift of [shifts.year, -shifts.year]) {
+      host.shiftMs = shift
+      t.ok(isNow(clock.now()), 'at once')
+      t.ok(isNow((await clock.check()) === undefined ? 0 : clock.now()), 'after a measurement')
+    }
+    t.ok(service.newId() - before < 60_000 * 4096, 'ids follow the server too')
+    await rejectsWith(t, clock.confirm(), { code: 'PLINTH_DATABASE_CLOCK_OF_SERVER' })
+  },
+  servers,
+)
+
+onEachDatabase(
+  t,
+  'a difference is a problem above the tolerance',
+  async (t, db) => {
+    const [kinds] = await effectOf(t, 'platform.database.clock-tolerance', {
+      compared: '10m',
+      changed: '1m',
+      observe: async (config) => {
+        const host = shiftedHost()
+        host.shiftMs = 300_000
+        const { running, clock } = await startWith(t, db, host, config)
+        const problem = await clock.check()
+        await running.stop('done')
+        return problem?.kind ?? 'none'
+      },
+    })
+    t.match(kinds, { before: 'none', after: 'ahead' })
+  },
+  servers,
+)
+
+onEachDatabase(
+  t,
+  'a time that SQLite cannot know is not trusted until it is corrected',
+  async (t, db) => {
+    const host = hostClock(manualClock())
+    const { clock } = await startWith(t, db, host)
+    const start = host.now()
+    t.equal(clock.problem, undefined, 'the first time is trusted')
+    await host.advance(30 * hour)
+    t.equal(clock.problem, undefined, 'the monotonic clock has advanced as far')
+    t.equal(clock.now(), start + 30 * hour)
+
+    for (const shift of [shifts.day, shifts.month, shifts.year]) {
+      host.shiftWallClock(shift)
+      t.same(await clock.check(), { kind: 'ahead', differenceMs: shift, remedy: 'confirm' })
+      t.equal(clock.now(), host.now(), 'stored times show the wall clock')
+      t.equal(clock.expiryNow(), start + 30 * hour, 'nothing expires')
+      host.shiftWallClock(-shift)
+      t.equal(await clock.check(), undefined, 'it is trusted again when it is corrected')
+    }
+    for (const shift of Object.values(shifts)) {
+      host.shiftWallClock(-shift)
+      t.same(await clock.check(), { kind: 'behind', differenceMs: shift, remedy: 'confirm' })
+      t.equal(clock.now(), start + 30 * hour, 'the time does not go back')
+      host.shiftWallClock(shift)
+      t.equal(await clock.check(), undefined)
+    }
+  },
+  ['sqlite'],
+)
+
+onEachDatabase(
+  t,
+  'SQLite knows its highest time after a restart, and an operator confirms a later one',
+  async (t, db) => {
+    const first = hostClock(manualClock())
+    const one = await startWith(t, db, first)
+    await first.advance(hour)
+    await one.running.stop('done')
+    const highest = first.now()
+
+    const paused = await startWith(t, db, hostClock(manualClock(highest + 20 * hour)))
+    t.equal(paused.clock.problem, undefined, 'a pause of less than a day is trusted')
+    await paused.running.stop('done')
+
+    const host = hostClock(manualClock(highest + 80 * hour))
+    const later = await startWith(t, db, host)
+    t.match(later.clock.problem, { kind: 'ahead', differenceMs: 60 * hour, remedy: 'confirm' })
+    t.equal(later.clock.expiryNow(), highest + 20 * hour)
+    await host.advance(hour)
+    t.equal(later.clock.expiryNow(), highest + 21 * hour, 'the time goes on with the monotonic clock')
+
+    const command = await startForTest(productOn(db), { clock: hostClock(manualClock(host.now())), roles: ['cli'] })
+    t.equal(await command.service(database).clock.confirm(), host.now())
+    await command.stop('done')
+    t.equal(await later.clock.check(), undefined, 'the confirmation of another process counts')
+    t.equal(later.clock.expiryNow(), host.now())
+    await later.running.stop('done')
+
+    const behind = hostClock(manualClock(highest))
+    const early = await startWith(t, db, behind)
+    t.match(early.clock.problem, { kind: 'behind', differenceMs: 81 * hour })
+    await early.clock.confirm()
+    t.equal(early.clock.problem, undefined)
+    t.equal(early.clock.now(), highest, 'a confirmation may lower the stored time')
+  },
+  ['sqlite'],
+)
+
+onEachDatabase(t, 'in a test the time of the database follows the injected clock', async (t, db) => {
+  const injected = manualClock()
+  const { clock } = await startWith(t, db, injected)
+  for (const move of [() => injected.advance(400 * day), async () => injected.shiftWallClock(-900 * day)]) {
+    await move()
+    t.equal(clock.now(), injected.now())
+    t.equal(clock.expiryNow(), injected.now())
+    t.equal(await clock.check(), undefined)
+  }
+})

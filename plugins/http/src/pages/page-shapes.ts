@@ -1,0 +1,144 @@
+import { type Shape, shape } from '@plinth/kernel'
+import type {
+  AttentionDeclaration,
+  DetailPageDeclaration,
+  ListPageDeclaration,
+  PageAction,
+  PageAmount,
+  PageBulk,
+  PageChoice,
+  PageColumn,
+  PageForm,
+  PageLivePreview,
+  PagePlace,
+  PagePreview,
+} from './page-declaration.ts'
+import { pageGroups, tones } from './page-words.ts'
+
+const { text, flag, localized, list, map, among, record, scalar } = shape
+const localizedMap = map(localized)
+const order = { type: 'number' } as const
+const names = list(text)
+
+const renderers: readonly PageColumn['as'][] = [
+  ...(['text', 'time', 'count', 'amount', 'flag', 'status', 'chips', 'reference', 'json', 'difference'] as const),
+  ...(['rows', 'html'] as const),
+]
+
+/** A member of the row, a list of members, or a constant: exactly one. */
+const value: Shape = {
+  type: 'object',
+  properties: { field: text, list: names, value: {} },
+  additionalProperties: false,
+  minProperties: 1,
+  maxProperties: 1,
+}
+const values = map(value)
+
+const columnOf = (columns: Shape) =>
+  record<PageColumn>(
+    { field: text, as: among(renderers) },
+    {
+      ...{ title: localized, link: flag, mono: flag, hidden: flag, unit: among(['bytes', 'ms', 'percent']) },
+      ...{ tones: map(among(tones)), labels: localizedMap, member: text, before: text },
+      ...{ currency: text, asset: text, decimals: text, symbol: text, columns },
+      opens: record<NonNullable<PageColumn['opens']>>({ base: text, path: text }),
+      of: record<NonNullable<PageColumn['of']>>({ labels: text }, { page: text }),
+    },
+  )
+// Columns of rows within a thing have no rows themselves.
+const columns = list(columnOf(list(columnOf({ type: 'array', maxItems: 0 }))))
+
+const choice = record<PageChoice>({ labels: text }, { title: localized })
+const choices = map(choice)
+
+const preview = record<PagePreview>({ operation: text, columns }, { params: values, body: values, takes: names })
+const livePreview = record<PageLivePreview>(
+  { operation: text, columns, takes: names },
+  {
+    ...{ params: values, body: values },
+    samples: record<NonNullable<PageLivePreview['samples']>>({ into: text, of: text }),
+  },
+)
+const previewOrMember: Shape = { ...preview, type: ['string', 'object'] }
+
+const write = {
+  ...{ body: values, preview: previewOrMember, answer: columns },
+  ...{ reason: among(['optional', 'required']), tone: among(['danger']) },
+}
+
+const action = record<PageAction>(
+  { operation: text, label: localized, params: values },
+  {
+    ...{ ...write, query: values, ask: names, options: choices, once: text, confirm: localized, type: text },
+    when: map(list({})),
+  },
+)
+
+const amount: Shape = {
+  type: 'object',
+  properties: { unit: text, field: text } satisfies Record<KeysOfUnion<PageAmount>, Shape>,
+  additionalProperties: false,
+  minProperties: 1,
+  maxProperties: 1,
+}
+type KeysOfUnion<T> = T extends unknown ? keyof T : never
+
+const form = record<PageForm>(
+  { operation: text, title: localized, fields: names },
+  {
+    ...{ ...write, lead: localized, submit: localized, whole: flag, params: values, secret: names, long: names },
+    ...{ options: choices, amounts: map(amount), livePreview, version: text, once: text },
+  },
+)
+
+const bulk = record<PageBulk>(
+  { operation: text, label: localized, ids: text },
+  { ...write, ask: names, confirm: localized },
+)
+
+const filter = record<NonNullable<ListPageDeclaration['filters']>[number]>(
+  { name: text },
+  { labels: localizedMap, options: choice },
+)
+const live: Shape = { type: ['boolean', 'array'], description: 'true, false or a list of tables', items: text }
+const place = record<PagePlace>({ group: among(pageGroups), order })
+const page = { id: text, title: localized, source: text }
+
+/** Shape of a page. */
+export const pageShape = (): Shape =>
+  shape.variants('kind', [
+    record<ListPageDeclaration>(
+      { ...page, kind: among(['list']), key: text, columns },
+      {
+        ...{ place, lead: localized, search: text, find: names, filters: list(filter), sort: text, live },
+        ...{ actions: list(action), bulk: list(bulk), create: form, forms: list(form), detail: text, empty: localized },
+      },
+    ),
+    record<DetailPageDeclaration>(
+      {
+        ...{ ...page, kind: among(['detail']) },
+        sections: list(record<DetailPageDeclaration['sections'][number]>({ columns }, { title: localized })),
+      },
+      {
+        ...{ place, name: text, param: text, form, actions: list(action), live },
+        related: list(
+          record<NonNullable<DetailPageDeclaration['related']>[number]>(
+            { page: text, title: localized, filter: values },
+            { optional: flag },
+          ),
+        ),
+      },
+    ),
+  ])
+
+/** Shape of something that may need an operator. */
+export const attentionShape = (): Shape =>
+  record<AttentionDeclaration>(
+    { id: text, title: localized, tone: among(['bad', 'warn']), source: text },
+    {
+      ...{ query: map(scalar), count: text, where: map(scalar), filled: text, live: names },
+      page: record<NonNullable<AttentionDeclaration['page']>>({ id: text }, { filter: map(text) }),
+      place: among(['overview', 'navigation']),
+    },
+  )

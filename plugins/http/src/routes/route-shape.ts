@@ -1,0 +1,104 @@
+import { type Shape, shape, shapeProblems } from '@plinth/kernel'
+import type { RawRouteDeclaration, RouteDeclaration } from './declaration.ts'
+
+const { text, flag, list, among, record, object } = shape
+
+/** Keywords of which a schema has at least one: a map of names and types has none. */
+const schemaWords = [
+  ...[
+    'type',
+    'properties',
+    'items',
+    'anyOf',
+    'oneOf',
+    'allOf',
+    'not',
+    'enum',
+    'const',
+    '$ref',
+    '$defs',
+    'patternProperties',
+  ],
+  ...['additionalProperties', '~kind', '~unsafe'],
+]
+const anySchema: Shape = { type: 'object', description: 'a JSON Schema' }
+
+const request = record<{ params?: object; query?: object; body?: object }>(
+  {},
+  { params: anySchema, query: anySchema, body: anySchema },
+)
+
+const facts = {
+  method: among(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+  path: text,
+  summary: text,
+  handler: shape.function,
+} as const
+const options = {
+  ...{ operationId: text, description: text, tags: list(text), request },
+  deprecated: record<NonNullable<RouteDeclaration['deprecated']>>(
+    { since: text, replacement: text },
+    { migration: text },
+  ),
+  annotations: list(object<{ id: string; value: unknown }>({ id: text, value: shape.anything })),
+}
+// Its absence has an error of its own, as has the absence of the scope.
+const access: Shape = {
+  type: ['string', 'object'],
+  description: '"public", "user", "signed" or { permission, scope }',
+  enum: ['public', 'user', 'signed'],
+  properties: { permission: shape.coded, scope: {} },
+  required: ['permission'],
+  additionalProperties: false,
+}
+const optional = (of: Shape, name: string): Shape => ({
+  ...of,
+  required: of.required?.filter((one) => one !== name) ?? [],
+})
+
+const shapes = {
+  envelope: optional(record<RouteDeclaration>({ ...facts, access, response: anySchema }, options), 'access'),
+  raw: optional(
+    record<RawRouteDeclaration>(
+      { ...facts, access, produces: list(text) },
+      { ...options, hidden: flag, plainFaults: flag },
+    ),
+    'access',
+  ),
+}
+
+/**
+ * Describes what is wrong with the declaration of a route, which may be written in plain JavaScript; `undefined` when nothing is.
+ *
+ * @returns follows the method and the path: "is wrong: summary must be text, but is missing."
+ */
+export function routeFault(kind: 'envelope' | 'raw', declaration: unknown): string | undefined {
+  const problems = shapeProblems(shapes[kind], declaration)
+  const clauses = problems.map(({ path, clause }) => `${path === '' ? 'it' : path} ${clause}`.replace(/\.$/, ''))
+  if (clauses.length > 0) return `is wrong: ${clauses.join('; ')}`
+  const { path, request: schemas = {}, response } = declaration as RouteDeclaration
+  const plain = Object.entries({ ...schemas, response }).find(([, schema]) => schema !== undefined && !isSchema(schema))
+  if (plain !== undefined)
+    return `is wrong: the schema of its ${plain[0]} is not a JSON Schema, such as Type.Object({ ... })`
+  return parameterFault(path, schemas.params)
+}
+
+const isSchema = (schema: object): boolean => {
+  const names = Object.keys(schema)
+  return names.length === 0 || names.some((name) => schemaWords.includes(name))
+}
+
+/** Parameters of the path that the schema does not have, and the other way round. */
+function parameterFault(path: string, schema: object | undefined): string | undefined {
+  const { properties } = Object(schema) as { readonly properties?: object }
+  if (properties === undefined) return undefined
+  const inPath = path.split('/').flatMap((part) => (part === '*' ? ['*'] : (/^:(\w+)/.exec(part)?.[1] ?? [])))
+  const inSchema = Object.keys(properties)
+  const [extra] = inPath.filter((name) => !inSchema.includes(name))
+  const [unused] = inSchema.filter((name) => !inPath.includes(name))
+  if (extra !== undefined) {
+    const other = unused === undefined ? 'does not have it' : `has "${unused}"`
+    return `has the parameter "${extra === '*' ? '' : ':'}${extra}", and the schema of its parameters ${other}`
+  }
+  return unused === undefined ? undefined : `has no parameter ":${unused}", which the schema of its parameters has`
+}

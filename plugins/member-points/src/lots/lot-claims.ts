@@ -1,0 +1,277 @@
+import { type Database, exactInteger, insertRows, type NewRow } from '@plinth/database'
+import type { LotClaim, LotMovement } from '@plinth/money'
+import { SubstituteRow } from '../entities.ts'
+import type { RuleSettings } from '../rules/rule-types.ts'
+import { listsOf } from './id-lists.ts'
+import type { ClaimDetails } from './lot-details.ts'
+import type { LotMoves } from './lot-moves.ts'
+
+/** Units that come back to a source. */
+export interface ReturnedPart {
+  readonly sourceId: number
+  readonly units: number
+}
+
+/** A source that has more claimed or wanted units than it could give so far. */
+interface ClaimedSource {
+  readonly claimed: number
+  /** Null where no order granted the points. */
+  readonly orderNo: string | null
+  /** Whether other sources stand in for it. */
+  readonly isReplaced: boolean
+}
+
+interface OrderSums {
+  readonly claimed: number
+  /** Units that are missing and that the rule lets a refund take: those that lapsed only where the rule says so. */
+  readonly short: number
+  readonly owed: number
+  readonly recovery: RuleSettings['recovery']
+}
+
+const orderTable = 'points_order_reward'
+
+/**
+ * Claims on points that were on hold when their order was refunded or their member was deleted (decision F.7). A claim is settled
+ * when the hold ends: points that come back are taken, points that are captured become the shortfall of the refund (decision B9).
+ * Points that were spent before the refund and come back later settle its shortfall in the same way. Where a refund took other
+ * points of the member instead, the points that come back replace these.
+ *
+ * The row of an order is changed under the lock of the account here, and before that lock by refunds: one of two that meet is
+ * repeated after a deadlock.
+ */
+export class LotClaims {
+  readonly #db: Database
+  readonly #moves: LotMoves
+
+  constructor(db: Database, moves: LotMoves) {
+    this.#db = db
+    this.#moves = moves
+  }
+
+  /**
+   * Settles claims with units that come back. It runs before the units are back: until then a source may have less than nothing.
+   *
+   * @returns the debits that take these units
+   */
+  async settle({ journalId }: LotMovement, parts: readonly ReturnedPart[]): Promise<readonly LotClaim[]> {
+    const claims: LotClaim[] = []
+    const forfeited: ReturnedPart[] = []
+    const replaced = new Map<string, readonly [sourceId: number, kind: 'reverse' | 'restore', units: number]>()
+    const note = (sourceId: number, kind: 'reverse' | 'restore', units: number) => {
+      const [, , before = 0] = replaced.get(`${kind} ${sourceId}`) ?? []
+      replaced.set(`${kind} ${sourceId}`, [sourceId, kind, before + units])
+    }
+    // Points that come back to a lender may be claimed, or replace others in their turn.
+    for (let open = parts; open.length > 0; ) {
+      const next: ReturnedPart[] = []
+      for (const part of await this.#unclaimed(open, journalId, claims, forfeited)) {
+        for (const { lenderId, units } of await this.#replace(part)) {
+          note(part.sourceId, 'reverse', units)
+          note(lenderId, 'restore', units)
+          next.push({ sourceId: lenderId, units })
+        }
+      }
+      open = merged(next)
+    }
+    await this.#moves.note(
+      [...replaced.values()].map(([sourceId, kind, amount]) => ({ journalId, sourceId, kind, amount })),
+    )
+    if (forfeited.length > 0) claims.push(forfeitClaim(journalId, merged(forfeited)))
+    return claims
+  }
+
+  /** Books the claims of some parts. @returns what they leave of sources that others stood in for */
+  async #unclaimed(
+    parts: readonly ReturnedPart[],
+    journalId: number,
+    claims: LotClaim[],
+    forfeited: ReturnedPart[],
+  ): Promise<readonly ReturnedPart[]> {
+    const sources = await this.#find(parts.map(({ sourceId }) => sourceId))
+    const left: ReturnedPart[] = []
+    for (const { sourceId, units } of parts) {
+      const source = sources.get(sourceId)
+      if (source === undefined) continue
+      const order = source.orderNo === null ? undefined : await this.#lock(source.orderNo)
+      const taken = Math.min(units, source.claimed + (order?.short ?? 0))
+      const claimed = Math.min(taken, source.claimed)
+      const ofOrder = order === undefined ? 0 : Math.min(claimed, order.claimed) + (taken - claimed)
+      if (claimed > 0) await this.#reduce(sourceId, claimed)
+      if (source.orderNo !== null && order !== undefined && ofOrder > 0) {
+        await this.#book(source.orderNo, order, { claimed: ofOrder - (taken - claimed), short: taken - claimed })
+        claims.push(
+          refundClaim(source.orderNo, `${journalId}:${sourceId}:${claims.length}`, journalId, {
+            ...{ sourceId, units: ofOrder },
+          }),
+        )
+      }
+      if (taken > ofOrder) forfeited.push({ sourceId, units: taken - ofOrder })
+      if (units > taken && source.isReplaced) left.push({ sourceId, units: units - taken })
+    }
+    return left
+  }
+
+  /** Puts units of a source in the place of those that stood in for them, and gives these back to their sources. */
+  async #replace({ sourceId, units }: ReturnedPart): Promise<readonly { lenderId: number; units: number }[]> {
+    const rows = await this.#db.query<Record<string, unknown>>(
+      'select id, lender_id, units from points_substitute where source_id = ? order by id',
+      [sourceId],
+    )
+    const back: { lenderId: number; units: number }[] = []
+    let left = units
+    for (const row of rows) {
+      if (left === 0) break
+      const [id, lenderId, lent] = [row['id'], row['lender_id'], row['units']].map(exactInteger) as [
+        number,
+        number,
+        number,
+      ]
+      const replaced = Math.min(left, lent)
+      left -= replaced
+      await this.#db.execute('update points_substitute set units = units - ? where id = ?', [replaced, id])
+      await this.#db.execute('delete from points_substitute where id = ? and units = 0', [id])
+      // The status comes first: MariaDB and MySQL see in each assignment the columns that those before it have written.
+      await this.#db.execute(
+        `update points_source set status = case when remaining + held > ? then 'active' else 'reversed' end,
+           remaining = remaining - ?, reversed = reversed + ? where id = ?`,
+        [replaced, replaced, replaced, sourceId],
+      )
+      await this.#db.execute(
+        `update points_source set remaining = remaining + ?, reversed = reversed - ?, status = 'active' where id = ?`,
+        [replaced, replaced, lenderId],
+      )
+      back.push({ lenderId, units: replaced })
+    }
+    return back
+  }
+
+  /** Remembers units of other sources that a journal took in place of those of a source. */
+  async lend(sourceId: number, journalId: number): Promise<void> {
+    const rows = await this.#db.query<Record<string, unknown>>(
+      `select source_id, amount from points_source_use where journal_id = ? and kind = 'reverse' and source_id <> ?`,
+      [journalId, sourceId],
+    )
+    await this.#substitute(
+      rows.map((row) => ({ sourceId, lenderId: exactInteger(row['source_id']), units: exactInteger(row['amount']) })),
+    )
+  }
+
+  /** Remembers that a source paid for points of the source of an order. */
+  async pay(orderRewardId: number, lenderId: number, units: number): Promise<void> {
+    const [row] = await this.#db.query<Record<string, unknown>>(
+      `select source_id from ${orderTable} where id = ? and source_id is not null`,
+      [orderRewardId],
+    )
+    if (row !== undefined) await this.#substitute([{ sourceId: exactInteger(row['source_id']), lenderId, units }])
+  }
+
+  async #substitute(substitutes: readonly Omit<NewRow<typeof SubstituteRow>, 'id'>[]): Promise<void> {
+    await insertRows(
+      this.#db,
+      SubstituteRow,
+      substitutes.map((substitute) => ({ ...substitute, id: this.#db.newId() })),
+    )
+  }
+
+  /** Makes a shortfall of claimed units of sources that are on hold no longer. */
+  async release(sourceIds: readonly number[]): Promise<void> {
+    for (const id of sourceIds) {
+      const [row] = await this.#db.query<Record<string, unknown>>(
+        'select claimed - held as excess, source_type, source_id from points_source where id = ? and claimed > held',
+        [id],
+      )
+      if (row === undefined) continue
+      const excess = exactInteger(row['excess'])
+      await this.#reduce(id, excess)
+      if (row['source_type'] !== 'order') continue
+      const orderNo = String(row['source_id'])
+      const order = await this.#lock(orderNo)
+      const units = Math.min(excess, order?.claimed ?? 0)
+      if (units === 0) continue
+      await this.#db.execute(
+        `update ${orderTable} set claimed = claimed - ?, shortfall = shortfall + ?, owed = owed + ? where order_no = ?`,
+        [units, units, order?.recovery === 'future-grants' ? units : 0, orderNo],
+      )
+    }
+  }
+
+  async #find(ids: readonly number[]): Promise<ReadonlyMap<number, ClaimedSource>> {
+    const found = new Map<number, ClaimedSource>()
+    for (const list of listsOf(ids)) {
+      const places = list.map(() => '?').join(', ')
+      const rows = await this.#db.query<Record<string, unknown>>(
+        `select s.id, s.claimed, o.order_no, lent.source_id as replaced from points_source s
+         left join ${orderTable} o on s.source_type = 'order' and o.order_no = s.source_id and o.source_id = s.id
+         left join (select distinct source_id from points_substitute where source_id in (${places})) lent
+           on lent.source_id = s.id
+         where s.id in (${places}) and (s.claimed > 0 or o.shortfall > o.recovered or lent.source_id is not null)`,
+        [...list, ...list],
+      )
+      for (const { id, claimed, order_no: orderNo, replaced } of rows) {
+        found.set(exactInteger(id), {
+          claimed: exactInteger(claimed),
+          orderNo: orderNo == null ? null : String(orderNo),
+          isReplaced: replaced != null,
+        })
+      }
+    }
+    return found
+  }
+
+  async #lock(orderNo: string): Promise<OrderSums | undefined> {
+    await this.#db.execute(`update ${orderTable} set version = version + 1 where order_no = ?`, [orderNo])
+    const [row] = await this.#db.query<Record<string, unknown>>(
+      `select o.granted, o.deducted, o.claimed, o.shortfall, o.owed, o.recovered, o.rule_snapshot, s.expired
+       from ${orderTable} o left join points_source s on s.id = o.source_id where o.order_no = ?`,
+      [orderNo],
+    )
+    if (row === undefined) return undefined
+    const snapshot = row['rule_snapshot']
+    const rule = (typeof snapshot === 'string' ? JSON.parse(snapshot) : snapshot) as RuleSettings | null
+    const sum = (column: string) => exactInteger(row[column] ?? null)
+    const [claimed, recovered] = [sum('claimed'), sum('recovered')]
+    const recoverable = sum('granted') - (rule?.recoverExpired === true ? 0 : sum('expired'))
+    const untaken = recoverable - sum('deducted') - claimed - recovered
+    const short = Math.max(0, Math.min(sum('shortfall') - recovered, untaken))
+    return { claimed, short, owed: sum('owed'), recovery: rule?.recovery }
+  }
+
+  async #reduce(sourceId: number, units: number): Promise<void> {
+    await this.#db.execute('update points_source set claimed = claimed - ? where id = ?', [units, sourceId])
+  }
+
+  async #book(orderNo: string, { owed }: OrderSums, taken: { readonly claimed: number; readonly short: number }) {
+    await this.#db.execute(
+      `update ${orderTable} set claimed = claimed - ?, deducted = deducted + ?, shortfall = shortfall - ?, owed = owed - ?
+       where order_no = ?`,
+      [taken.claimed, taken.claimed + taken.short, taken.short, Math.min(owed, taken.short), orderNo],
+    )
+  }
+}
+
+/** One part for each source. */
+function merged(parts: readonly ReturnedPart[]): readonly ReturnedPart[] {
+  const units = new Map<number, number>()
+  for (const part of parts) units.set(part.sourceId, (units.get(part.sourceId) ?? 0) + part.units)
+  return [...units].map(([sourceId, all]) => ({ sourceId, units: all }))
+}
+
+/** @param key of the claim within its plugin: the movement that gives the points back happens once */
+function refundClaim(orderNo: string, key: string, journalId: number, part: ReturnedPart): LotClaim {
+  const lots: ClaimDetails = { claimed: [part] }
+  return {
+    ...{ amount: part.units, kind: 'points.refund', counter: 'issued', lots, parentJournalId: journalId },
+    key: `member-points:claim:${key}`,
+    reference: { type: 'order', id: orderNo },
+  }
+}
+
+function forfeitClaim(journalId: number, parts: readonly ReturnedPart[]): LotClaim {
+  const lots: ClaimDetails = { claimed: parts }
+  const amount = parts.reduce((sum, { units }) => sum + units, 0)
+  return {
+    ...{ amount, kind: 'points.forfeit', counter: 'forfeited', lots, parentJournalId: journalId },
+    key: `member-points:forfeit:${journalId}`,
+  }
+}

@@ -1,0 +1,19 @@
+import { defineChangeSet } from '@plinth/migrations'
+
+/** Points on hold that refunds and deletions claim, points that stood in for others, and points that came back by day. */
+export const claimSources = defineChangeSet({
+  id: '0005-claim-sources',
+  up: ({ schema, type }) => [
+    schema.alterTable('points_source').addColumn('claimed', type.bigint, (c) => c.notNull().defaultTo(0)),
+    schema.alterTable('points_order_reward').addColumn('claimed', type.bigint, (c) => c.notNull().defaultTo(0)),
+    schema.alterTable('points_reversal').addColumn('claimed', type.bigint, (c) => c.notNull().defaultTo(0)),
+    schema
+      .createTable('points_substitute')
+      .addColumn('id', type.id, (c) => c.primaryKey())
+      .addColumn('source_id', type.id, (c) => c.notNull())
+      .addColumn('lender_id', type.id, (c) => c.notNull())
+      .addColumn('units', type.bigint, (c) => c.notNull()),
+    schema.createIndex('points_substitute_source_id_id_index').on('points_substitute').columns(['source_id', 'id']),
+    schema.alterTable('points_day').addColumn('returned', type.bigint, (c) => c.notNull().defaultTo(0)),
+  ],
+})

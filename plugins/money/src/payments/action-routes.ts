@@ -1,0 +1,198 @@
+import type { Database } from '@plinth/database'
+import { id, line, nullable, reason, routesWith, Type, text } from '@plinth/http'
+import { callerRows } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import { audit, auditCaller, type Kernel } from '@plinth/kernel'
+import {
+  orderOwner,
+  type PaymentOrder,
+  type PaymentSuccessHandler,
+  type Payments,
+  paymentStatuses,
+} from './contract.ts'
+import { refusal } from './failures.ts'
+import { orderView } from './payment-routes.ts'
+import { own } from './permissions.ts'
+
+interface ActionRouteParts {
+  readonly payments: Payments
+  readonly db: Database
+  readonly kernel: Pick<Kernel, 'contributions'>
+  readonly handlers: ReadonlyMap<string, PaymentSuccessHandler>
+}
+
+const path = '/api/v1/admin/money/payment-orders/:outTradeNo'
+const params = Type.Object({ outTradeNo: line(64, { minLength: 1 }) })
+const amount = Type.Integer({ minimum: 0, description: 'Minor units of the asset.' })
+/** Provider whose payments are on a chain: the product cannot send one back. */
+const chainProvider = 'web3'
+const chainHash = /^0x[0-9a-f]{64}$/
+
+const refundAmount = Type.Optional(
+  Type.Integer({
+    ...{ minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+    description: 'Minor units to refund; everything that is not refunded yet when absent.',
+  }),
+)
+const previewBody = Type.Object({ amount: refundAmount })
+const refundBody = Type.Object({
+  amount: refundAmount,
+  transactionHash: Type.Optional(
+    line(128, {
+      ...{ minLength: 1 },
+      description:
+        'Number or hash of the transaction that paid the money back, by which a refund is booked once. Required for payments on a chain.',
+    }),
+  ),
+  reason: reason('Why the money is refunded.'),
+})
+
+const blocks = ['order-not-paid', 'refund-exceeds-paid', 'refund-elsewhere', 'order-not-pending'] as const
+
+const previewView = Type.Object({
+  outTradeNo: text,
+  provider: text,
+  userId: nullable(id),
+  asset: text,
+  amount,
+  refundedBefore: amount,
+  refundedAfter: amount,
+  statusBefore: Type.Enum(paymentStatuses),
+  statusAfter: Type.Enum(paymentStatuses),
+  possible: Type.Boolean(),
+  blockedBy: nullable(Type.Enum(blocks), { description: 'Why it is not possible.' }),
+  transactionRequired: Type.Boolean({ description: 'Whether the hash of a refund made elsewhere must be given.' }),
+})
+
+const { route } = routesWith<ActionRouteParts>()
+
+/**
+ * Refunds and closing by operators. A refund is booked, never paid: the product moves no money, so the money is paid back at the
+ * provider, or on the chain, before.
+ */
+export const actionRoutes = [
+  route({
+    method: 'POST',
+    path: `${path}/refund/preview`,
+    summary: 'The effect of booking a refund now; changes nothing',
+    access: { permission: own.paymentRefund, scope: 'caller' },
+    request: { params, body: previewBody },
+    response: previewView,
+    async handler(request, { payments, handlers }) {
+      const order = await payments.get(request.params.outTradeNo, callerRows(request, orderOwner))
+      const { status, amount: paid, refundedAmount } = order
+      const amount = request.body.amount ?? paid - refundedAmount
+      const blockedBy = blockOf(order, amount, handlers)
+      const refundedAfter = blockedBy === null ? refundedAmount + amount : refundedAmount
+      const statusAfter = blockedBy === null && refundedAfter === paid ? 'refunded' : status
+      return {
+        ...previewOf(order, blockedBy),
+        ...{ amount, refundedBefore: refundedAmount, refundedAfter, statusBefore: status, statusAfter },
+      }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/refund`,
+    summary: 'Book a refund that was made at the provider or on the chain; moves no money',
+    access: { permission: own.paymentRefund, scope: 'caller' },
+    annotations: [idempotent],
+    request: { params, body: refundBody },
+    response: orderView.schema,
+    async handler(request, parts) {
+      const { payments, db, handlers } = parts
+      const { outTradeNo } = request.params
+      const { transactionHash, reason } = request.body
+      const before = await payments.get(outTradeNo, callerRows(request, orderOwner))
+      if (handlers.get(before.scene)?.refundsItself) throw refusal('refund-elsewhere', { data: { outTradeNo } })
+      const refundNo = refundNoOf(before, transactionHash) ?? `O${db.newId()}`
+      return db.transactional(async () => {
+        const amount = request.body.amount ?? before.amount - before.refundedAmount
+        if (amount === 0)
+          throw refusal('order-not-paid', { params: { status: before.status }, data: { status: before.status } })
+        const { order, replayed } = await payments.refund({ outTradeNo, refundNo, amount, reason })
+        const summary = { amount, asset: order.asset, refundNo }
+        if (!replayed) await record(parts, request, 'payment-order.refund', outTradeNo, summary)
+        return orderView.of(order)
+      })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/close/preview`,
+    summary: 'The effect of closing a payment order now; changes nothing',
+    access: { permission: own.paymentClose, scope: 'caller' },
+    request: { params, body: Type.Object({}) },
+    response: previewView,
+    async handler(request, { payments }) {
+      const order = await payments.get(request.params.outTradeNo, callerRows(request, orderOwner))
+      const { status, amount, refundedAmount } = order
+      const blockedBy = status === 'pending' ? null : 'order-not-pending'
+      return {
+        ...previewOf(order, blockedBy),
+        ...{ amount, refundedBefore: refundedAmount, refundedAfter: refundedAmount, transactionRequired: false },
+        ...{ statusBefore: status, statusAfter: blockedBy === null ? ('closed' as const) : status },
+      }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/close`,
+    summary: 'Close a payment order that is not paid: a later payment does not settle it',
+    access: { permission: own.paymentClose, scope: 'caller' },
+    request: { params, body: Type.Object({ reason: reason('Why the order is closed.') }) },
+    response: orderView.schema,
+    async handler(request, parts) {
+      const { payments, db } = parts
+      const { outTradeNo } = request.params
+      const { reason } = request.body
+      const before = await payments.get(outTradeNo, callerRows(request, orderOwner))
+      return db.transactional(async () => {
+        const order = await payments.close(outTradeNo)
+        const summary = { amount: order.amount, asset: order.asset, reason }
+        if (before.status !== 'closed') await record(parts, request, 'payment-order.close', outTradeNo, summary)
+        return orderView.of(order)
+      })
+    },
+  }),
+]
+
+const previewOf = (
+  { outTradeNo, provider, userId, asset }: PaymentOrder,
+  blockedBy: (typeof blocks)[number] | null,
+) => ({
+  ...{ outTradeNo, provider, userId, asset, blockedBy },
+  possible: blockedBy === null,
+  transactionRequired: provider === chainProvider,
+})
+
+function blockOf(
+  { scene, status, amount: paid, refundedAmount }: PaymentOrder,
+  amount: number,
+  handlers: ActionRouteParts['handlers'],
+): (typeof blocks)[number] | null {
+  if (handlers.get(scene)?.refundsItself) return 'refund-elsewhere'
+  if (status !== 'success') return 'order-not-paid'
+  return refundedAmount + amount > paid ? 'refund-exceeds-paid' : null
+}
+
+/** @throws BusinessError `400` `payment.refund-hash-needed` */
+function refundNoOf(
+  { provider, transactionHash: paidBy }: PaymentOrder,
+  named: string | undefined,
+): string | undefined {
+  if (provider !== chainProvider) return named
+  const hash = named?.toLowerCase() ?? ''
+  // The transaction that paid the order paid nothing back.
+  if (!chainHash.test(hash) || hash === paidBy?.toLowerCase())
+    throw refusal('refund-hash-needed', { data: { field: 'transactionHash' } })
+  return hash
+}
+
+const record = (
+  { kernel }: ActionRouteParts,
+  request: Parameters<typeof auditCaller>[0] & { readonly body: { readonly reason: string } },
+  action: string,
+  subject: string,
+  summary: Readonly<Record<string, string | number>>,
+) => audit(kernel, { ...auditCaller(request), action, subject, summary, reason: request.body.reason })

@@ -1,0 +1,145 @@
+/** Effects of the keys of the realtime channel. */
+import { createDatabase } from '@plinth/database/testing'
+import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import t from 'tap'
+import { type Client, Refused, startWebsocket } from './fixtures/websocket-product.ts'
+
+async function start(config: KeyValues) {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  return startWebsocket(t, at, { config })
+}
+
+/** Asks a question and returns the type or the code of the result. */
+async function ask(client: Client, message: unknown): Promise<string> {
+  client.say(message)
+  const { type, code } = await client.next()
+  return code ?? type
+}
+
+/** Waits until the server has seen all that the client sent, or has closed the connection. */
+const settled = (client: Client) => Promise.race([client.closed, client.settled().catch(() => client.closed)])
+
+/** The reason for which a handshake is rejected, or `connected`. */
+const reasonOf = (connecting: Promise<unknown>) =>
+  connecting.then(
+    () => 'connected',
+    (error: unknown) => (error instanceof Refused ? (error.body.data.limit ?? error.body.data.reason) : String(error)),
+  )
+
+t.test('connections are accepted as the keys say', async (t) => {
+  const connectAs = (isUser: boolean, count: number) => async (config: KeyValues) => {
+    const { user, connect } = await start(config)
+    const options = isUser ? { token: (await user('ada')).token } : {}
+    const found = []
+    for (let index = 0; index < count; index++) found.push(await reasonOf(connect(options)))
+    return found.join(' ')
+  }
+  const [switches] = await effectOf(t, 'platform.notification.channels.websocket.enabled', {
+    changed: false,
+    observe: connectAs(true, 1),
+  })
+  t.same([switches?.before, switches?.after], ['connected', 'notification-websocket.switched-off'])
+  const [guests] = await effectOf(t, 'platform.notification.channels.websocket.guests.enabled', {
+    changed: true,
+    observe: connectAs(false, 1),
+  })
+  t.same([guests?.before, guests?.after], ['notification-websocket.credential-missing', 'connected'])
+  const limits = await effectOf(
+    t,
+    'platform.notification.channels.websocket.{max-sockets,max-sockets-per-user,max-sockets-per-address}',
+    { changed: 2, observe: connectAs(true, 3) },
+  )
+  t.same(
+    limits.map(({ before, after }) => [before, after]),
+    ['instance', 'user', 'address'].map((limit) => ['connected connected connected', `connected connected ${limit}`]),
+  )
+})
+
+t.test('groups are joined as the keys say', async (t) => {
+  const join =
+    (others: KeyValues, ...groups: readonly string[]) =>
+    async (config: KeyValues) => {
+      const { user, connect } = await start({ ...others, ...config })
+      const client = await connect({ token: (await user('ada')).token })
+      const found = []
+      for (const group of groups) found.push(await ask(client, { type: 'subscribe', group }))
+      return found.join(' ')
+    }
+  const [groups] = await effectOf(t, 'platform.notification.channels.websocket.public-groups', {
+    changed: ['news'],
+    observe: join({}, 'news', 'secrets'),
+  })
+  t.same([groups?.before, groups?.after], ['group-forbidden group-forbidden', 'subscribed group-forbidden'])
+  const [counts] = await effectOf(t, 'platform.notification.channels.websocket.max-groups', {
+    changed: 2,
+    observe: join({ 'platform.notification.channels.websocket.public-groups': ['a', 'b', 'c'] }, 'a', 'b', 'c'),
+  })
+  t.same([counts?.before, counts?.after], ['subscribed subscribed subscribed', 'subscribed subscribed too-many-groups'])
+})
+
+t.test('a client that sends too much is closed', async (t) => {
+  const closeCodeAfter = (act: (client: Client) => void) => async (config: KeyValues) => {
+    const { user, connect } = await start(config)
+    const client = await connect({ token: (await user('ada')).token })
+    act(client)
+    const ended = await settled(client)
+    return ended === undefined ? 'open' : ended[0]
+  }
+  const [rates] = await effectOf(t, 'platform.notification.channels.websocket.max-message-rate', {
+    changed: 3,
+    observe: closeCodeAfter((client) => {
+      for (let message = 0; message < 5; message++) client.say({ type: 'ping' })
+    }),
+  })
+  t.same([rates?.before, rates?.after], ['open', 4429])
+  const [sizes] = await effectOf(t, 'platform.notification.channels.websocket.max-message-size', {
+    changed: '256',
+    observe: closeCodeAfter((client) => client.say({ type: 'ping', rest: 'x'.repeat(300) })),
+  })
+  t.same([sizes?.before, sizes?.after], ['open', 1009])
+})
+
+t.test('a client that does not answer pings, or whose login has ended, is closed', async (t) => {
+  /** True if the connection is closed at the end of some time. */
+  const isClosedAfter = async (client: Client, advance: () => Promise<void>) => {
+    let isClosed = false
+    const closed = client.closed.then(() => {
+      isClosed = true
+    })
+    await advance()
+    const result = isClosed
+    client.ws.terminate()
+    await closed
+    return result
+  }
+  const [pings] = await effectOf(t, 'platform.notification.channels.websocket.heartbeat', {
+    changed: '10s',
+    observe: async (config) => {
+      const { user, connect, clock } = await start(config)
+      const { token } = await user('ada')
+      const [dead, alive] = [await connect({ token, autoPong: false }), await connect({ token })]
+      return isClosedAfter(dead, async () => {
+        for (let step = 0; step < 2; step++) {
+          await clock.advance(10_000)
+          await alive.settled()
+        }
+      })
+    },
+  })
+  t.match(pings, { before: false, after: true })
+  const [checks] = await effectOf(t, 'platform.notification.channels.websocket.session-check', {
+    changed: '3s',
+    observe: async (config) => {
+      const { user, connect, clock } = await start(config)
+      const [ada, bob] = [await user('ada'), await user('bob')]
+      const [ended, alive] = [await connect({ token: ada.token }), await connect({ token: bob.token })]
+      await ada.call('POST', 'auth/logout')
+      return isClosedAfter(ended, async () => {
+        await clock.advance(3_000)
+        for (let count = 0; count < 5; count++) await alive.settled()
+      })
+    },
+  })
+  t.match(checks, { before: false, after: true })
+})

@@ -1,0 +1,16 @@
+import { defineChangeSet } from '@plinth/migrations'
+
+/**
+ * For whom a message or a delivery is: a user, or users of one organisation. Earlier rows do not say it: only operators with
+ * scope `all` see them.
+ */
+export const nameRecipients = defineChangeSet({
+  id: '0009-name-recipients',
+  up: ({ schema, type }) =>
+    ['notification_send_log', 'notification_message'].flatMap((table) => [
+      schema.alterTable(table).addColumn('user_id', type.id),
+      schema.alterTable(table).addColumn('org_id', type.id),
+      schema.createIndex(`${table}_user_id_id_index`).on(table).columns(['user_id', 'id']),
+      schema.createIndex(`${table}_org_id_id_index`).on(table).columns(['org_id', 'id']),
+    ]),
+})

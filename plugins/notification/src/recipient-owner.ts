@@ -1,0 +1,33 @@
+import type { Identity } from '@plinth/iam'
+import type { Recipient } from '@plinth/kernel'
+
+/** How a row of the send log or of the list of messages leads to its user, for `callerRows`. */
+export const recipientOwner = { user: 'user_id', org: 'org_id' } as const
+
+/** The user, or the organisation of several users, that a message is for. */
+export interface RecipientOwner {
+  readonly userId: number | null
+  readonly orgId: number | null
+}
+
+/** For whom a message is. */
+export type OwnerOf = (recipients: readonly Recipient[]) => Promise<RecipientOwner>
+
+/** Of rows that name no user. */
+export const nobody: RecipientOwner = { userId: null, orgId: null }
+
+/**
+ * Finds for whom messages are: one user, or users of one organisation. A message for users of several organisations, or also for
+ * addresses, belongs to nobody: only operators with scope `all` see it.
+ *
+ * @param identity absent where the product has no users
+ */
+export const ownerFinder =
+  (identity: Pick<Identity, 'commonOrganisation'> | undefined): OwnerOf =>
+  async (recipients) => {
+    const userIds = new Set(recipients.map((recipient) => ('userId' in recipient ? recipient.userId : undefined)))
+    const [userId] = userIds
+    if (userId === undefined || userIds.has(undefined)) return nobody
+    if (userIds.size === 1) return { userId, orgId: null }
+    return { userId: null, orgId: (await identity?.commonOrganisation([...(userIds as Set<number>)])) ?? null }
+  }

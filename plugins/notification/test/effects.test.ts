@@ -1,0 +1,73 @@
+import { createDatabase } from '@plinth/database/testing'
+import eventsPlugin, { events } from '@plinth/events'
+import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import t from 'tap'
+import { channel } from './fixtures/channel.ts'
+import { startSendLog } from './fixtures/send-log-product.ts'
+
+const retry = 'platform.notification.retry'
+
+t.test('a channel that is busy is asked again as the keys of retries say', async (t) => {
+  // Each retry then takes place after its full delay, which is otherwise 50 to 100 % of it.
+  t.intercept(Math, 'random', { value: () => 1 - Number.EPSILON })
+  /** Returns the seconds at which the message was sent, up to 150. */
+  const sendsWith = (config: Readonly<Record<string, string | number | boolean>>) => async (values: KeyValues) => {
+    const at = await createDatabase('sqlite')
+    t.teardown(() => at.drop())
+    const [mail, clock] = [channel('mail', ['user']), manualClock()]
+    const seconds: number[] = []
+    mail.behave = async () => {
+      seconds.push(clock.monotonic() / 1_000)
+      return { outcome: 'deferred', errorCode: 'acme.busy', errorMessage: 'Busy' }
+    }
+    const { facade, list, running } = await startSendLog(t, at, {
+      clock,
+      plugins: [eventsPlugin, mail.plugin],
+      config: { ...config, ...(values as typeof config) },
+    })
+    await facade.send({ content: 'Hi', recipients: [{ kind: 'user', userId: 1 }] }, { channels: ['mail'] })
+    while (clock.monotonic() < 150_000) {
+      // The delay begins when the result is in the send log. The list waits for that.
+      await list()
+      await clock.advance(10_000)
+      await running.service(events).idle()
+    }
+    return seconds
+  }
+  const isOn = { [`${retry}.enabled`]: true }
+  const isQuick = { ...isOn, [`${retry}.first-delay`]: '10s' }
+  const [enabled] = await effectOf(t, 'platform.notification.retry.enabled', {
+    changed: true,
+    observe: sendsWith({ [`${retry}.first-delay`]: '10s' }),
+  })
+  t.same([enabled?.before, enabled?.after], [[0], [0, 10, 30, 70, 150]])
+  const [attempts] = await effectOf(t, 'platform.notification.retry.max-attempts', {
+    changed: 2,
+    observe: sendsWith(isQuick),
+  })
+  t.same(attempts?.after, [0, 10])
+  const [factor] = await effectOf(t, 'platform.notification.retry.factor', { changed: 10, observe: sendsWith(isQuick) })
+  t.same(factor?.after, [0, 10, 110])
+  const [longest] = await effectOf(t, 'platform.notification.retry.longest-delay', {
+    changed: '10s',
+    observe: sendsWith({ ...isQuick, [`${retry}.factor`]: 10 }),
+  })
+  t.same(
+    [longest?.before, longest?.after],
+    [
+      [0, 10, 110],
+      [0, 10, 20, 30, 40],
+    ],
+  )
+  const [first] = await effectOf(t, 'platform.notification.retry.first-delay', {
+    changed: '10s',
+    observe: sendsWith(isOn),
+  })
+  t.same(
+    [first?.before, first?.after],
+    [
+      [0, 30, 90],
+      [0, 10, 30, 70, 150],
+    ],
+  )
+})

@@ -1,0 +1,117 @@
+import type { BoundDestination, CatalogueEntry, ConfigAdmin, WithheldSecret } from '@plinth/kernel'
+import type { ConfigChange } from '../contract.ts'
+import type { StoredConfig } from '../storage/config-store.ts'
+import { entriesAfter } from './stored-entries.ts'
+
+/** A change as it is stored. */
+export type SettledChange = ConfigChange & {
+  /** Of a secret: the destination that it is stored for. */
+  readonly destination?: BoundDestination
+  /** Nobody asked for it: the destination of the secret changes. */
+  readonly isUnset?: boolean
+}
+
+/** A secret that does not apply any more, or is not restored. */
+export interface LostSecret {
+  readonly key: string
+  readonly outcome: 'unset' | 'rejected'
+  readonly reason: string
+}
+
+export interface Settled {
+  readonly changes: readonly SettledChange[]
+  readonly lost: readonly LostSecret[]
+}
+
+/** Keeps secrets with the destinations that they were entered for (decision F.2). */
+export class Destinations {
+  readonly #configAdmin: ConfigAdmin
+  readonly #declarations: () => ReadonlyMap<string, CatalogueEntry>
+
+  constructor(configAdmin: ConfigAdmin, declarations: () => ReadonlyMap<string, CatalogueEntry>) {
+    this.#configAdmin = configAdmin
+    this.#declarations = declarations
+  }
+
+  /**
+   * Effect of changes on secrets: a secret that is entered is bound to the destination after the changes; one of the history
+   * is only restored to its own destination; a stored one whose destination changes is removed.
+   */
+  settle(changes: readonly ConfigChange[], stored: StoredConfig): Settled {
+    const before = this.#configAdmin.destinations(entriesAfter(stored))
+    const after = this.#configAdmin.destinations(entriesAfter(stored, changes))
+    const isRestorable = (change: ConfigChange) => {
+      const destination = after.get(change.key)
+      const { enteredFor } = change as { readonly enteredFor?: { readonly destination?: BoundDestination } }
+      return destination === undefined || enteredFor === undefined || isSame(enteredFor.destination, destination)
+    }
+    const possible = changes.filter(isRestorable)
+    const foreign = changes.filter((change) => !isRestorable(change)).map(({ key }) => key)
+    const changed = new Set(possible.map(({ key }) => key))
+    const unset = [...stored.values.values()].flatMap(({ key, destination: own }) => {
+      const [old, next] = [before.get(key), after.get(key)]
+      if (old === undefined || next === undefined || changed.has(key)) return []
+      return isSame(old, next) || isSame(own, next) ? [] : [{ key, keys: differing(old, next) }]
+    })
+    const settled: readonly SettledChange[] = [
+      ...possible.map((change): SettledChange => {
+        const destination = change.action === 'set' ? after.get(change.key) : undefined
+        return destination === undefined ? change : { ...change, destination }
+      }),
+      ...unset.map(({ key }): SettledChange => ({ key, action: 'reset', isUnset: true })),
+    ]
+    const removed = new Set(unset.map(({ key }) => key))
+    return {
+      changes: settled,
+      lost: [
+        ...unset.map(({ key, keys }): LostSecret => ({ key, outcome: 'unset', reason: changedText(keys) })),
+        ...foreign
+          .filter((key) => !removed.has(key))
+          .map((key): LostSecret => ({ key, outcome: 'rejected', reason: foreignText })),
+        ...this.#unusedSecrets(stored, settled),
+      ],
+    }
+  }
+
+  /** Secrets of files, environment and command line that apply now and not after the changes. */
+  #unusedSecrets(stored: StoredConfig, changes: readonly SettledChange[]): readonly LostSecret[] {
+    const { withheld } = this.#configAdmin.preview(entriesAfter(stored, changes))
+    return withheld.flatMap((secret) => {
+      const { key, source } = secret
+      const isInForce = this.#configAdmin.explain(key)?.effective.source === source
+      return source === 'database' || !isInForce ? [] : [{ key, outcome: 'unset', reason: withheldText(secret) }]
+    })
+  }
+
+  /** Stored secrets without a complete destination, each with the one that is in effect: those of an earlier version. */
+  unbound(stored: StoredConfig): ReadonlyMap<string, BoundDestination> {
+    const inEffect = this.#configAdmin.destinations(entriesAfter(stored))
+    const found = new Map<string, BoundDestination>()
+    for (const { key, value, destination: own = {} } of stored.values.values()) {
+      const next = inEffect.get(key)
+      const isDeclared = this.#declarations().get(key)?.editable === true
+      if (value === undefined || next === undefined || !isDeclared) continue
+      if (Object.keys(next).some((name) => own[name] === undefined)) found.set(key, { ...next, ...own })
+    }
+    return found
+  }
+}
+
+/** Whether a secret of this destination applies with that one. */
+const isSame = (own: BoundDestination | undefined, other: BoundDestination): boolean =>
+  own !== undefined && differing(own, other).length === 0
+
+const differing = (own: BoundDestination, other: BoundDestination): readonly string[] =>
+  Object.keys(other).filter((key) => own[key] !== other[key])
+
+const changedText = (keys: readonly string[]) =>
+  `It was entered for another destination: ${keys.join(', ')} changes. Enter it again for the new one.`
+const foreignText = 'It was entered for another destination, or that destination is not known. Enter it again.'
+
+/** Why a secret is not used, and what to do. */
+export function withheldText({ source, place, destination }: WithheldSecret): string {
+  const keys = destination.join(', ')
+  return source === 'database'
+    ? `It was entered for another destination and is not used; other now: ${keys}. Enter it again for the present destination.`
+    : `The secret from ${place} is not used, because its destination is stored here: ${keys}. Enter the secret here too, or remove these stored values: plinth config reset ${destination.join(' ')}`
+}

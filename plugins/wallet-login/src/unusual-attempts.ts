@@ -1,0 +1,68 @@
+import { abuseSuspected, type Events } from '@plinth/events'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import type { SharedStore } from '@plinth/shared-store'
+import type { LimitedStep } from './attempt-limits.ts'
+
+/** The area of the alerts. */
+const area = 'wallet-login'
+
+interface UnusualParts {
+  /** Absent where the product has none: the log has the alert. */
+  readonly events: Pick<Events, 'publish'> | undefined
+  readonly store: Pick<SharedStore, 'setIfAbsent'>
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly log: Logger
+}
+
+interface Measure {
+  /** The number that was exceeded. */
+  readonly attempts: number
+  readonly windowMs: number
+}
+
+/**
+ * Alerts operations when all networks together make more attempts than usual: once per window over all instances, after the
+ * answer and beside it.
+ */
+export class UnusualAttempts {
+  readonly #parts: UnusualParts
+  /** End of the window by step, monotonic milliseconds. */
+  readonly #quietUntil = new Map<LimitedStep, number>()
+  readonly #underWay = new Set<Promise<void>>()
+  readonly #failures: FailureLog
+
+  constructor(parts: UnusualParts) {
+    this.#parts = parts
+    this.#failures = new FailureLog(parts.log, {
+      failing: 'operations are not alerted of unusual wallet logins, because the store or the outbox fails',
+      over: 'operations are alerted of unusual wallet logins again',
+    })
+  }
+
+  noticed(step: LimitedStep, measure: Measure): void {
+    const now = this.#parts.clock.monotonic()
+    if ((this.#quietUntil.get(step) ?? Number.NEGATIVE_INFINITY) > now) return
+    this.#quietUntil.set(step, now + measure.windowMs)
+    const work = this.#alertOnce(step, measure).finally(() => this.#underWay.delete(work))
+    this.#underWay.add(work)
+  }
+
+  /** Waits for the alerts that are under way. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#underWay)
+  }
+
+  async #alertOnce(step: LimitedStep, { attempts, windowMs }: Measure): Promise<void> {
+    const { events, store, log } = this.#parts
+    try {
+      if (await store.setIfAbsent(`wallet-login:alert:${step}`, '1', windowMs)) {
+        const windowSeconds = Math.ceil(windowMs / 1000)
+        log.warn({ step, attempts, windowSeconds }, 'more wallet logins than usual are attempted')
+        await events?.publish(abuseSuspected, { area, subject: step, count: attempts + 1, limit: attempts })
+      }
+      this.#failures.succeeded()
+    } catch (error) {
+      this.#failures.failed(error)
+    }
+  }
+}

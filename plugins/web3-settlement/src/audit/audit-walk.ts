@@ -1,0 +1,121 @@
+import { putRows, type Selected, selectionOf } from '@plinth/database'
+import type { PaymentOrder } from '@plinth/money/payments'
+import { AuditPosition } from '../entities.ts'
+import type { Parts } from '../parts.ts'
+
+/** Orders of a provider, and of one chain where it is given. */
+export interface WalkScope {
+  readonly provider: string
+  readonly chainName?: string | undefined
+  /** Only orders that were paid before. */
+  readonly paidBefore: Date
+  /** At most 200. */
+  readonly limit: number
+}
+
+/** Orders of one run of the audit, with the places where the next run goes on. */
+export interface WalkPart {
+  /** In the order of their ids. */
+  readonly orders: readonly PaymentOrder[]
+  /** Of these, the orders of the slow walk, where it began at the floor: those that are final move the floor. */
+  readonly fromFloor: readonly PaymentOrder[]
+  readonly places: Places
+}
+
+const positions = selectionOf(AuditPosition).omit('id')
+type Place = Omit<Selected<typeof positions>, 'walk'>
+
+/** `all`: slow walk by id. `floor`: everything up to it is final. `top`: latest payment seen. `recent`: walk back from the latest. */
+type PlaceName = 'all' | 'floor' | 'top' | 'recent'
+type Places = Readonly<Record<PlaceName, Place>>
+
+type WalkParts = Pick<Parts, 'db' | 'clock' | 'payments'>
+
+/** Payments that are audited first. */
+const recentMs = 86_400_000
+/** Part of a run that is kept for the slow walk: one order of so many. */
+const slowShare = 5
+const start: Place = { afterId: 0, afterAt: null }
+const suffixes: Readonly<Record<PlaceName, string>> = { all: '', floor: '#floor', top: '#top', recent: '#recent' }
+const placeNames = Object.keys(suffixes) as PlaceName[]
+
+/**
+ * Decides which settled orders a run of the audit looks at. Payments of the last day come first: those that no run has seen yet, then
+ * the others, from the latest back. The rest of the run walks slowly over all orders, and ends at those that are final.
+ */
+export class AuditWalk {
+  readonly #parts: WalkParts
+
+  constructor(parts: WalkParts) {
+    this.#parts = parts
+  }
+
+  async next(scope: WalkScope): Promise<WalkPart> {
+    const { clock, payments } = this.#parts
+    const { provider, limit } = scope
+    const places = await this.#read(scope)
+    const [paidAfter, paidUntil] = [clock.now() - recentMs, scope.paidBefore.getTime()]
+    const { recent } = places
+    const before = recent.afterAt === null ? undefined : { paidAt: recent.afterAt, id: recent.afterId }
+    const [latest = [], further = [], slow = []] = await payments.paidWalks(provider, [
+      { paidAfter, paidUntil, limit },
+      { paidAfter, paidUntil, before, limit },
+      { afterId: places.all.afterId, limit },
+    ])
+    const isMeant = (order: PaymentOrder) => scope.chainName === undefined || order.chainName === scope.chainName
+    const isRecent = (order: PaymentOrder) => (order.paidAt ?? 0) > paidAfter
+    const isOldEnough = (order: PaymentOrder) => (order.paidAt ?? Number.POSITIVE_INFINITY) <= paidUntil
+
+    const wasSlow = slow.filter((order) => isMeant(order) && isOldEnough(order) && !isRecent(order))
+    const share = wasSlow.length === 0 ? limit : limit - Math.ceil(limit / slowShare)
+    const unseen = latest.filter((order) => isLater(order, places.top))
+    const chosen = new Map<number, PaymentOrder>()
+    for (const order of [...unseen, ...further]) if (isMeant(order) && chosen.size < share) chosen.set(order.id, order)
+    const lastRecent = further.filter(({ id }) => chosen.has(id)).at(-1)
+    const chosenSlow = wasSlow.slice(0, limit - chosen.size)
+    for (const order of chosenSlow) chosen.set(order.id, order)
+
+    // Orders that were not chosen for lack of room come first in the next run.
+    const seenSlow =
+      wasSlow.length > chosenSlow.length ? (chosenSlow.at(-1)?.id ?? places.all.afterId) : slow.at(-1)?.id
+    const isAtEnd = slow.length < limit && wasSlow.length === chosenSlow.length
+    const isRecentDone = further.every(({ id }) => chosen.has(id)) && further.length < limit
+    const [newest] = latest
+    return {
+      orders: [...chosen.values()].sort((one, other) => one.id - other.id),
+      fromFloor: places.all.afterId === places.floor.afterId ? slow.filter(({ id }) => id <= (seenSlow ?? 0)) : [],
+      places: {
+        all: isAtEnd ? places.floor : { afterId: seenSlow ?? places.floor.afterId, afterAt: null },
+        floor: places.floor,
+        top: newest === undefined ? places.top : { afterId: newest.id, afterAt: newest.paidAt },
+        recent:
+          isRecentDone || lastRecent === undefined ? start : { afterId: lastRecent.id, afterAt: lastRecent.paidAt },
+      },
+    }
+  }
+
+  /** Writes down where the next run goes on. */
+  async move(scope: WalkScope, places: Places): Promise<void> {
+    const { db } = this.#parts
+    await putRows(
+      db,
+      AuditPosition,
+      { key: 'walk', sets: ['afterId', 'afterAt'] },
+      placeNames.map((name) => ({ ...places[name], id: db.newId(), walk: keyOf(scope, name) })),
+    )
+  }
+
+  async #read(scope: WalkScope): Promise<Places> {
+    const keys = placeNames.map((name) => keyOf(scope, name))
+    const where = `where walk in (${keys.map(() => '?').join(', ')})`
+    const rows = await positions.select(this.#parts.db, where, keys)
+    const found = new Map(rows.map(({ walk, ...place }): [string, Place] => [walk, place]))
+    const place = (name: PlaceName) => found.get(keyOf(scope, name)) ?? start
+    return { all: place('all'), floor: place('floor'), top: place('top'), recent: place('recent') }
+  }
+}
+
+const keyOf = ({ provider, chainName }: WalkScope, name: PlaceName) => `${provider}:${chainName ?? ''}${suffixes[name]}`
+
+const isLater = ({ paidAt, id }: PaymentOrder, { afterAt, afterId }: Place) =>
+  afterAt === null || (paidAt ?? 0) > afterAt || (paidAt === afterAt && id > afterId)

@@ -1,0 +1,64 @@
+import type { HttpRequest } from '@plinth/http'
+import type { Payments } from '@plinth/money/payments'
+import { type Chains, explorerBase, type TokenInfo, type Tokens } from '@plinth/web3'
+import { ordersReached } from './caller-orders.ts'
+
+/** Explorers of chains by the names of the chains; see `explorerBase`. */
+export type Explorers = ReadonlyMap<string, string>
+/** Tokens by `tokenKey`. */
+export type TokenNames = ReadonlyMap<string, TokenInfo>
+
+/** Names of chains, tokens and other orders that a caller may see. */
+export interface ChainNames {
+  readonly explorers: Explorers
+  readonly tokens: TokenNames
+  /** Orders that the caller reaches, of those that a plan names beside its own; undefined: all. */
+  readonly orders: ReadonlySet<string> | undefined
+}
+
+export const unknownToken: TokenInfo = { decimals: null, symbol: null }
+
+export const tokenKey = (chainName: string | null, contract: string) => `${chainName ?? ''}:${contract}`
+
+/** A plan, as far as its names are looked up. */
+interface NamedPlan {
+  readonly chainName: string | null
+  readonly expectedToken?: string | null
+  readonly transfer: { readonly token: string } | null
+  readonly claimedBy?: readonly string[]
+}
+
+export interface NameParts {
+  readonly chains: Pick<Chains, 'list'>
+  /** Absent where the product has chains of another plugin. */
+  readonly tokens: Tokens | undefined
+  readonly payments: Pick<Payments, 'list'>
+}
+
+/** Names for some plans, as the caller may see them. */
+export async function namesOf(
+  request: Pick<HttpRequest, 'principal'>,
+  { chains, tokens, payments }: NameParts,
+  plans: readonly NamedPlan[],
+): Promise<ChainNames> {
+  const known = (await chains.list()).map((chain) => [chain.name, explorerBase(chain)] as const)
+  const wanted = new Map<string, readonly [chainName: string, contract: string]>()
+  for (const { chainName, expectedToken, transfer } of plans) {
+    for (const contract of [expectedToken, transfer?.token]) {
+      if (chainName !== null && contract != null) wanted.set(tokenKey(chainName, contract), [chainName, contract])
+    }
+  }
+  const infos =
+    tokens === undefined
+      ? []
+      : [...wanted].map(async ([key, [chainName, contract]]) => [key, await tokens.info(chainName, contract)] as const)
+  return {
+    explorers: new Map(known.flatMap(([name, base]) => (base === null ? [] : [[name, base] as const]))),
+    tokens: new Map(await Promise.all(infos)),
+    orders: await ordersReached(
+      request,
+      payments,
+      plans.flatMap(({ claimedBy = [] }) => claimedBy),
+    ),
+  }
+}

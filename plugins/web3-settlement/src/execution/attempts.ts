@@ -1,0 +1,91 @@
+import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import { columnText } from '@plinth/kernel'
+import { CallbackLog, type ReviewLog, type SettlementOutcome, type SettlementTrigger } from '../entities.ts'
+import type { Parts } from '../parts.ts'
+import type { SettlementPlan } from '../planning/plan.ts'
+import { type AttemptReason, type CandidateState, staysCandidate } from '../planning/reasons.ts'
+import type { Reviewer } from '../reviews/review-logs.ts'
+
+/** One attempt to settle, whatever came of it. */
+export interface Attempt {
+  readonly log: ReviewLog
+  /** As it was at the attempt. */
+  readonly plan: SettlementPlan
+  readonly trigger: SettlementTrigger
+  readonly reviewer: Reviewer
+  readonly outcome: SettlementOutcome
+  /** Empty when settled. */
+  readonly reasons: readonly AttemptReason[]
+}
+
+type AttemptParts = Pick<Parts, 'db' | 'clock'>
+
+/** Attempts to settle: the callback log, and the last attempt of each review (decision F.5). */
+export class Attempts {
+  readonly #parts: AttemptParts
+
+  constructor(parts: AttemptParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Writes an attempt down, in the transaction around it: in the callback log, in its review, and in the review that its review
+   * follows from.
+   *
+   * @param state of the candidate after the attempt; absent: as before
+   * @returns id of the callback log
+   */
+  async record({ log, plan, trigger, reviewer, outcome, reasons }: Attempt, state?: CandidateState): Promise<number> {
+    const { db, clock } = this.#parts
+    const id = db.newId()
+    const createdAt = new Date(clock.now())
+    await db.fork().insert(CallbackLog, {
+      id,
+      outTradeNo: log.outTradeNo,
+      reviewLogId: log.id,
+      startedBy: trigger,
+      outcome,
+      reasons: [...reasons],
+      chainName: plan.chainName,
+      transactionHash: plan.transactionHash,
+      eventKey: plan.eventKey,
+      reviewFingerprint: log.reviewFingerprint,
+      actorUserId: reviewer.userId,
+      traceId: reviewer.traceId === null ? null : columnText(reviewer.traceId, 128),
+      createdAt,
+    })
+    const ids = log.sourceLogId == null ? [log.id] : [log.id, log.sourceLogId]
+    const places = ids.map(() => '?').join(', ')
+    await db.execute(
+      `update web3_settlement_review_log set last_outcome = ?, last_reasons = ?, last_attempt_at = ? where id in (${places})`,
+      [outcome, JSON.stringify(reasons), createdAt, ...ids],
+    )
+    const isCandidate = outcome !== 'settled' && log.candidate && staysCandidate(reasons)
+    // A review that was settled or rejected keeps its state, whatever is tried afterwards.
+    await db.execute(
+      `update web3_settlement_review_log set state = coalesce(?, state), candidate = ?
+       where id in (${places}) and status in ('open', 'approved', 'noted') and state <> 'settled'`,
+      [state ?? null, isCandidate, ...ids],
+    )
+    return id
+  }
+
+  /** Attempts of a review and of the reviews that follow from it. */
+  async list({ id, outTradeNo }: ReviewLog, window: PageWindow): Promise<FoundPage<CallbackLog>> {
+    const rows = await this.#parts.db.query<{ id: unknown }>(
+      'select id from web3_settlement_review_log where source_log_id = ?',
+      [id],
+    )
+    const reviewLogId = { $in: [id, ...rows.map((row) => Number(row.id))] }
+    return findPage(this.#parts.db.fork(), CallbackLog, { outTradeNo, reviewLogId }, window)
+  }
+
+  /** Whether somebody other than the user has tried to settle from the review. */
+  async wasTriedBySecond({ id }: ReviewLog, userId: number): Promise<boolean> {
+    const rows = await this.#parts.db.query(
+      'select id from web3_payment_callback_log where review_log_id = ? and actor_user_id <> ? limit 1',
+      [id, userId],
+    )
+    return rows.length > 0
+  }
+}

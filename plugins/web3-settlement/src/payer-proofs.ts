@@ -1,0 +1,73 @@
+import { web3Addresses, zeroAddress } from '@plinth/web3'
+import type { OrderSettlements, PayerClaim, SettlementView } from './contract.ts'
+import { refusal } from './failures.ts'
+import type { Parts } from './parts.ts'
+
+type PayerParts = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'candidates' | 'reviews'>
+
+/** Provider of the external identities of wallets (decision A4). */
+const walletProvider = 'evm'
+/** Proof of an identity that the key of its address has signed for (decision F.3); null: an identity without a stored proof. */
+const keyProofs: readonly (string | null)[] = ['ecrecover', null]
+
+/** The service `orderSettlements`. */
+export class PayerProofs implements OrderSettlements {
+  readonly #parts: PayerParts
+
+  constructor(parts: PayerParts) {
+    this.#parts = parts
+  }
+
+  async payerMessage(outTradeNo: string): Promise<string> {
+    const { chainId, receiver } = await this.#parts.payments.get(outTradeNo)
+    const to = receiver === null ? null : web3Addresses.toChecksumAddress(receiver)
+    return [
+      `I send the payment of order ${outTradeNo} from this address.`,
+      '',
+      `Chain ID: ${chainId ?? '-'}`,
+      `Receiver: ${to ?? '-'}`,
+    ].join('\n')
+  }
+
+  async provePayer(outTradeNo: string, { address, signature }: PayerClaim): Promise<void> {
+    const { payments } = this.#parts
+    const payer = web3Addresses.normalize(address)
+    if (payer === null || payer === zeroAddress) throw refusal('payer-invalid', { data: { field: 'address' } })
+    const { userId } = await payments.get(outTradeNo)
+    if (await this.#isBound(userId, payer)) {
+      await payments.provePayer(outTradeNo, payer, 'account')
+      return
+    }
+    if (!(await this.#isSigned(outTradeNo, payer, signature)))
+      throw refusal('payer-not-proven', { data: { address: payer } })
+    await payments.provePayer(outTradeNo, payer, 'signature')
+  }
+
+  async view(outTradeNo: string): Promise<SettlementView> {
+    const { plan } = await this.#parts.candidates.of({ outTradeNo })
+    const { state, reasons, causes } = plan
+    return { state, reasons: [...reasons, ...causes] }
+  }
+
+  underReview(outTradeNos: readonly string[]): Promise<ReadonlySet<string>> {
+    return this.#parts.reviews.openOf(outTradeNos)
+  }
+
+  /**
+   * The address is bound to the account, and no contract alone has proven that: somebody else may have the contract at this
+   * address on the chain of the payment.
+   */
+  async #isBound(userId: number | null, payer: string): Promise<boolean> {
+    if (userId === null) return false
+    const account = await this.#parts.accounts.findByExternal({ provider: walletProvider, subject: payer })
+    return account?.id === userId && keyProofs.includes(account.externalProof)
+  }
+
+  /** The key of the address has signed. What a contract says is not asked: one node alone would decide about it. */
+  async #isSigned(outTradeNo: string, address: string, signature: string | undefined): Promise<boolean> {
+    const { walletVerifier } = this.#parts
+    if (signature === undefined || walletVerifier === undefined) return false
+    const message = await this.payerMessage(outTradeNo)
+    return walletVerifier.verifyPersonal({ address, message, signature }).valid
+  }
+}

@@ -1,0 +1,312 @@
+/** Attempts to settle, what they leave on a review, who may settle, and which settled orders an audit looks at first. */
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { accounts } from '@plinth/iam'
+import t, { type Test } from 'tap'
+import { fingerprintOf } from '../src/planning/plan.ts'
+import { paidBy } from './fixtures/doubles.ts'
+import { admin, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
+import { chain, hashOf, transferLog } from './fixtures/ready-case.ts'
+
+const minute = 60_000
+const own = 'money:web3:payment-settlement'
+const auto = 'platform.money.web3.settlement.review.auto'
+const auditTask = 'money.web3.payment-settlement.audit'
+const retryTask = 'money.web3.payment-settlement.retry'
+
+onEachDatabase(t, 'a refused settlement is shown on its review, in lists and as attempts', async (t: Test, at) => {
+  const { paidOrder, save, settle, call, db, clock } = await startSettlement(t, at)
+  const closed = await paidOrder()
+  const { data: review } = await save(closed.outTradeNo)
+  t.hasStrict(review, { state: 'ready', candidate: true, lastAttempt: null, heldAt: null })
+  await db.execute('update money_payment_order set status = ? where out_trade_no = ?', ['closed', closed.outTradeNo])
+  t.hasStrict((await settle(review.id)).data, { outcome: 'skipped', reasons: ['order-not-settleable'] })
+  const last = {
+    outcome: 'skipped',
+    reasons: ['order-not-settleable'],
+    attemptedAt: new Date(clock.now()).toISOString(),
+  }
+  t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, {
+    ...{ status: 'open', state: 'blocked', candidate: false, retryable: false, reasons: [], lastAttempt: last },
+    attempts: [{ reviewLogId: review.id, startedBy: 'settle', outcome: 'skipped' }],
+  })
+  const open = await paidOrder()
+  const { data: overdue } = await save(open.outTradeNo)
+  clock.shiftWallClock(31 * minute)
+  await call('POST', `${reviewPath}/auto-handle-expired`)
+  const { data: attempts } = await call('GET', `${reviewPath}/${overdue.id}/attempts`)
+  t.hasStrict(
+    attempts.items,
+    [{ startedBy: 'auto-approve', outcome: 'settled', reasons: [] }],
+    'of the review that followed',
+  )
+  t.hasStrict((await call('GET', `${reviewPath}/${overdue.id}`)).data, {
+    ...{ status: 'approved', state: 'settled', candidate: false, lastAttempt: { outcome: 'settled' } },
+  })
+  const skipped = await call('GET', `${reviewPath}?lastOutcome=skipped`)
+  t.same(
+    skipped.data.items.map(({ outTradeNo }: { outTradeNo: string }) => outTradeNo),
+    skipped.data.items.map(() => closed.outTradeNo),
+  )
+  t.hasStrict(await call('GET', `${reviewPath}/7/attempts`), { code: '404' })
+})
+
+onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still be settled', async (t: Test, at) => {
+  const config = { 'platform.money.web3.settlement.retry.max-attempts': 1 }
+  const { paidOrder, save, settle, call, world, clock, runTask } = await startSettlement(t, at, { config })
+  const order = await paidOrder()
+  const hash = String(order.transactionHash)
+  const { data: review } = await save(order.outTradeNo)
+  const shown = async () => (await call('GET', `${reviewPath}/${review.id}`)).data
+  world.answers.set(hash, { error: 'timeout' })
+  await settle(review.id)
+  for (let round = 0; round < 2; round++) {
+    clock.shiftWallClock(6 * minute)
+    await runTask(retryTask)
+  }
+  t.hasStrict(await shown(), {
+    ...{ state: 'blocked', candidate: true, retryable: true, retryAt: null },
+    lastAttempt: { reasons: ['rpc-query-failed', 'retries-used-up'] },
+  })
+  const [retried] = (await call('GET', `${reviewPath}?outTradeNo=${order.outTradeNo}`)).data.items
+  t.hasStrict(retried, { action: 'auto-retry', reasons: ['rpc-query-failed'], lastAttempt: { outcome: 'skipped' } })
+  // In another block: the fingerprint differs. Back again, it is the same.
+  const moved = {
+    blockHash: hashOf('99'),
+    logs: [{ ...transferLog(5), transactionHash: hash, blockHash: hashOf('99') }],
+  }
+  const facts = { canonicalBlockHash: hashOf('99'), transaction: { hash }, receipt: moved }
+  world.answers.set(hash, paidBy(hash, facts))
+  t.match((await settle(review.id)).data, { reasons: ['review-fingerprint-mismatched'] })
+  t.hasStrict(await shown(), {
+    state: 'blocked',
+    retryable: true,
+    lastAttempt: { reasons: ['review-fingerprint-mismatched'] },
+  })
+  t.equal((await call('GET', `${reviewPath}?retryable=true`)).data.total, 1)
+  world.answers.set(hash, paidBy(hash))
+  t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })
+})
+
+onSqlite(
+  t,
+  'a change of the confirmations of a chain strands no open review, and old reviews keep their rule',
+  async (t: Test, at) => {
+    const { paidOrder, save, settle, world, db, rows, call } = await startSettlement(t, at)
+    const [order, old] = [await paidOrder(), await paidOrder()]
+    for (const one of [order, old]) {
+      const hash = String(one.transactionHash)
+      world.answers.set(hash, paidBy(hash, { head: 40 }))
+    }
+    const { data: review } = await save(order.outTradeNo)
+    const { data: earlier } = await save(old.outTradeNo)
+    // As a release with the first version has stored it.
+    const [stored] = await rows(`select plan_snapshot from web3_settlement_review_log where id = ${earlier.id}`)
+    const plan =
+      typeof stored?.['plan_snapshot'] === 'string' ? JSON.parse(stored['plan_snapshot']) : stored?.['plan_snapshot']
+    const first = fingerprintOf(plan, old, 1)
+    t.not(first, earlier.reviewFingerprint)
+    await db.execute(
+      'update web3_settlement_review_log set review_fingerprint = ?, fingerprint_version = 1 where id = ?',
+      [first, earlier.id],
+    )
+    const local = world.chains.get('local')
+    if (local === undefined) throw new Error('no chain')
+    world.chains.set('local', { ...local, requiredConfirmations: 5 })
+    t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })
+    t.match(
+      (await settle(earlier.id)).data,
+      { reasons: ['review-fingerprint-mismatched'] },
+      'the first version covers it',
+    )
+    world.chains.set('local', local)
+    t.equal((await call('GET', `${reviewPath}?retryable=true`)).data.total, 1, 'the mismatch has not ended the review')
+    t.hasStrict((await settle(earlier.id)).data, { outcome: 'settled' })
+    t.equal(chain().requiredConfirmations, 3)
+  },
+)
+
+onSqlite(t, 'the age of an answer counts from the answer, however long the chain was asked', async (t: Test, at) => {
+  const { paidOrder, save, settle, world, clock } = await startSettlement(t, at)
+  const order = await paidOrder()
+  const hash = String(order.transactionHash)
+  const { data: review } = await save(order.outTradeNo)
+  const monotonic = clock.monotonic.bind(clock)
+  world.answers.set(hash, () => {
+    Object.assign(clock, { monotonic: () => monotonic() + 11_000 })
+    return paidBy(hash)
+  })
+  t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })
+})
+
+onSqlite(t, 'S-077 an answer that is older than 10 s settles nothing', async (t: Test, at) => {
+  const { paidOrder, save, settle, statusOf, clock, db } = await startSettlement(t, at)
+  const query = db.query.bind(db)
+  const monotonic = clock.monotonic.bind(clock)
+  let passedMs = 0
+  /** Time passes after the answer of the chain, when the claims of other orders are read. */
+  const slow = async (ageMs: number, work: () => Promise<void>) => {
+    Object.defineProperty(db, 'query', {
+      configurable: true,
+      value: (sql: string, ...more: never[]) => {
+        if (sql.includes('from web3_settlement_review_log') && sql.includes('distinct')) passedMs += ageMs
+        return query(sql, ...more)
+      },
+    })
+    await work()
+    Object.defineProperty(db, 'query', { configurable: true, value: query })
+  }
+  Object.assign(clock, { monotonic: () => monotonic() + passedMs })
+  const { outTradeNo } = await paidOrder()
+  const { data: review } = await save(outTradeNo)
+  await slow(10_001, async () => {
+    const { outcome, reasons } = (await settle(review.id)).data
+    t.same([outcome, reasons], ['skipped', ['rpc-query-failed']])
+  })
+  t.equal(await statusOf(outTradeNo), 'pending')
+  await slow(10_000, async () => {
+    t.equal((await settle(review.id)).data.outcome, 'settled')
+  })
+})
+
+onSqlite(t, 'nothing is approved automatically when the saver of the review is disabled', async (t: Test, at) => {
+  const product = await startSettlement(t, at)
+  const { paidOrder, save, operator, call, clock, db, statusOf, login, log, told, running } = product
+  const saver = await operator('saver', `${own}-review-log:create`)
+  const order = await paidOrder()
+  const { data: review } = await save(order.outTradeNo, {}, 'saver')
+  await db.execute('update iam_user set enabled = ? where id = ?', [false, saver])
+  t.match(await running.service(accounts).find(saver), { enabled: false })
+  clock.shiftWallClock(31 * minute)
+  await login('admin')
+  const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
+  t.hasStrict(data, { executed: 0, items: [{ reason: 'saver-not-active', result: null }] })
+  t.equal(await statusOf(order.outTradeNo), 'pending')
+  t.match((await call('GET', `${reviewPath}/${review.id}`)).data, {
+    ...{ status: /^open$/, heldAt: String },
+    lastAttempt: { outcome: /^skipped$/, reasons: ['saver-not-active'] },
+  })
+  t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 0 })
+  await told()
+  t.equal(log.sent.length, 1)
+  t.hasStrict((await product.settle(review.id)).data, { outcome: 'settled' }, 'a person may settle it')
+})
+
+onSqlite(t, 'a second person settles where the product says so', async (t: Test, at) => {
+  const config = { 'platform.money.web3.settlement.review.four-eyes': true }
+  const product = await startSettlement(t, at, { config })
+  const { paidOrder, save, settle, operator, call, clock, login } = product
+  await operator('both', `${own}-review-log:create`, `${own}:execute`)
+  const [one, other] = [await paidOrder(), await paidOrder()]
+  const { data: review } = await save(one.outTradeNo, {}, 'both')
+  const refused = { code: '403', data: { reason: 'web3-settlement.second-person-required' } }
+  t.match(await settle(review.id, 'settle', 'both'), refused)
+  t.match(await settle(review.id, 'retry', 'both'), refused)
+  t.hasStrict((await settle(review.id, 'settle', 'admin')).data, { outcome: 'settled' })
+  await save(other.outTradeNo, {}, 'both')
+  clock.shiftWallClock(31 * minute)
+  await login('admin')
+  t.hasStrict((await call('POST', `${reviewPath}/auto-handle-expired`)).data, {
+    items: [{ reason: 'second-person-required', result: null }],
+  })
+})
+
+onSqlite(t, 'a timeout that leaves no time to look is rejected', async (t: Test, at) => {
+  await t.rejects(startSettlement(t, at, { config: { [`${auto}.timeout`]: '1s' } }))
+})
+
+onSqlite(t, 'an order that was paid in the meantime is no failed settlement', async (t: Test, at) => {
+  const { paidOrder, save, settle, call, clock, log, told } = await startSettlement(t, at)
+  const order = await paidOrder()
+  const reviews = [(await save(order.outTradeNo)).data, (await save(order.outTradeNo)).data]
+  t.hasStrict((await settle(reviews[0].id)).data, { outcome: 'settled' })
+  clock.shiftWallClock(31 * minute)
+  const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
+  t.hasStrict(data.items, [{ reason: 'local-order-already-paid', result: { outcome: 'skipped' } }])
+  await told()
+  t.same(
+    log.sent.map(({ subject }) => subject),
+    ['Web3 payment settled'],
+  )
+  t.hasStrict((await call('GET', `${reviewPath}/${reviews[1].id}`)).data, { state: 'blocked', retryAt: null })
+})
+
+onSqlite(
+  t,
+  'a settled payment that a reorganisation moved is a low risk, until somebody has seen it',
+  async (t: Test, at) => {
+    const { paidOrder, save, settle, world, db, call, runTask, count } = await startSettlement(t, at)
+    const order = await paidOrder()
+    const hash = String(order.transactionHash)
+    await settle((await save(order.outTradeNo)).data.id)
+    await db.execute('update money_payment_order set paid_at = 1')
+    const audits = `${admin}/payment-confirmations/settled-audits`
+    t.match((await call('POST', audits, {})).data.items, [{ riskLevel: 'none', chainReorgSuspected: false }])
+    const move = (block: string) => {
+      const logs = [{ ...transferLog(7), transactionHash: hash, blockHash: hashOf(block) }]
+      const facts = { canonicalBlockHash: hashOf(block), transaction: { hash } }
+      world.answers.set(hash, paidBy(hash, { ...facts, receipt: { blockHash: hashOf(block), logs } }))
+    }
+    move('99')
+    t.match((await call('POST', audits, {})).data.items, [
+      {
+        riskLevel: 'low',
+        riskReasons: ['transfer-moved'],
+        chainReorgSuspected: true,
+        suggestedAction: 'recheck-later',
+      },
+    ])
+    await runTask(auditTask)
+    const { data: logs } = await call('GET', auditPath)
+    t.match(logs.items, [{ riskReasons: ['transfer-moved'], chainReorgSuspected: true }])
+    await call('PUT', `${auditPath}/status-batch`, { ids: [logs.items[0].id], status: 'resolved' })
+    await runTask(auditTask)
+    t.equal(await count('web3_settlement_audit_log'), 1, 'somebody has seen it')
+    move('98')
+    await runTask(auditTask)
+    t.equal(await count('web3_settlement_audit_log'), 2, 'it moved again')
+  },
+)
+
+onEachDatabase(
+  t,
+  'an audit looks at fresh payments first, at the others slowly, and ends at final ones',
+  async (t: Test, at) => {
+    const config = {
+      'platform.money.web3.settlement.audit.limit': 5,
+      'platform.money.web3.settlement.audit.older-than-minutes': 0,
+      'platform.money.web3.settlement.audit.final-confirmations': 100,
+    }
+    const { paidOrder, world, clock, runTask, rows } = await startSettlement(t, at, { config })
+    const gone = { receipt: null, canonicalBlockHash: null, transaction: null }
+    const paid = async (agoMs: number, change: object = { head: 200 }) => {
+      const order = await paidOrder({ status: 'success', paidAt: clock.now() - agoMs })
+      const hash = String(order.transactionHash)
+      world.answers.set(hash, paidBy(hash, change))
+      return order
+    }
+    const day = 86_400_000
+    for (let index = 0; index < 12; index++) await paid(2 * day)
+    for (let index = 0; index < 12; index++) await paid(day / 2)
+    const seen = new Set<string>()
+    const asked = async () => {
+      world.questions.length = 0
+      await runTask(auditTask)
+      for (const hash of world.questions.flat()) seen.add(hash)
+      return world.questions.flat().length
+    }
+    const fresh = await paid(minute, gone)
+    t.equal(await asked(), 5)
+    const found = async () =>
+      (await rows('select out_trade_no from web3_settlement_audit_log')).map((row) => row['out_trade_no'])
+    t.same(await found(), [fresh.outTradeNo], 'the latest payment is in the first run')
+    const late = await paid(0, gone)
+    t.equal(await asked(), 5)
+    t.ok((await found()).includes(late.outTradeNo), 'a new payment is in the next run')
+    for (let run = 0; run < 16; run++) await asked()
+    t.equal(seen.size, 26, 'every order is audited')
+    clock.shiftWallClock(3 * day)
+    let last = 0
+    for (let run = 0; run < 12; run++) last = await asked()
+    t.equal(last, 2, 'only the payments at risk are asked about again')
+  },
+)

@@ -1,0 +1,134 @@
+/** Effects of the keys of the audit of settled orders. */
+import { createDatabase } from '@plinth/database/testing'
+import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import t from 'tap'
+import { paidBy } from './fixtures/doubles.ts'
+import { type RunningSettlement, startSettlement } from './fixtures/product.ts'
+
+const minute = 60_000
+const day = 86_400_000
+const auditTask = 'money.web3.payment-settlement.audit'
+/** The chain does not know the transaction. */
+const gone = { receipt: null, canonicalBlockHash: null, transaction: null }
+
+async function start(config: KeyValues) {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  return startSettlement(t, at, { config })
+}
+
+/** Adds an order that was settled some time ago. The chain then reports the change. */
+async function settledOrder(
+  { paidOrder, save, settle, world, db }: RunningSettlement,
+  { change = gone, order = {}, agoMs = day }: { change?: object | undefined; order?: object; agoMs?: number } = {},
+) {
+  const { outTradeNo, transactionHash } = await paidOrder(order)
+  await settle((await save(outTradeNo)).data.id)
+  await db.execute('update money_payment_order set paid_at = paid_at - ? where out_trade_no = ?', [agoMs, outTradeNo])
+  world.answers.set(String(transactionHash), paidBy(String(transactionHash), change))
+}
+
+/** Runs the audit over settled orders, and returns the orders that it reports. */
+const auditOf =
+  (...orders: readonly Parameters<typeof settledOrder>[1][]) =>
+  async (config: KeyValues) => {
+    const product = await start(config)
+    for (const order of orders) await settledOrder(product, order)
+    await product.runTask(auditTask)
+    const rows = await product.rows('select out_trade_no from web3_settlement_audit_log order by id')
+    return rows.map(({ out_trade_no }) => out_trade_no).join(' ')
+  }
+
+t.test('the audit looks at the orders that the keys describe', async (t) => {
+  const proofs = [
+    await effectOf(t, 'platform.money.web3.settlement.audit.enabled', { changed: false, observe: auditOf({}) }),
+    await effectOf(t, 'platform.money.web3.settlement.audit.chain-name', { changed: 'other', observe: auditOf({}) }),
+    await effectOf(t, 'platform.money.web3.settlement.audit.provider', { changed: 'alipay', observe: auditOf({}) }),
+    await effectOf(t, 'platform.money.web3.settlement.audit.limit', { changed: 2, observe: auditOf({}, {}, {}) }),
+    await effectOf(t, 'platform.money.web3.settlement.audit.older-than-minutes', {
+      changed: 5,
+      observe: auditOf({ agoMs: 4 * minute }, { agoMs: 6 * minute }, { agoMs: day }),
+    }),
+    await effectOf(t, 'platform.money.web3.settlement.audit.required-confirmations', {
+      changed: 4,
+      observe: auditOf({ change: {}, order: { requiredConfirmations: 3 } }),
+    }),
+    await effectOf(t, 'platform.money.web3.settlement.audit.only-risky', {
+      changed: false,
+      observe: auditOf({ change: {} }),
+    }),
+  ].flat()
+  t.same(
+    proofs.map(({ before, after }) => [before, after]),
+    [
+      ['order-1', ''],
+      ['order-1', ''],
+      ['order-1', ''],
+      ['order-1 order-2 order-3', 'order-1 order-2'],
+      ['order-3', 'order-2 order-3'],
+      ['', 'order-1'],
+      ['', 'order-1'],
+    ],
+  )
+  const [asked] = await effectOf(t, 'platform.money.web3.settlement.audit.final-confirmations', {
+    changed: 100,
+    observe: async (config) => {
+      const product = await start(config)
+      await settledOrder(product, { change: { head: 200 } })
+      let audits = 0
+      for (; audits < 3; audits++) {
+        product.world.questions.length = 0
+        await product.runTask(auditTask)
+        if (product.world.questions.flat().length === 0) break
+      }
+      return audits
+    },
+  })
+  t.match(asked, { before: 3, after: 2 })
+})
+
+t.test('operators are told of a risk that the audit finds', async (t) => {
+  const observe = async (config: KeyValues) => {
+    const product = await start(config)
+    await settledOrder(product)
+    await product.told()
+    product.log.sent.length = 0
+    await product.runTask(auditTask)
+    await product.told()
+    return {
+      log: product.log.sent.map(({ subject }) => subject),
+      mail: product.mail.sent.map(({ subject }) => subject),
+    }
+  }
+  const root = 'platform.money.web3.settlement.audit.risk-notification'
+  const [switches] = await effectOf(t, 'platform.money.web3.settlement.audit.risk-notification.enabled', {
+    changed: false,
+    observe,
+  })
+  t.match(switches, { before: { log: { length: 1 } }, after: { log: { length: 0 } } })
+  const [channels] = await effectOf(t, 'platform.money.web3.settlement.audit.risk-notification.channels', {
+    changed: ['mail'],
+    observe,
+  })
+  t.match(channels, { before: { mail: { length: 0 } }, after: { log: { length: 0 }, mail: { length: 1 } } })
+  const [subjects] = await effectOf(t, 'platform.money.web3.settlement.audit.risk-notification.subject', {
+    changed: 'Risk!',
+    observe: (config) => observe({ [`${root}.channels`]: ['mail'], ...config }),
+  })
+  t.same(subjects?.after.mail, ['Risk!'])
+})
+
+t.test('logs are stored as long as their retention', async (t) => {
+  const [counts] = await effectOf(t, 'platform.money.web3.settlement.retention', {
+    changed: '30d',
+    observe: async (config) => {
+      const product = await start(config)
+      await settledOrder(product)
+      const old = new Date(product.clock.now() - 31 * day)
+      await product.db.execute('update web3_payment_callback_log set created_at = ?', [old])
+      await product.runTask('money.web3.settlement.purge')
+      return product.count('web3_payment_callback_log')
+    },
+  })
+  t.match(counts, { before: 1, after: 0 })
+})

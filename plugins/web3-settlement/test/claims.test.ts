@@ -1,0 +1,514 @@
+/** Whose payment it is: transfers that several orders claim, that are older than their order, or that a proven payer sent. */
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { accounts } from '@plinth/iam'
+import { assertMembers } from '@plinth/kernel/testing'
+import { payments } from '@plinth/money/payments'
+import { orderSettlements } from '@plinth/web3-settlement'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { rivalsOf, showsRivals, type TransferClaim } from '../src/planning/claims.ts'
+import { createOrder, hashNumber, paidBy } from './fixtures/doubles.ts'
+import { admin, type RunningSettlement, reviewPath, startSettlement } from './fixtures/product.ts'
+import { address, payer, stranger, transferLog } from './fixtures/ready-case.ts'
+
+const minute = 60_000
+
+/** Two pending orders with equal terms that name one transaction. */
+async function contested(product: RunningSettlement) {
+  const mine = await product.paidOrder()
+  const other = await product.paidOrder({ transactionHash: mine.transactionHash ?? null })
+  return { mine, other, hash: String(mine.transactionHash) }
+}
+
+const overdue = async ({ clock, call }: RunningSettlement) => {
+  clock.shiftWallClock(31 * minute)
+  return (await call('POST', `${reviewPath}/auto-handle-expired`)).data
+}
+
+onEachDatabase(
+  t,
+  'a transfer that two pending orders name waits for a person, with one notice each',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    const { save, settle, call, statusOf, log, told, runTask, clock } = product
+    const { mine, other } = await contested(product)
+    const [first, second] = [(await save(other.outTradeNo)).data, (await save(mine.outTradeNo)).data]
+    for (const [review, rival] of [
+      [first, mine],
+      [second, other],
+    ] as const) {
+      const plan = { causes: ['named-by-another-order'], claimedBy: [rival.outTradeNo] }
+      t.hasStrict(review, { state: 'review_required', candidate: false, reasons: [], plan })
+    }
+    t.hasStrict(await overdue(product), {
+      handled: 2,
+      executed: 0,
+      items: [{ reason: 'named-by-another-order', handlingLogId: null, result: null }],
+    })
+    t.match(await overdue(product), { handled: 0 })
+    clock.shiftWallClock(6 * minute)
+    await runTask('money.web3.payment-settlement.retry')
+    await told()
+    t.equal(log.sent.length, 2, 'one notice for each review')
+    t.ok(JSON.stringify(log.sent).includes('named-by-another-order'))
+    for (const { id } of [first, second]) {
+      t.match((await call('GET', `${reviewPath}/${id}`)).data, {
+        ...{ status: /^open$/, state: /^review_required$/, heldAt: String },
+        lastAttempt: { outcome: /^skipped$/, reasons: ['named-by-another-order'], attemptedAt: String },
+        attempts: [{ startedBy: 'auto-approve', outcome: /^skipped$/, reasons: ['named-by-another-order'] }],
+      })
+    }
+    t.hasStrict((await settle(second.id)).data, { outcome: 'skipped', reasons: ['named-by-another-order'] })
+    const batch = await call('POST', `${reviewPath}/retry-batch`, { ids: [first.id, second.id] })
+    t.match(batch.data, { executed: 0 }, 'a batch accepts no causes')
+    t.hasStrict((await settle(second.id, 'settle', undefined, true)).data, { outcome: 'settled' })
+    t.match((await settle(first.id, 'settle', undefined, true)).data, { reasons: ['transaction-already-exists'] })
+    t.equal(await statusOf(mine.outTradeNo), 'success')
+    t.equal(await statusOf(other.outTradeNo), 'pending')
+    t.hasStrict((await call('GET', `${reviewPath}/${first.id}`)).data, {
+      state: 'blocked',
+      candidate: false,
+      retryable: false,
+    })
+  },
+)
+
+onSqlite(
+  t,
+  'an overdue review with such a cause stays open where overdue reviews are rejected',
+  async (t: Test, at) => {
+    const config = { 'platform.money.web3.settlement.review.auto.action': 'auto-reject' }
+    const product = await startSettlement(t, at, { config })
+    const { mine } = await contested(product)
+    const { data: review } = await product.save(mine.outTradeNo)
+    const alone = (await product.save((await product.paidOrder()).outTradeNo)).data
+    t.match(await overdue(product), { handled: 2, executed: 0 })
+    t.match((await product.call('GET', `${reviewPath}/${review.id}`)).data, { status: /^open$/, heldAt: String })
+    t.hasStrict((await product.call('GET', `${reviewPath}/${alone.id}`)).data, { status: 'rejected' })
+  },
+)
+
+onSqlite(
+  t,
+  'a review that is ready when it is saved is held when another one names its transaction',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    const { paidOrder, save, call } = product
+    const mine = await paidOrder()
+    const { data: review } = await save(mine.outTradeNo)
+    t.hasStrict(review, { state: 'ready' })
+    // The order names nothing: only its review does.
+    const other = await createOrder(product.db, { outTradeNo: 'unnamed', scene: 'test', transactionHash: null })
+    const { data: claim } = await save(other.outTradeNo, { transactionHash: mine.transactionHash })
+    t.hasStrict(claim, { state: 'review_required', plan: { claimedBy: [mine.outTradeNo] } })
+    t.match(await overdue(product), { handled: 2, executed: 0 })
+    t.match((await call('GET', `${reviewPath}/${review.id}`)).data, { status: /^open$/, heldAt: String })
+    // Accepted is what a review shows, and this one shows nothing.
+    t.match((await product.settle(review.id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
+  },
+)
+
+onSqlite(
+  t,
+  'a person accepts the other orders that the review shows, and none that came after it',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    const { paidOrder, save, settle, call } = product
+    const { mine, other } = await contested(product)
+    const { data: review } = await save(other.outTradeNo)
+    t.match(review, { plan: { causes: ['named-by-another-order'], claimedBy: [mine.outTradeNo] } })
+    const late = await paidOrder({ transactionHash: mine.transactionHash ?? null })
+    const refused = await settle(review.id, 'settle', undefined, true)
+    t.hasStrict(refused.data, { outcome: 'skipped', reasons: ['named-by-another-order'] })
+    t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, { status: 'open', state: 'review_required' })
+    const { data: next } = await save(other.outTradeNo)
+    t.same(next.plan.claimedBy, [mine.outTradeNo, late.outTradeNo])
+    t.hasStrict((await settle(next.id, 'settle', undefined, true)).data, { outcome: 'settled' })
+  },
+)
+
+onEachDatabase(
+  t,
+  'a review lists every order that names its transaction, at most the ten newest',
+  async (t: Test, at) => {
+    const { paidOrder, save, settle } = await startSettlement(t, at)
+    const first = await paidOrder()
+    const transactionHash = first.transactionHash ?? null
+    const rivals: string[] = []
+    const more = async (count: number) => {
+      for (let made = 0; made < count; made++) rivals.push((await paidOrder({ transactionHash })).outTradeNo)
+    }
+    await more(3)
+    const { data: review } = await save(first.outTradeNo)
+    t.match(review.plan, { claimedBy: rivals, claimedByTotal: 3 })
+    t.equal(review.plan.claimedBy.length, 3)
+    await more(9)
+    const { plan } = (await save(first.outTradeNo)).data
+    t.same([plan.claimedBy, plan.claimedByTotal], [rivals.slice(-10), 12], 'the two oldest are only counted')
+    const newest = (await save(String(rivals.at(-1)))).data.plan
+    t.same(
+      [newest.claimedBy, newest.claimedByTotal],
+      [rivals.slice(1, -1), 12],
+      'an order does not claim against itself',
+    )
+    const oldest = (await save(String(rivals[0]))).data.plan
+    t.same([oldest.claimedBy, oldest.claimedByTotal], [rivals.slice(-10), 12], 'also where it is not among the newest')
+    t.match((await settle(review.id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
+  },
+)
+
+onEachDatabase(
+  t,
+  'an order that claims late needs a new review, wherever it is among the others',
+  async (t: Test, at) => {
+    const { paidOrder, save, settle, db } = await startSettlement(t, at)
+    const first = await paidOrder()
+    const transactionHash = first.transactionHash ?? null
+    const old = await paidOrder({ transactionHash: hashNumber(800) })
+    const middle: string[] = []
+    const name = (outTradeNo: string, hash: string | null) =>
+      db.execute('update money_payment_order set transaction_hash = ? where out_trade_no = ?', [hash, outTradeNo])
+    for (let made = 0; made < 13; made++) {
+      const { outTradeNo } = await paidOrder({ transactionHash: made === 1 ? hashNumber(801) : transactionHash })
+      middle.push(outTradeNo)
+    }
+    const refused = async (id: number) =>
+      t.match((await settle(id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
+    for (const late of [old.outTradeNo, String(middle[1])]) {
+      const { data: review } = await save(first.outTradeNo)
+      await name(late, transactionHash)
+      await refused(review.id)
+    }
+    const { data: review } = await save(first.outTradeNo)
+    t.equal(review.plan.claimedByTotal, 14)
+    await db.execute("update money_payment_order set status = 'closed' where out_trade_no in (?, ?, ?, ?, ?)", [
+      ...middle.slice(0, 5),
+    ])
+    const { data: fewer } = await save(first.outTradeNo)
+    t.equal(fewer.plan.claimedByTotal, 9)
+    await db.execute("update money_payment_order set status = 'closed' where out_trade_no = ?", [String(middle[6])])
+    t.hasStrict(
+      (await settle(fewer.id, 'settle', undefined, true)).data,
+      { outcome: 'settled' },
+      'one less is no late claim',
+    )
+  },
+)
+
+onEachDatabase(
+  t,
+  'an order that takes the place of one of twelve others needs a new review, also beyond the ten newest',
+  async (t: Test, at) => {
+    const { paidOrder, save, settle, db } = await startSettlement(t, at)
+    const first = await paidOrder()
+    const transactionHash = first.transactionHash ?? null
+    const late = await paidOrder({ transactionHash: hashNumber(800) })
+    const rivals: string[] = []
+    for (let made = 0; made < 12; made++) rivals.push((await paidOrder({ transactionHash })).outTradeNo)
+    const name = (outTradeNo: string, hash: string | null) =>
+      db.execute('update money_payment_order set transaction_hash = ? where out_trade_no = ?', [hash, outTradeNo])
+    const { data: review } = await save(first.outTradeNo)
+    await name(String(rivals[0]), null)
+    await name(late.outTradeNo, transactionHash)
+    const { data: next } = await save(first.outTradeNo)
+    for (const { plan } of [review, next]) {
+      t.same([plan.claimedBy, plan.claimedByTotal], [rivals.slice(-10), 12], 'both show the same')
+      t.notOk('claimedByDigest' in plan, 'a digest would confirm guessed order numbers')
+    }
+    const skipped = (await settle(review.id, 'settle', undefined, true)).data
+    assertMembers(t, skipped, { outcome: 'skipped', reasons: ['named-by-another-order'] })
+    t.equal((await settle(next.id, 'settle', undefined, true)).data.outcome, 'settled', 'the new review shows them')
+  },
+)
+
+t.test('no review shows other orders that are more than were read', async (t) => {
+  const plan = { outTradeNo: 'mine', order: null, transfer: null }
+  const claimOf = (outTradeNo: string) =>
+    ({ outTradeNo, namesTransaction: true, logIndex: null, payer: null, hasEqualTerms: true }) as const
+  const shown = (claims: readonly TransferClaim[], hasMoreClaims: boolean) => {
+    const { listed, total, digest } = rivalsOf(claims, { ...plan, hasMoreClaims })
+    return { claimedBy: listed, claimedByTotal: total, claimedByDigest: digest }
+  }
+  const few = [claimOf('a'), claimOf('b')]
+  t.ok(showsRivals(shown(few, false), shown(few, false)))
+  t.ok(showsRivals(shown(few, false), shown(few.slice(1), false)), 'one less')
+  t.notOk(showsRivals(shown(few, false), shown(few, true)))
+  const many = Array.from({ length: 12 }, (_, at) => claimOf(`order-${at}`))
+  t.ok(showsRivals(shown(many, false), shown(many.toReversed(), false)), 'in any order')
+  t.notOk(showsRivals(shown(many, true), shown(many, true)))
+  const { claimedByDigest, ...stored } = shown(many, false)
+  t.notOk(showsRivals(stored, shown(many, false)), 'a plan of an earlier release has no digest')
+})
+
+onEachDatabase(t, 'an order that claims in several ways is counted once', async (t: Test, at) => {
+  const product = await startSettlement(t, at)
+  const { paidOrder, save, running } = product
+  const first = await paidOrder()
+  const transactionHash = first.transactionHash ?? null
+  const rivals: string[] = []
+  const prove = (outTradeNo: string) => running.service(payments).provePayer(outTradeNo, payer, 'account')
+  for (let made = 0; made < 13; made++) {
+    const { outTradeNo } = await paidOrder({ transactionHash: made % 2 === 0 ? transactionHash : null })
+    await prove(outTradeNo)
+    await save(outTradeNo, { transactionHash })
+    rivals.push(outTradeNo)
+  }
+  const seen = async () => {
+    const { plan } = (await save(first.outTradeNo)).data
+    return [plan.claimedBy, plan.claimedByTotal]
+  }
+  t.same(await seen(), [rivals.slice(-10), 13])
+  await prove(first.outTradeNo)
+  t.same(await seen(), [rivals.slice(-10), 13], 'all are of the same payer and name the transaction')
+})
+
+onSqlite(t, 'a transfer that is older than its order waits for a person', async (t: Test, at) => {
+  const config = { 'platform.money.web3.settlement.block-time-tolerance': '2m' }
+  const product = await startSettlement(t, at, { config })
+  const { paidOrder, save, db, clock } = product
+  const createdAfter = async (ms: number) => {
+    const hash = hashNumber(900 + ms)
+    const { outTradeNo } = await paidOrder({ transactionHash: hash }, undefined)
+    product.world.answers.set(hash, paidBy(hash, { blockTime: clock.now() }))
+    await db.execute('update money_payment_order set created_at = ? where out_trade_no = ?', [
+      ...[clock.now() + ms, outTradeNo],
+    ])
+    return (await save(outTradeNo)).data
+  }
+  t.hasStrict(await createdAfter(2 * minute), { state: 'ready' })
+  t.hasStrict(await createdAfter(2 * minute + 1), {
+    state: 'review_required',
+    plan: { causes: ['transfer-before-order'], blockTime: new Date(clock.now()).toISOString() },
+  })
+  t.match(await overdue(product), { handled: 2, executed: 1 })
+})
+
+onEachDatabase(
+  t,
+  'a transfer belongs to the order of its proven payer, also when another order names it',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    const { save, statusOf, running, paidOrder, call } = product
+    const { mine, other } = await contested(product)
+    await running.service(payments).provePayer(mine.outTradeNo, payer, 'signature')
+    const claim = (await save(other.outTradeNo)).data
+    t.hasStrict((await save(mine.outTradeNo)).data, { state: 'ready', plan: { causes: [], payer } })
+    t.hasStrict(claim, { state: 'review_required' })
+    // An order of the payer that names nothing yet keeps the transfer from others too.
+    const waiting = await paidOrder({ amountRaw: '7', transactionHash: null })
+    await running.service(payments).provePayer(waiting.outTradeNo, stranger, 'account')
+    const hash = hashNumber(77)
+    product.world.answers.set(hash, paidBy(hash, {}, [transferLog(0, { from: stranger, value: 7n })]))
+    const thief = await paidOrder(
+      { amountRaw: '7', transactionHash: hash },
+      paidBy(hash, {}, [transferLog(0, { from: stranger, value: 7n })]),
+    )
+    await product.db.execute('update money_payment_order set transaction_hash = ? where out_trade_no = ?', [
+      ...[hash, thief.outTradeNo],
+    ])
+    t.hasStrict((await save(thief.outTradeNo)).data, {
+      state: 'review_required',
+      plan: { causes: ['named-by-another-order'], claimedBy: [waiting.outTradeNo] },
+    })
+    t.hasStrict((await save(waiting.outTradeNo, { transactionHash: hash })).data, { state: 'ready' })
+    // A payer who did not send it.
+    const wrong = await paidOrder()
+    await running.service(payments).provePayer(wrong.outTradeNo, stranger, 'account')
+    t.hasStrict((await save(wrong.outTradeNo)).data, { state: 'review_required', plan: { causes: ['payer-mismatch'] } })
+    t.match(await overdue(product), { handled: 5, executed: 2 })
+    for (const [order, status] of [
+      [mine, 'success'],
+      [waiting, 'success'],
+      [other, 'pending'],
+      [thief, 'pending'],
+      [wrong, 'pending'],
+    ] as const) {
+      t.equal(await statusOf(order.outTradeNo), status, order.outTradeNo)
+    }
+    t.equal((await call('GET', `${reviewPath}?lastOutcome=skipped`)).data.total, 3)
+  },
+)
+
+onSqlite(t, 'only an address that a key has proven is a payer without a signature', async (t: Test, at) => {
+  const { running, paidOrder, db, rows } = await startSettlement(t, at)
+  const actor = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+  const users = running.service(accounts)
+  const orderOf = async (subject: string, proof?: string) => {
+    const identity = { provider: 'evm', chainType: 'evm', subject, ...(proof === undefined ? {} : { proof }) }
+    const { account } = await users.resolveExternal(identity, { username: subject, fallbackPrefix: 'wallet' }, actor)
+    const { outTradeNo } = await paidOrder()
+    await db.execute('update money_payment_order set user_id = ? where out_trade_no = ?', [account.id, outTradeNo])
+    return outTradeNo
+  }
+  const prove = (outTradeNo: string, claimed: string) =>
+    running
+      .service(orderSettlements)
+      .provePayer(outTradeNo, { address: claimed })
+      .then(
+        () => 'proven',
+        ({ reason }) => reason,
+      )
+  // On another chain, somebody else may have the contract at this address.
+  const byContract = await orderOf(payer, 'eip-1271:10')
+  t.equal(await prove(byContract, payer), 'web3-settlement.payer-not-proven')
+  const [byKey, byOperator] = [await orderOf(stranger, 'ecrecover'), await orderOf(address('e1'))]
+  t.equal(await prove(byKey, stranger), 'proven')
+  t.equal(await prove(byOperator, address('e1')), 'proven')
+  t.same(await rows('select payer, payer_proof from money_payment_order order by id'), [
+    { payer: null, payer_proof: null },
+    { payer: stranger, payer_proof: 'account' },
+    { payer: address('e1'), payer_proof: 'account' },
+  ])
+  await users.storeExternalProof({ provider: 'evm', subject: payer }, 'ecrecover')
+  t.equal(await prove(byContract, payer), 'proven')
+})
+
+onSqlite(t, 'a transfer is credited automatically only to its sender, in any order of names', async (t: Test, at) => {
+  const product = await startSettlement(t, at)
+  const { db, world, running, save, statusOf, rows } = product
+  const buyers = ['b1', 'b2', 'b3'].map(address)
+  let made = 0
+  let credited = 0
+  const buyer = fc.integer({ min: 0, max: 2 })
+  const world_ = fc.record({
+    /** Orders: whose, of which amount, and whether the payer is proven. At least one of both tells orders apart. */
+    orders: fc.array(fc.record({ buyer, amount: fc.integer({ min: 1, max: 2 }) }), { minLength: 2, maxLength: 5 }),
+    isProven: fc.boolean(),
+    /** Transfers: which order is paid. */
+    transfers: fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }),
+    /** Orders that name a transfer, in this order, in the order or only in a review. */
+    namings: fc.array(fc.record({ order: fc.nat(4), transfer: fc.nat(2), byReview: fc.boolean() }), {
+      ...{ minLength: 1, maxLength: 8 },
+    }),
+    timeouts: fc.array(fc.nat(8), { maxLength: 2 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(world_, async ({ orders, isProven, transfers, namings, timeouts }) => {
+      made += 1
+      const amounts = new Set<string>()
+      const list: { outTradeNo: string; buyer: number; amountRaw: string }[] = []
+      for (const [index, one] of orders.entries()) {
+        // Without a proof, amounts differ, as a product with one receiver must make them.
+        const amountRaw = String(isProven ? one.amount : 100 + index)
+        amounts.add(amountRaw)
+        const outTradeNo = `random-${made}-${index}`
+        await createOrder(db, { outTradeNo, scene: 'test', amountRaw, transactionHash: null })
+        if (isProven) await running.service(payments).provePayer(outTradeNo, buyers[one.buyer] ?? '', 'account')
+        list.push({ outTradeNo, buyer: one.buyer, amountRaw })
+      }
+      const paid = transfers.map((at, index) => {
+        const order = list[at % list.length]
+        const hash = hashNumber(1_000_000 + made * 10 + index)
+        const from = buyers[order?.buyer ?? 0] ?? ''
+        world.answers.set(hash, paidBy(hash, {}, [transferLog(0, { from, value: BigInt(order?.amountRaw ?? 0) })]))
+        return { hash, buyer: order?.buyer, outTradeNo: order?.outTradeNo }
+      })
+      for (const [at, { order, transfer, byReview }] of namings.entries()) {
+        const target = list[order % list.length]
+        const payment = paid[transfer % paid.length]
+        if (target === undefined || payment === undefined) continue
+        if ((await statusOf(target.outTradeNo)) !== 'pending') continue
+        if (!byReview) await running.service(payments).attachTransaction(target.outTradeNo, payment.hash)
+        await save(target.outTradeNo, { transactionHash: payment.hash })
+        if (timeouts.includes(at)) await overdue(product)
+        await product.login('admin')
+      }
+      await overdue(product)
+      await product.login('admin')
+      for (const { hash, buyer: sender, outTradeNo } of paid) {
+        const [row] = await rows(
+          `select out_trade_no from money_payment_transaction where transaction_hash = '${hash}'`,
+        )
+        if (row === undefined) continue
+        credited += 1
+        const order = list.find((one) => one.outTradeNo === row['out_trade_no'])
+        if (order?.buyer !== sender) throw new Error(`${hash} of buyer ${sender} was credited to ${order?.outTradeNo}`)
+        if (!isProven && order?.outTradeNo !== outTradeNo) throw new Error(`${hash} was for ${outTradeNo}`)
+      }
+    }),
+    { numRuns: 40 },
+  )
+  t.ok(credited >= 10, `${credited} transfers were credited`)
+})
+
+/** Two operators of one organisation. */
+async function colleagues({ call, operator }: RunningSettlement, acts: readonly string[]) {
+  const permissions = acts.map((act) => `money:web3:payment-settlement${act}`)
+  const [userId, colleague] = [await operator('sam', ...permissions), await operator('kim')]
+  for (const id of [userId, colleague]) await call('PUT', `/api/v1/admin/iam/users/${id}`, { orgId: 7 })
+  /** Changes the data scope of the first operator. */
+  const limit = async (dataScope: 'all' | 'org') => {
+    const [{ id, version }] = (await call('GET', '/api/v1/admin/iam/roles?keyword=role-sam')).data.items
+    return call('PUT', `/api/v1/admin/iam/roles/${id}`, { name: 'sam', dataScope, permissions, version })
+  }
+  return { userId, colleague, limit }
+}
+
+onEachDatabase(t, 'a plan names no order outside the data scope of the caller', async (t: Test, at) => {
+  const product = await startSettlement(t, at)
+  const { call, paidOrder } = product
+  const { userId, colleague, limit } = await colleagues(product, ['-review-log:view', '-review-log:create'])
+  const contest = async (rivalUser: number | null) => {
+    const mine = await paidOrder({ userId })
+    const rival = await paidOrder({ userId: rivalUser, transactionHash: mine.transactionHash ?? null })
+    return [mine.outTradeNo, rival.outTradeNo] as const
+  }
+  const [[first, near], [second, foreign]] = [await contest(colleague), await contest(null)]
+  const shownRivals = async (outTradeNo: string) => {
+    const { data: review } = await product.save(outTradeNo, {}, 'sam')
+    const payment = `${admin}/payment-confirmations`
+    const plans = [
+      (await call('POST', payment, { outTradeNo }, 'sam')).data,
+      (await call('POST', `${payment}/batch`, { items: [{ outTradeNo }] }, 'sam')).data.items[0],
+      review.plan,
+      (await call('GET', `${reviewPath}/${review.id}`, undefined, 'sam')).data.plan,
+      (await call('GET', `${reviewPath}?outTradeNo=${outTradeNo}`, undefined, 'sam')).data.items[0].plan,
+    ]
+    return plans.map(({ causes, claimedBy, claimedByTotal }) => [...causes, ...claimedBy, claimedByTotal].join(' '))
+  }
+  const shown = (...names: readonly string[]) => Array(5).fill(['named-by-another-order', ...names, 1].join(' '))
+  t.same(await shownRivals(second), shown(foreign), 'scope "all" sees every order')
+  t.equal((await limit('org')).code, '200')
+  t.same(await shownRivals(first), shown(near), 'the order of a colleague')
+  t.same(await shownRivals(second), shown(), 'the cause and the total stay without the foreign order')
+})
+
+onEachDatabase(
+  t,
+  'an operator accepts the other orders of a transfer only where the own data scope includes all of them',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    const { paidOrder, save, settle, statusOf, count } = product
+    const { userId, colleague, limit } = await colleagues(product, [
+      ...['-review-log:view', '-review-log:create', ':execute'],
+    ])
+    const contest = async (...users: readonly (number | null)[]) => {
+      const mine = await paidOrder({ userId })
+      for (const user of users) await paidOrder({ userId: user, transactionHash: mine.transactionHash ?? null })
+      return mine.outTradeNo
+    }
+    const near = await contest(colleague)
+    const foreign = [await contest(colleague, null), await contest(...Array(11).fill(colleague))]
+    await limit('org')
+    const reviewOf = async (outTradeNo: string) => (await save(outTradeNo, {}, 'sam')).data.id
+    const reviews = [await reviewOf(String(foreign[0])), await reviewOf(String(foreign[1]))]
+    for (const id of reviews) {
+      for (const verb of ['settle', 'retry'] as const) {
+        const { code, data } = await settle(id, verb, 'sam', true)
+        t.same([code, data.reason], ['403', 'web3-settlement.other-orders-out-of-scope'])
+      }
+      t.same(
+        (await settle(id, 'settle', 'sam')).data.reasons,
+        ['named-by-another-order'],
+        'without acceptance as before',
+      )
+    }
+    t.equal(await count('money_payment_transaction'), 0)
+    t.equal((await settle(await reviewOf(near), 'settle', 'sam', true)).data.outcome, 'settled', 'of the organisation')
+    await limit('all')
+    for (const [place, id] of reviews.entries()) {
+      t.equal((await settle(id, 'settle', 'sam', true)).data.outcome, 'settled')
+      t.equal(await statusOf(String(foreign[place])), 'success')
+    }
+  },
+)

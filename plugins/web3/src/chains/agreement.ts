@@ -1,0 +1,89 @@
+import type { ChainObservation, ProviderAttempt, ProviderFault } from '../contract.ts'
+
+interface Vote<Value> {
+  readonly providerId: string
+  readonly value: Value
+  readonly content: string
+}
+
+/** Collects the answers of the providers of a chain until enough of them are equal. */
+export class Votes<Value> {
+  readonly #needed: number
+  readonly #all: (Vote<Value> | ProviderAttempt)[] = []
+
+  /** @param needed providers that must say the same, >= 1 */
+  constructor(needed: number) {
+    this.#needed = needed
+  }
+
+  /** @param content equal texts are equal statements */
+  said(providerId: string, value: Value, content: string): void {
+    this.#all.push({ providerId, value, content })
+  }
+
+  failed(providerId: string, fault: ProviderFault): void {
+    this.#all.push({ providerId, fault })
+  }
+
+  get isSingle(): boolean {
+    return this.#needed <= 1
+  }
+
+  /** The values of the providers that said the same, in the order in which they were asked; undefined: too few did. */
+  agreed(): readonly Value[] | undefined {
+    const votes = this.#all.filter((one) => 'content' in one)
+    for (const { content } of votes) {
+      const same = votes.filter((other) => other.content === content)
+      if (same.length >= this.#needed) return same.map(({ value }) => value)
+    }
+    return undefined
+  }
+
+  /** Why there is no agreement. */
+  attempts(): readonly ProviderAttempt[] {
+    return this.#all.map((one) =>
+      'fault' in one ? one : { providerId: one.providerId, fault: 'unconfirmed' as const },
+    )
+  }
+}
+
+/**
+ * Adds what a provider said about a transaction, and returns the facts once enough providers agree: those of the first of
+ * them, with the lowest heights that any of them has.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function agreedFacts(
+  votes: Votes<ChainObservation> | undefined,
+  providerId: string,
+  answer: Omit<ChainObservation, 'providerId' | 'observedAt'> | ProviderFault,
+  now: number,
+): ChainObservation | undefined {
+  if (votes === undefined) return undefined
+  if (typeof answer === 'string') {
+    votes.failed(providerId, answer)
+    return undefined
+  }
+  votes.said(providerId, { ...answer, providerId, observedAt: now }, votes.isSingle ? '' : contentOf(answer))
+  const agreed = votes.agreed()
+  const [first] = agreed ?? []
+  if (agreed === undefined || first === undefined) return undefined
+  const lowest = (name: 'head' | 'safeNumber' | 'finalizedNumber') =>
+    first[name] === undefined ? {} : { [name]: Math.min(...agreed.map((one) => one[name] ?? 0)) }
+  return { ...first, ...lowest('head'), ...lowest('safeNumber'), ...lowest('finalizedNumber') }
+}
+
+/**
+ * The statement about a transaction that is in a block. Heights differ between good providers, and so does what they know
+ * about a transaction that waits.
+ */
+function contentOf({
+  receipt,
+  transaction,
+  canonicalBlockHash,
+  blockTime,
+}: Omit<ChainObservation, 'providerId' | 'observedAt'>) {
+  if (receipt === null) return 'not mined'
+  const { from, to, value } = transaction ?? {}
+  return JSON.stringify([receipt, canonicalBlockHash, blockTime, from, to, String(value)])
+}

@@ -1,0 +1,272 @@
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import type { OutgoingHttp } from '@plinth/outgoing-http'
+import type { Chain, ProviderFault } from '../contract.ts'
+import { type BreakerSettings, CircuitBreaker } from './circuit-breaker.ts'
+import { endpointOf } from './endpoint.ts'
+import { JsonRpc, RpcFault, type RpcSettings } from './json-rpc.ts'
+import { type BlockPace, blockPace, type ChainHeads, heads } from './observation.ts'
+
+/** A provider with its address in clear text. Stays in this folder. */
+export interface OpenedProvider {
+  readonly id: string
+  /** Changes with the address. */
+  readonly key: string
+  /** Throws when it cannot be decrypted. */
+  url(): Promise<string>
+}
+
+/** A chain with the providers that can be asked. */
+export interface OpenedChain extends Omit<Chain, 'providers'> {
+  readonly providers: readonly OpenedProvider[]
+}
+
+export interface PoolParts {
+  readonly http: Pick<OutgoingHttp, 'request'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly log: Logger
+  readonly settings: () => RpcSettings & { readonly breaker: BreakerSettings }
+}
+
+/** The result of a check of one provider by an administrator. */
+export interface ProviderCheck {
+  readonly providerId: string
+  readonly fault: ProviderFault | null
+  readonly head: number | null
+  readonly latencyMs: number
+}
+
+interface SeenHead {
+  readonly number: number
+  /** On the monotonic clock. */
+  readonly at: number
+}
+
+/**
+ * The connections to one provider. Callers choose transactions and contracts, so these travel in requests of their own: a
+ * receipt that is too large, or a contract that does not end, delays neither the questions about the chain nor each other.
+ */
+export interface Provider {
+  readonly id: string
+  /** See `endpointOf`. */
+  readonly endpoint: string
+  readonly chainRpc: JsonRpc
+  readonly transactionRpc: JsonRpc
+  readonly contractRpc: JsonRpc
+  readonly breaker: CircuitBreaker
+  /** The last height that was believed. */
+  head: SeenHead | undefined
+}
+
+/** A head that was seen longer ago says nothing about where the chain is now. */
+const headCountsMs = 120_000
+/** How often the providers that are not needed are asked where the chain is. */
+const othersEveryMs = 30_000
+/** Addresses of providers whose state is kept; all are forgotten when there are more. */
+const maxProviders = 1000
+/** Ethereum began on 30 July 2015, and no chain makes more than 100 blocks a second: no chain is higher. */
+const firstBlockAt = Date.UTC(2015, 6, 30)
+const minBlockMs = 10
+/** The earliest time that a clock of a host is believed to be. */
+const earliestNow = Date.UTC(2026, 0, 1)
+/** The clocks of this host and of the chain may differ by so much. */
+const clockToleranceMs = 10_000
+/** A chain may be this many times as fast as it lately was. */
+const paceTolerance = 2
+
+/**
+ * The providers of all chains. Only the questions about the chain itself (its number, its height) and the transport under
+ * them say whether a provider works: the callers choose everything else that is asked.
+ */
+export class ProviderPool {
+  readonly #parts: PoolParts
+  readonly #providers = new Map<string, Provider>()
+  readonly #othersAsked = new Map<string, number>()
+
+  constructor(parts: PoolParts) {
+    this.#parts = parts
+  }
+
+  /** A provider that may be asked now. The caller must call `heads` for it, which reports how it ended. */
+  async enter(chain: OpenedChain, opened: OpenedProvider): Promise<Provider | ProviderFault> {
+    const provider = await this.#provider(chain, opened)
+    if (provider === undefined) return 'secret-unreadable'
+    // A provider that is paused as the node of another chain is one until an administrator changes it.
+    const { lastFault } = provider.breaker
+    if (provider.breaker.enter()) return provider
+    return lastFault === 'chain-id-mismatch' ? lastFault : 'circuit-open'
+  }
+
+  /**
+   * The providers of a chain, one for each address. Earlier releases stored chains where several providers have one address: the
+   * first of these is used. A provider whose address cannot be decrypted is included.
+   */
+  async distinct(chain: OpenedChain): Promise<readonly OpenedProvider[]> {
+    const found = new Map<string, OpenedProvider>()
+    for (const opened of chain.providers) {
+      const { endpoint } = (await this.#provider(chain, opened)) ?? {}
+      const key = endpoint ?? `unreadable ${opened.id}`
+      if (!found.has(key)) found.set(key, opened)
+    }
+    return [...found.values()]
+  }
+
+  /** Asks a provider where the chain is, and counts the result for its breaker. */
+  async heads(chain: OpenedChain, provider: Provider): Promise<ChainHeads | ProviderFault> {
+    try {
+      const found = await heads(provider.chainRpc, chain)
+      const fault = await this.#faultOfHead(chain, provider, found.head)
+      if (fault !== undefined) throw new RpcFault(fault)
+      this.#succeeded(chain, provider)
+      return found
+    } catch (error) {
+      const fault = error instanceof RpcFault ? error.fault : 'answer-invalid'
+      this.#failed(chain, provider, fault)
+      if (!(error instanceof RpcFault)) throw error
+      return fault
+    }
+  }
+
+  /** Asks every provider of the chain, also those that are paused. */
+  async check(chain: OpenedChain): Promise<readonly ProviderCheck[]> {
+    return Promise.all(
+      chain.providers.map(async (opened) => {
+        const start = this.#parts.clock.monotonic()
+        const provider = await this.#provider(chain, opened)
+        const found = provider === undefined ? 'secret-unreadable' : await this.heads(chain, provider)
+        const answer = typeof found === 'string' ? { fault: found, head: null } : { fault: null, head: found.head }
+        return { providerId: opened.id, ...answer, latencyMs: Math.round(this.#parts.clock.monotonic() - start) }
+      }),
+    )
+  }
+
+  /**
+   * Asks the providers that nobody needed lately, at most every 30 s. Without others to compare with, nobody would see that a
+   * provider is days behind. Returns before they answer.
+   */
+  askOthers(chain: OpenedChain): void {
+    const now = this.#parts.clock.monotonic()
+    const last = this.#othersAsked.get(chain.name)
+    if (chain.providers.length < 2 || (last !== undefined && now - last < othersEveryMs)) return
+    this.#othersAsked.set(chain.name, now)
+    for (const opened of chain.providers) {
+      this.#askOther(chain, opened, now).catch((error: unknown) => {
+        this.#parts.log.error({ chain: chain.name, reason: reasonOf(error) }, 'an RPC provider cannot be asked')
+      })
+    }
+  }
+
+  async #askOther(chain: OpenedChain, opened: OpenedProvider, now: number): Promise<void> {
+    const provider = await this.#provider(chain, opened)
+    const isKnown = provider?.head !== undefined && now - provider.head.at < othersEveryMs
+    if (provider !== undefined && !isKnown && provider.breaker.enter()) await this.heads(chain, provider)
+  }
+
+  /**
+   * Compares a height with the time and with the heights of the other providers. Where two differ by more than
+   * `maxHeadLagBlocks`, the time of the newest block of the lower one decides: if so many blocks can have been made since,
+   * the lower one is behind (`stale-head`), otherwise the higher one is wrong (`head-implausible`). So one provider that
+   * lies cannot make another one stale. The height is remembered when it is believed.
+   */
+  async #faultOfHead(chain: OpenedChain, provider: Provider, head: number): Promise<ProviderFault | undefined> {
+    if (head > highestAt(this.#parts.clock.now())) return this.#disbelieved(provider)
+    for (let other = this.#highestOther(chain, provider); other !== undefined; ) {
+      const lead = head - other.head.number
+      if (lead > chain.maxHeadLagBlocks) {
+        const canBe = await this.#canHaveGrown(other.provider, other.head.number, lead - chain.maxHeadLagBlocks)
+        // Nobody else can be asked any more: the provider stands alone, as the only provider of a chain does.
+        if (canBe === false) return this.#disbelieved(provider)
+        break
+      }
+      if (-lead <= chain.maxHeadLagBlocks) break
+      const isBehind = await this.#canHaveGrown(provider, head, -lead - chain.maxHeadLagBlocks)
+      if (isBehind !== false) return 'stale-head'
+      if (other.provider.head === other.head) {
+        other.provider.head = undefined
+        this.#failed(chain, other.provider, 'head-implausible')
+      }
+      other = this.#highestOther(chain, provider)
+    }
+    provider.head = { number: head, at: this.#parts.clock.monotonic() }
+    return undefined
+  }
+
+  #disbelieved(provider: Provider): ProviderFault {
+    provider.head = undefined
+    return 'head-implausible'
+  }
+
+  /** The other provider of the chain that was lately seen highest. */
+  #highestOther(chain: OpenedChain, provider: Provider) {
+    const now = this.#parts.clock.monotonic()
+    let highest: { readonly provider: Provider; readonly head: SeenHead } | undefined
+    for (const opened of chain.providers) {
+      const other = this.#providers.get(providerKey(chain, opened))
+      if (other?.head === undefined || other === provider || now - other.head.at > headCountsMs) continue
+      if (highest === undefined || other.head.number > highest.head.number)
+        highest = { provider: other, head: other.head }
+    }
+    return highest
+  }
+
+  /** Whether so many blocks can have followed the block of this provider until now; undefined when it does not say. */
+  async #canHaveGrown(provider: Provider, number: number, blocks: number): Promise<boolean | undefined> {
+    const pace = await blockPace(provider.chainRpc, number).catch((error: unknown): BlockPace | undefined => {
+      if (error instanceof RpcFault) return undefined
+      throw error
+    })
+    if (pace === undefined) return undefined
+    const ageMs = this.#parts.clock.now() - pace.timeMs + clockToleranceMs
+    return blocks <= (paceTolerance * ageMs) / Math.max(minBlockMs, pace.blockMs)
+  }
+
+  #succeeded(chain: OpenedChain, provider: Provider): void {
+    if (provider.breaker.succeeded() === 'closed') {
+      this.#parts.log.info({ chain: chain.name, provider: provider.id }, 'an RPC provider answers again')
+    }
+  }
+
+  #failed(chain: OpenedChain, provider: Provider, fault: ProviderFault): void {
+    const isLasting = fault === 'chain-id-mismatch'
+    if (provider.breaker.failed(fault, isLasting) !== 'opened') return
+    const about = { chain: chain.name, provider: provider.id, fault }
+    if (isLasting) this.#parts.log.error(about, 'an RPC provider is a node of another chain and is left alone')
+    else this.#parts.log.warn(about, 'an RPC provider fails and is left alone for a while')
+  }
+
+  async #provider(chain: OpenedChain, opened: OpenedProvider): Promise<Provider | undefined> {
+    const key = providerKey(chain, opened)
+    const known = this.#providers.get(key)
+    if (known !== undefined) return known
+    const { http, clock, settings } = this.#parts
+    try {
+      const url = await opened.url()
+      const [chainRpc, transactionRpc, contractRpc] = [0, 1, 2].map(() => new JsonRpc(http, url, settings)) as Rpcs
+      const breaker = new CircuitBreaker(clock, () => settings().breaker)
+      const connections = { chainRpc, transactionRpc, contractRpc }
+      const made = this.#providers.get(key) ?? {
+        id: opened.id,
+        endpoint: endpointOf(url),
+        ...connections,
+        breaker,
+        head: undefined,
+      }
+      if (this.#providers.size >= maxProviders) this.#providers.clear()
+      this.#providers.set(key, made)
+      return made
+    } catch {
+      this.#parts.log.error(
+        { chain: chain.name, provider: opened.id },
+        'the address of an RPC provider cannot be decrypted',
+      )
+      return undefined
+    }
+  }
+}
+
+type Rpcs = [JsonRpc, JsonRpc, JsonRpc]
+
+const highestAt = (now: number) => (Math.max(now, earliestNow) - firstBlockAt) / minBlockMs
+
+/** A change of the address makes another provider, with its own breaker. */
+const providerKey = (chain: OpenedChain, { id, key }: OpenedProvider) =>
+  JSON.stringify([chain.name, chain.chainId, id, key])

@@ -1,0 +1,82 @@
+import type { Clock } from '@plinth/kernel'
+import { LRUCache } from 'lru-cache'
+import { normalize } from '../addresses.ts'
+import type { TokenInfo, Tokens } from '../contract.ts'
+import type { ContractChains } from '../signatures/contract-wallets.ts'
+import { symbolText, tokenCalls } from './contract-abi.ts'
+
+export interface TokenParts {
+  readonly chains: Pick<ContractChains, 'call'>
+  readonly clock: Pick<Clock, 'monotonic'>
+}
+
+interface Known {
+  readonly info: TokenInfo
+  /** Monotonic time at which the contract is asked again; undefined: never. */
+  readonly askAgainAt: number | undefined
+}
+
+/** Units of gas at most. */
+const gas = 100_000
+const maxKnown = 1_000
+/** After a failure, the contract is not asked again for this time: lists must not wait for a chain that does not answer. */
+const pauseMs = 60_000
+const unknown: TokenInfo = { decimals: null, symbol: null }
+
+/** The service `tokens`. */
+export class TokenFacts implements Tokens {
+  readonly #parts: TokenParts
+  readonly #known = new LRUCache<string, Known>({ max: maxKnown })
+  readonly #running = new Map<string, Promise<TokenInfo>>()
+
+  constructor(parts: TokenParts) {
+    this.#parts = parts
+  }
+
+  async info(chainName: string, contract: string): Promise<TokenInfo> {
+    const address = normalize(contract)
+    if (address === null) return unknown
+    const key = JSON.stringify([chainName, address])
+    const known = this.#known.get(key)
+    if (known !== undefined && (known.askAgainAt === undefined || this.#parts.clock.monotonic() < known.askAgainAt)) {
+      return known.info
+    }
+    const running = this.#running.get(key) ?? this.#ask(key, chainName, address)
+    this.#running.set(key, running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(key)
+    }
+  }
+
+  async #ask(key: string, chainName: string, to: `0x${string}`): Promise<TokenInfo> {
+    const read = async (data: `0x${string}`) => {
+      const result = await this.#parts.chains.call(chainName, { to, data, gas })
+      return 'error' in result ? undefined : result.data
+    }
+    const calls = await tokenCalls()
+    const [decimals, symbol] = await Promise.all([read(calls.decimals), read(calls.symbol)])
+    const info = { decimals: decimalsOf(decimals), symbol: await symbolOf(symbol) }
+    // A chain that gave no answer is asked again. A contract that has no decimals stays without them.
+    const isAnswered = decimals !== undefined && symbol !== undefined
+    this.#known.set(key, { info, askAgainAt: isAnswered ? undefined : this.#parts.clock.monotonic() + pauseMs })
+    return info
+  }
+}
+
+/** A `uint8` in a word of 32 bytes. An amount of 256 bits has at most 78 digits. */
+function decimalsOf(data: string | null | undefined): number | null {
+  if (data == null || !/^0x[0-9a-f]{64}$/i.test(data)) return null
+  const decimals = BigInt(data)
+  return decimals <= 77n ? Number(decimals) : null
+}
+
+/** Letters, digits and a few signs, so that the text can neither be taken for other text nor change its order. */
+const symbolForm = /^[\p{L}\p{N}$₮._+-]{1,16}$/u
+
+async function symbolOf(data: `0x${string}` | null | undefined): Promise<string | null> {
+  const text = data == null ? undefined : await symbolText(data)
+  const symbol = text?.replace(/\0+$/, '')
+  return symbol !== undefined && symbolForm.test(symbol) ? symbol : null
+}

@@ -1,0 +1,170 @@
+/** Faults of one hash, and heights that no chain has: what one provider says of them does not switch a good provider off. */
+import { walletVerifier } from '@plinth/web3'
+import { deployToken, type FaultProxy } from '@plinth/web3/testing'
+import { admin, failed, observed, onChain, shop, startProviders, unknown } from './fixtures/providers.ts'
+
+/** Opens a breaker with the first failure, and leaves it open for the whole test. */
+const strict = { 'platform.web3.rpc.breaker.failures': 1, 'platform.web3.rpc.breaker.pause': '10m' }
+
+const withoutBlock = { blockNumber: null, blockHash: null }
+/** Faults of the receipt of one hash, as a caller who chooses hashes can cause them. */
+const receiptFaults: Readonly<
+  Record<string, { readonly expected: string; apply(proxy: FaultProxy, hash: string): void }>
+> = {
+  'a JSON-RPC error': { expected: 'rpc-error', apply: (proxy) => Object.assign(proxy, { fault: 'receipt-refused' }) },
+  'no answer': { expected: 'timeout', apply: (proxy) => Object.assign(proxy, { fault: 'receipt-hang' }) },
+  'half a block': {
+    expected: 'result-invalid',
+    apply: (proxy, hash) => rewriteReceipt(proxy, hash, { blockNumber: null }),
+  },
+  'a block that its logs do not name': {
+    expected: 'result-invalid',
+    apply: (proxy, hash) => rewriteReceipt(proxy, hash, { blockHash: `0x${'cd'.repeat(32)}` }),
+  },
+  'more than is read': {
+    expected: 'answer-too-large',
+    apply: (proxy, hash) => rewriteReceipt(proxy, hash, { padding: 'x'.repeat(300_000) }),
+  },
+  'another transaction': {
+    expected: 'result-invalid',
+    apply: (proxy, hash) => rewriteReceipt(proxy, hash, { transactionHash: unknown }),
+  },
+}
+
+function rewriteReceipt(proxy: FaultProxy, hash: string, change: object): void {
+  proxy.rewrite = ({ method, params }, result) =>
+    method === 'eth_getTransactionReceipt' && params[0] === hash ? { ...(result as object), ...change } : result
+}
+
+onChain('a fault of one hash never switches its provider off for the others', async (t, db) => {
+  const config = { ...strict, 'platform.web3.rpc.deadline': '4s', 'platform.web3.rpc.max-response-size': '256KiB' }
+  const { chains, chain, create, provider, first, call, token: adminToken } = await startProviders(t, db, { config })
+  const { data } = await create('local', { providers: [provider('first', first)] })
+  const [, buyer = '0x'] = chain.accounts
+  const token = await deployToken(chain)
+  await token.mint(buyer, 1000n)
+  const strange = await token.transfer(buyer, shop, 1n)
+  const paid = await token.transfer(buyer, shop, 2n)
+  const factsOf = (transactionHash: string) => chains.facts('local', { transactionHash })
+  for (const [name, { expected, apply }] of Object.entries(receiptFaults)) {
+    apply(first, strange)
+    t.equal(failed(await factsOf(strange)), `rpc-query-failed: first ${expected}`, name)
+    Object.assign(first, { fault: undefined, rewrite: undefined })
+    t.hasStrict(await factsOf(paid), { receipt: { transactionHash: paid, status: 'success' } }, `after ${name}`)
+    // Closes the breaker for the next fault, should it be open.
+    await call('POST', `${admin}/${data.id}/verify`, adminToken)
+  }
+})
+
+onChain(
+  'a receipt whose transaction the provider does not know, or puts into another block, is no fact',
+  async (t, db) => {
+    const { chains, chain, create, provider, first } = await startProviders(t, db)
+    await create('local', { providers: [provider('first', first)] })
+    const [, buyer = '0x'] = chain.accounts
+    const token = await deployToken(chain)
+    await token.mint(buyer, 1000n)
+    const hash = await token.transfer(buyer, shop, 1n)
+    const said = async (transactionOf: (transaction: object) => object | null) => {
+      first.rewrite = ({ method, params }, result) =>
+        method === 'eth_getTransactionByHash' && params[0] === hash ? transactionOf(result as object) : result
+      return failed(await chains.facts('local', { transactionHash: hash }))
+    }
+    t.equal(await said(() => null), 'rpc-query-failed: first inconsistent')
+    t.equal(
+      await said((one) => ({ ...one, blockHash: `0x${'cd'.repeat(32)}` })),
+      'rpc-query-failed: first inconsistent',
+    )
+    t.equal(await said((one) => one), 'facts')
+  },
+)
+
+onChain('a contract that does not answer never switches its provider off for payments', async (t, db) => {
+  const config = { ...strict, 'platform.web3.rpc.deadline': '4s', 'platform.web3.contract-wallets.chain': 'local' }
+  const { chains, create, provider, first, running, chain } = await startProviders(t, db, { config })
+  await create('local', { providers: [provider('first', first)] })
+  first.fault = 'contract-hang'
+  const signed = { address: shop, message: 'hello', signature: `0x${'11'.repeat(65)}` }
+  const result = await running.service(walletVerifier).verifyPersonalOnChain(chain.chainId, signed)
+  t.equal(result.reason, 'contract-unanswered')
+  first.fault = undefined
+  t.equal(failed(await chains.facts('local', { transactionHash: unknown })), 'facts')
+})
+
+onChain('a pending transaction whose receipt has no block yet is a transaction without a receipt', async (t, db) => {
+  const { chains, chain, create, provider, first } = await startProviders(t, db, { config: strict })
+  await create('local', { providers: [provider('first', first)] })
+  const [, buyer = '0x'] = chain.accounts
+  const token = await deployToken(chain)
+  await token.mint(buyer, 1000n)
+  const hash = await token.transfer(buyer, shop, 1n)
+  first.rewrite = ({ method }, result) =>
+    method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash'
+      ? { ...(result as object), ...withoutBlock, logs: [] }
+      : result
+  t.match(await chains.facts('local', { transactionHash: hash }), {
+    transaction: { hash, blockNumber: null },
+    receipt: null,
+    canonicalBlockHash: null,
+    blockTime: null,
+  })
+})
+
+/** Makes a proxy say that the newest block is another one. */
+function claimHead(proxy: FaultProxy, head: (real: number) => number): void {
+  proxy.rewrite = ({ method }, result) =>
+    method === 'eth_blockNumber' ? `0x${head(Number(result)).toString(16)}` : result
+}
+
+onChain('a height that no chain can have is a fault of its provider, and the others stay good', async (t, db) => {
+  const { chains, chain, create, provider, first, second } = await startProviders(t, db, { config: strict })
+  await create('local', { providers: [provider('first', first), provider('second', second)], maxHeadLagBlocks: 20 })
+  const [, buyer = '0x'] = chain.accounts
+  const token = await deployToken(chain)
+  await token.mint(buyer, 1000n)
+  const hash = await token.transfer(buyer, shop, 1n)
+  const { blockNumber } = observed(await chains.facts('local', { transactionHash: hash })).receipt ?? { blockNumber: 0 }
+  const factsOf = () => chains.facts('local', { transactionHash: hash })
+  claimHead(first, () => 2 ** 40)
+  t.match(await factsOf(), { providerId: 'second', head: blockNumber }, 'one confirmation is one confirmation')
+  claimHead(second, () => 2 ** 40)
+  t.equal(failed(await factsOf()), 'rpc-query-failed: first circuit-open, second head-implausible')
+})
+
+onChain('a height beyond what the others and the time allow is a fault of its provider', async (t, db) => {
+  const { chains, chain, create, provider, first, second, call, token } = await startProviders(t, db)
+  const providers = [provider('first', first), provider('second', second)]
+  const { data } = await create('local', { providers, maxHeadLagBlocks: 20 })
+  await chain.mine(300, 1)
+  const verify = async () =>
+    (await call('POST', `${admin}/${data.id}/verify`, token)).data.map(
+      ({ providerId, fault }: { providerId: string; fault: string | null }) => `${providerId} ${fault}`,
+    )
+  const factsOf = () => chains.facts('local', { transactionHash: unknown })
+  // The blocks of this chain are a second apart, and the newest one is not older than now.
+  for (const lead of [1000, 100_000]) {
+    first.rewrite = undefined
+    t.strictSame(await verify(), ['first null', 'second null'])
+    claimHead(first, (real) => real + lead)
+    t.match(await factsOf(), { providerId: 'second', head: 300 }, `a lead of ${lead} blocks`)
+    t.strictSame((await verify())[1], 'second null', 'the good one is not stale')
+    first.fault = 'reset'
+    t.match(await factsOf(), { providerId: 'second', head: 300 }, 'nor when the other one is gone')
+    first.fault = undefined
+  }
+  first.rewrite = undefined
+  t.strictSame(await verify(), ['first null', 'second null'])
+  claimHead(first, (real) => real + 15)
+  t.match(await factsOf(), { providerId: 'first', head: 315 }, 'a lead within the configured lag may be true')
+})
+
+onChain('a provider that the chain has left behind is stale, by the time of its own newest block', async (t, db) => {
+  const { chains, chain, create, provider, first, second, call, token } = await startProviders(t, db)
+  const providers = [provider('first', first), provider('second', second)]
+  const { data } = await create('local', { providers, maxHeadLagBlocks: 20 })
+  await chain.mine(300, 1)
+  first.fault = 'stale-head'
+  const checked = await call('POST', `${admin}/${data.id}/verify`, token)
+  t.match(checked.data[1], { providerId: 'second', fault: null, head: 300 })
+  t.match(await chains.facts('local', { transactionHash: unknown }), { providerId: 'second', head: 300 })
+})

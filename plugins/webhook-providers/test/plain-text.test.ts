@@ -1,0 +1,160 @@
+/** Text that people wrote never mentions, links or formats: not in the type `text`, and not as a value of a template. */
+import { readFileSync } from 'node:fs'
+import { type NotificationMessage, notificationChannel } from '@plinth/kernel'
+import { webhookProvider } from '@plinth/notification-channels/webhook'
+import t, { type Test } from 'tap'
+import { type Kind, plainTextPage, rows, written } from './fixtures/plain-text-rows.ts'
+import { startServices, startWebhooks, through } from './fixtures/services.ts'
+
+/** Enclose a sample on lines of their own, so that it begins and ends a line. */
+const [opened, closed] = ['⟦\n', '\n⟧']
+const gap = '\u200b'
+const kinds = Object.keys(written) as Kind[]
+
+/** Texts of a payload; names of tags are none. */
+const texts = (value: unknown): readonly string[] => {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) => (name === 'tag' ? [] : texts(member)))
+}
+
+async function start(t: Test) {
+  const services = await startServices(t)
+  const { running } = await startWebhooks(t, services)
+  const channel = running.contributions(notificationChannel).get('webhook')
+  if (channel === undefined) throw new Error('no channel')
+  const providers = [...running.contributions(webhookProvider).values()].map(({ provider }) => provider)
+  let count = 0
+  const payload = async (code: string, message: Partial<NotificationMessage>): Promise<string> => {
+    count += 1
+    const whole = { id: `m${count}`, subject: 'Title', content: '', variables: {}, recipients: [], attributes: {} }
+    const context = { signal: new AbortController().signal, idempotencyKey: whole.id, attempt: 1 }
+    const attributes = through(code, message.attributes)
+    const outcome = await channel.send({ ...whole, ...message, attributes }, context)
+    t.equal(outcome.outcome, 'accepted', code)
+    return services.last(code)?.body ?? ''
+  }
+  /** What a service gets in place of a text between two others. */
+  const sent = async (name: string, text: string, isValue: boolean): Promise<string> => {
+    const [code = '', type = ''] = name.split(' ')
+    const content = [[opened.length, opened.length + text.length]] as const
+    const body = await payload(code, {
+      content: opened + text + closed,
+      attributes: { 'webhook.message-type': type },
+      ...(isValue ? { valueRanges: { subject: [], content } } : {}),
+    })
+    const all = texts(JSON.parse(body)).join('\n')
+    const between = all.slice(all.lastIndexOf('⟦') + 1, all.lastIndexOf('⟧'))
+    // Some services show each line as a paragraph of its own.
+    return between.replaceAll('\n\n', '\n').replace(/^\n|\n$/g, '')
+  }
+  return { providers, payload, sent }
+}
+
+t.test('N-011 each provider and message type sends text of people as the table has it', async (t) => {
+  const { providers, sent } = await start(t)
+  const all = providers.flatMap(({ code, messageTypes }) => Object.keys(messageTypes).map((type) => `${code} ${type}`))
+  t.same(Object.keys(rows).sort(), all.sort(), 'the table has every provider and every type')
+  for (const [name, row] of Object.entries(rows)) {
+    const isText = name.endsWith(' text')
+    for (const kind of kinds) {
+      const expected = (row[kind] ?? written[kind]).replaceAll('·', gap)
+      t.equal(await sent(name, written[kind], !isText), expected, `${name}: ${kind}`)
+      if (!isText && row[kind] !== undefined && !name.startsWith('feishu post')) {
+        t.equal(await sent(name, written[kind], false), written[kind], `${name}: ${kind} by the author of a template`)
+      }
+    }
+    const control = await sent(name, `a\u0007b\u009b1mc\u0000`, !isText)
+    t.match(control, /^ab1mc$/, `${name}: no control characters`)
+  }
+})
+
+t.test('no limit cuts a token that was made text', async (t) => {
+  const { providers, payload } = await start(t)
+  for (const { code, messageTypes } of providers) {
+    for (const [type, { limit }] of Object.entries(messageTypes)) {
+      const shown = limit === undefined ? '' : `${limit.max} ${limit.unit}${limit.member ? '' : ' of the payload'}`
+      t.equal(rows[`${code} ${type}`]?.longest, shown, `${code} ${type}: ${shown}`)
+      if (limit === undefined) continue
+      for (const [token, whole, last] of [
+        ['*', /\\?\*|＊|&#42;/g, /^…?$/],
+        ['<b', /(?:\\?<\u200b?|&lt;|&#60;)b/g, /^(?:\\?<\u200b?|&lt;|&#60;)?…?$/],
+      ] as const) {
+        const content = token.repeat(50_000)
+        const body = await payload(code, {
+          subject: '',
+          content,
+          attributes: { 'webhook.message-type': type },
+          valueRanges: { subject: [], content: [[0, content.length]] },
+        })
+        const lengths = texts(JSON.parse(body)).map((text) => [text.length, text] as const)
+        const [, longest = ''] = lengths.sort(([one], [other]) => other - one)[0] ?? []
+        t.ok(longest.length > 900, `${code} ${type}: as much as it may`)
+        t.match(longest.replace(whole, ''), last, `${code} ${type}: whole tokens`)
+      }
+    }
+  }
+})
+
+t.test('no section of Slack begins or ends within an entity', async (t) => {
+  const { payload } = await start(t)
+  const content = `a${'&'.repeat(4000)}`
+  const valueRanges = { subject: [], content: [[0, content.length]] as const }
+  const body = await payload('slack', { content, valueRanges, attributes: { 'webhook.message-type': 'markdown' } })
+  const sections = JSON.parse(body)
+    .blocks.slice(1)
+    .map(({ text }: { text: { text: string } }) => text.text)
+  t.equal(sections.join(''), `a${'&amp;'.repeat(4000)}`)
+  for (const text of sections) t.match(text, /^a?(?:&amp;)+$/)
+})
+
+t.test('attributes that choose a markup decide what is text', async (t) => {
+  const { payload } = await start(t)
+  const content = '*a* <b>'
+  const text = async (code: string, attributes: object, member: string) =>
+    JSON.parse(await payload(code, { subject: '*S*', content, attributes: { ...attributes } }))[member]
+  const mode = (value: string) => ({ 'webhook.telegram.parse-mode': value })
+  t.equal(await text('telegram', mode('HTML'), 'text'), '<b>*S*</b>\n*a* <b>')
+  t.equal(await text('telegram', mode('MarkdownV2'), 'text'), '*\\*S\\**\n*a* <b>')
+  t.equal(await text('ntfy', { 'webhook.ntfy.markdown': true }, 'message'), content)
+  t.equal(await text('pushplus', { 'webhook.pushplus.template': 'html' }, 'content'), content)
+  t.equal(await text('pushplus', { 'webhook.pushplus.template': 'json' }, 'content'), content)
+  const extras = { 'client::display': { contentType: 'text/markdown' } }
+  t.equal(await text('gotify', { 'webhook.gotify.extras': extras }, 'message'), content)
+  const value = { valueRanges: { subject: [], content: [[0, content.length]] as const } }
+  const filled = async (code: string, attributes: object, member: string) =>
+    JSON.parse(await payload(code, { subject: 'S', content, ...value, attributes: { ...attributes } }))[member]
+  t.equal(await filled('telegram', mode('HTML'), 'text'), '<b>S</b>\n*a* &lt;b&gt;')
+  t.equal(await filled('ntfy', { 'webhook.ntfy.markdown': 'true' }, 'message'), '\\*a\\* \\<b>')
+  t.equal(await filled('pushplus', { 'webhook.pushplus.template': 'html' }, 'content'), '*a* &lt;b&gt;')
+  t.equal(await filled('gotify', { 'webhook.gotify.extras': extras }, 'message'), '\\*a\\* \\<b>')
+})
+
+t.test('a value is text also where it is one part of a token', async (t) => {
+  const { payload } = await start(t)
+  const at = async (code: string, content: string, ranges: readonly (readonly [number, number])[]) => {
+    const attributes = { 'webhook.message-type': 'markdown' }
+    const valueRanges = { subject: [], content: ranges }
+    return texts(JSON.parse(await payload(code, { subject: '', content, attributes, valueRanges }))).join('|')
+  }
+  t.match(await at('rocketchat', 'by @all', [[4, 7]]), 'by @all', 'the author of a template may mention')
+  t.match(await at('rocketchat', '*by* @all', [[5, 9]]), `*by* @${gap}all`)
+  t.match(
+    await at('google-chat', '<users/all>', [
+      [0, 1],
+      [1, 11],
+    ]),
+    `<${gap}users/all>`,
+  )
+  t.match(
+    await at('mattermost', '[open](https://e.example/x)', [[7, 26]]),
+    '[open](https://e.example/x)',
+    'a link of the author',
+  )
+  t.match(await at('mattermost', '# a\n# b', [[4, 7]]), '# a\n\\# b')
+})
+
+t.test('the README shows the table', async (t) => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  t.ok(readme.includes(`\`\`\`text\n${plainTextPage()}\n\`\`\``), `the README contains:\n${plainTextPage()}`)
+})

@@ -1,0 +1,62 @@
+/** Rules that hold for the text keys of all plugins of the quickstart. */
+import { type JsonSchema, type JsonValue, type OwnedKey, prepareProduct, validateValue } from '@plinth/kernel'
+import t from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+
+const { plan } = prepareProduct(product, { envFile: false, environment: {} })
+
+/** PEM, and targets that are judged when they are used (`/` for a hostile one) and when they are saved. */
+const multilineKeys = [
+  'platform.install.root-route.target',
+  'platform.mail.dkim.private-key',
+  'platform.mail.smtp.ca',
+  'platform.view.root.target',
+]
+
+const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
+/** Whether a value of the schema may contain text of an operator. */
+const hasText = (schema: unknown): boolean =>
+  isSchema(schema) && (schema['type'] === 'string' || Object.values(schema).some(hasText))
+const hasPattern = (schema: unknown): boolean =>
+  isSchema(schema) && (typeof schema['pattern'] === 'string' || Object.values(schema).some(hasPattern))
+
+/** A value of the type of the key, with the text in it. */
+const holding = ({ declaration: { schema } }: OwnedKey, text: string): JsonValue =>
+  schema['type'] === 'array' ? [text] : schema['type'] === 'object' ? { [text]: { text } } : text
+const rulesOf = (owned: OwnedKey, text: string, locale?: string) =>
+  validateValue(owned.declaration, holding(owned, text), locale).map(({ rule }) => rule)
+
+const texts = [...plan.keys.values()].filter(({ declaration }) => hasText(declaration.schema))
+
+t.test('no text key takes a control character, and line breaks only if it declares several lines', async (t) => {
+  t.ok(texts.length > 100, `${texts.length} keys`)
+  const isMultiline = ({ declaration }: OwnedKey) => declaration.multiline === true
+  t.strictSame(
+    texts
+      .filter(isMultiline)
+      .map(({ key }) => key)
+      .sort(),
+    multilineKeys,
+  )
+  for (const owned of texts) {
+    const broken = isMultiline(owned) ? ['a\0b', '\u001b[31m'] : ['a\r\nBcc: x@y', 'a\nb', 'a\tb', 'a\0b', 'a\u2028b']
+    for (const text of broken) t.strictSame(rulesOf(owned, text), ['line'], `${owned.key} ${encodeURIComponent(text)}`)
+    if (isMultiline(owned)) t.strictSame(rulesOf(owned, 'a\r\n\tb'), [], owned.key)
+  }
+})
+
+t.test('a value that does not fit a pattern is rejected in words of both languages', async (t) => {
+  const patterned = texts.filter(({ declaration }) => hasPattern(declaration.schema))
+  t.ok(patterned.length > 20, `${patterned.length} keys`)
+  for (const owned of patterned) {
+    const words = Object.fromEntries(
+      (['en', 'zh-CN'] as const).map((locale) => {
+        const broken = validateValue(owned.declaration, holding(owned, '-A?\\ ü'), locale)
+        return [locale, broken.find(({ rule }) => rule === 'pattern')?.message ?? '']
+      }),
+    )
+    t.match(words['en'], /must /, owned.key)
+    t.match(words['zh-CN'], /必须\s?[\u4e00-\u9fff]/, owned.key)
+    t.notMatch(`${words['en']}${words['zh-CN']}`, /match the pattern|匹配模式|\^/, owned.key)
+  }
+})

@@ -1,0 +1,208 @@
+import { database } from '@plinth/database'
+import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
+import { http, labelSources } from '@plinth/http'
+import { accounts, type DataScope, identity } from '@plinth/iam'
+import type { JsonValue, Product } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+import {
+  fillMarked,
+  type MarkedRows,
+  markedUser,
+  marker,
+  operatorsOrg,
+  ownMarker,
+  stateOf,
+} from './data-scope/marked-rows.ts'
+import { harmless, type Names, type Operation, permissionOperations, requestsFor } from './data-scope/requests.ts'
+import { dataDirectory } from './fixtures/product-process.ts'
+
+const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
+const attempt = { ...origin, method: 'test', identifier: 'test', setHeader() {} }
+
+/** The quickstart without scheduled work, with a marked user of another organisation who has rows in every table. */
+async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>) {
+  const root = await dataDirectory(t.teardown)
+  const settings = {
+    'platform.http.port': 0,
+    'platform.install.installed': true,
+    'platform.iam.password.hash.memory': '1MiB',
+    'platform.iam.password.hash.passes': 1,
+    'platform.rate-limit.enabled': false,
+    'platform.mail.driver': 'none',
+    ...config,
+  }
+  const filled = { ...product, root, config: { ...product.config, ...settings } } as Product
+  const running = await startForTest(filled, { roles: ['web'] })
+  t.teardown(() => running.stop('test ended'))
+  const server = running.service(http)
+  const db = running.service(database)
+  const people = running.service(accounts)
+  const tokenOf = async (id: number) => (await running.service(identity).openSession(id, attempt)).accessToken
+  const administrator = await people.createSuperAdministrator(
+    { username: `${marker}-root`, password: 'Correct-horse-7' },
+    origin,
+  )
+  const rootToken = await tokenOf(administrator.id)
+
+  /** The whole response: a file or an envelope. */
+  const send = async (method: string, url: string, token: string, payload?: object) => {
+    const body = payload === undefined ? {} : { payload }
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await server.inject({ method: method as 'GET', url, headers, ...body })
+    const { code = String(answer.statusCode) } = isJson(answer.headers) ? answer.json() : {}
+    return { code: String(code), text: answer.body }
+  }
+  const ask = async (method: string, url: string, payload?: object) => {
+    const { code, text } = await send(method, url, rootToken, payload)
+    if (code !== '200') throw new Error(`${method} ${url}: ${text}`)
+    return JSON.parse(text).data
+  }
+  const codes = (await ask('GET', '/api/v1/admin/iam/permissions')).map(({ code }: { code: string }) => code)
+  const roleOf = async (code: string, dataScope: DataScope, permissions: readonly string[]): Promise<number> =>
+    (await ask('POST', '/api/v1/admin/iam/roles', { code, name: code, dataScope, permissions })).id
+  const operator = async (scope: DataScope) => {
+    const role = await roleOf(`operators-${scope}`, scope, codes)
+    const user = { username: `operator-${scope}`, password: 'Correct-horse-7', orgId: operatorsOrg, roleIds: [role] }
+    return tokenOf((await people.create(user, origin)).id)
+  }
+  const roleId = await roleOf('foreign', 'self', [])
+  const { id: userId } = await people.create({ ...markedUser, roleIds: [roleId] }, origin)
+  const mate = { username: `${ownMarker}-user`, password: 'Correct-horse-8', orgId: operatorsOrg }
+  const { id: mateId } = await people.create(mate, origin)
+  const rows = await fillMarked(db, { userId, mark: marker })
+  const ownRows = await fillMarked(db, { userId: mateId, mark: ownMarker })
+  // Rows of the scope `none` that an operator of no organisation changed.
+  const template = { code: 'changed.abroad', channel: 'inbox', locale: 'en', subject: 's', content: 'c' }
+  await ask('POST', '/api/v1/admin/templates', template)
+  await ask('POST', '/api/v1/admin/web3/chains', { name: 'abroad', chainId: 424242 })
+  const changes = [{ key: 'platform.site.name', action: 'set', value: 'Shop' }]
+  await ask('POST', '/api/v1/admin/system-config/changes', { changes, reason: 'test' })
+  await ask('POST', '/api/v1/admin/member-points/rules', { code: 'abroad', type: 'task', config: { points: 1 } })
+  const idIn = (filled: MarkedRows) => (entity: string) => {
+    const row = filled.get(entity)
+    if (row === undefined) throw new Error(`There is no marked row of ${entity}`)
+    return Number(row.key.value)
+  }
+  const users = [
+    { entity: 'IamUser', table: 'iam_user', key: { column: 'id', value: userId } },
+    { entity: 'IamUserRole', table: 'iam_user_role', key: { column: 'user_id', value: userId } },
+    { entity: 'IamRole', table: 'iam_role', key: { column: 'id', value: roleId } },
+  ]
+  const state = () => stateOf(db, [...rows.values(), ...users])
+  const names: Names = { userId, roleId, mark: marker, idOf: idIn(rows) }
+  const ownNames: Names = { userId: mateId, roleId, mark: ownMarker, idOf: idIn(ownRows) }
+  const ids = [...rows.values()].map(({ key }) => String(key.value)).filter((id) => !id.includes(marker))
+  return {
+    rootId: administrator.id,
+    running,
+    operations: permissionOperations(await server.openapi()),
+    operator,
+    send,
+    state,
+    names,
+    ownNames,
+    ids,
+  }
+}
+
+const isJson = (headers: Readonly<Record<string, unknown>>) => /json/.test(String(headers['content-type']))
+const nameOf = ({ method, path }: Pick<Operation, 'method' | 'path'>) => `${method} ${path}`
+
+/** Operations that read only, though they are not GET. */
+const readsOf = (operations: readonly Operation[]) => operations.filter(({ method }) => method === 'GET')
+
+/** Reading operations of the scope `caller` that show the marked rows by numbers alone, or only rows of the product. */
+const withoutMarker: readonly string[] = [
+  'GET /api/v1/admin/money/accounts/{id}/explain',
+  'GET /api/v1/notification-send-logs/summary',
+  'GET /api/v1/notification-rules/ops-summary',
+  'GET /api/v1/admin/web3/payment-settlement-audit-logs/summary',
+  'GET /api/v1/admin/notification/channels',
+  'GET /api/v1/admin/notification/channels/{code}',
+]
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  const title = `no operator reads or changes rows outside the data scope (${dialect})`
+  t.test(title, { skip, timeout: 900_000 }, async (t) => {
+    const db = await createDatabase(dialect)
+    t.teardown(() => db.drop())
+    const { rootId, running, operations, operator, send, state, names, ownNames, ids } = await startFilled(t, db.config)
+    const undeclared = operations.filter((operation) => operation['x-data-scope'] === undefined).map(nameOf)
+    t.same(undeclared, [], 'every operation declares its scope')
+
+    const before = await state()
+    const leaks: string[] = []
+    const wrong: string[] = []
+    let requests = 0
+    const marks = [marker, String(names.userId), String(rootId), ...ids]
+    const tokens = { org: await operator('org'), self: await operator('self') }
+    for (const scope of ['org', 'self'] as const) {
+      const token = tokens[scope]
+      for (const operation of operations) {
+        for (const { url, payload } of requestsFor(operation, names)) {
+          requests++
+          const { code, text } = await send(operation.method, url, token, payload)
+          const about = `${scope}: ${operation.method} ${url} -> ${code}`
+          const shows = marks.some((mark) => text.includes(mark)) && !harmless.includes(nameOf(operation))
+          if ((code === '200' && shows) || (text.includes(marker) && !isEcho(text, payload)))
+            leaks.push(`${about} ${text.slice(0, 300)}`)
+          if (code === '500') wrong.push(about)
+          const isRefused = code === '403' || code === '404'
+          const isNaming = operation.method !== 'GET' && !harmless.includes(nameOf(operation))
+          if (operation['x-data-scope'] === 'all' && code !== '403') wrong.push(about)
+          if (operation['x-data-scope'] === 'caller' && isNaming && !isRefused)
+            wrong.push(`${about} ${text.slice(0, 200)}`)
+        }
+      }
+      for (const [kind] of running.contributions(labelSources)) {
+        const named = [...ids, `user:${names.userId}`].map((id) => ['ids', id] as [string, string])
+        for (const query of [named, [['search', marker]], [['search', '']]] as [string, string][][]) {
+          requests++
+          const url = `/api/v1/admin/console/labels?${new URLSearchParams([['kind', kind], ...query])}`
+          const { text } = await send('GET', url, token)
+          // A search may answer what was typed.
+          const echoes = kind === 'iam.actor' && query[0]?.[0] === 'search'
+          if (text.includes(marker) && !echoes) leaks.push(`${scope}: labels of ${kind} ${text.slice(0, 300)}`)
+        }
+      }
+      for (const path of ['', `/${names.idOf('AsyncTask')}`, `/${names.idOf('AsyncTask')}/download-url`]) {
+        requests++
+        const { text } = await send('GET', `/api/v1/async-tasks${path}`, token)
+        if (text.includes(marker)) leaks.push(`${scope}: async-tasks${path} ${text.slice(0, 300)}`)
+      }
+    }
+    const after = await state()
+    const changes = [...before].filter(([entity, row]) => after.get(entity) !== row).map(([entity]) => entity)
+    t.same(leaks, [], 'no answer holds the marker')
+    t.same(wrong, [], 'what names rows out of scope is refused')
+    t.same(changes, [], 'no foreign row is changed')
+    t.comment(
+      `${operations.length} operations, ${requests} requests, ${leaks.length} leaks, ${changes.length} foreign changes`,
+    )
+
+    const unseenBy = async (token: string, wanted: Names, marks: readonly string[]) => {
+      const unseen: string[] = []
+      for (const operation of readsOf(operations)) {
+        if (operation['x-data-scope'] !== 'caller' || withoutMarker.includes(nameOf(operation))) continue
+        const answers = []
+        for (const { url } of requestsFor(operation, wanted)) answers.push((await send('GET', url, token)).text)
+        if (answers.some((text) => marks.some((mark) => text.includes(mark)))) continue
+        unseen.push(`${nameOf(operation)} ${answers[0]?.slice(0, 300)}`)
+      }
+      return unseen
+    }
+    const unseen = await unseenBy(await operator('all'), names, marks)
+    t.same(unseen, [], 'each operation that reads rows of the caller has a marked row to show to scope "all"')
+    const ownMarks = [ownMarker, String(ownNames.userId), String(ownNames.idOf('MoneyAccount'))]
+    const unseenMate = await unseenBy(tokens.org, ownNames, ownMarks)
+    t.same(unseenMate, [], 'an operator sees the rows of a user of the same organisation')
+  })
+}
+
+/** A refusal may name what the request named. */
+function isEcho(text: string, payload: object | undefined): boolean {
+  if (payload === undefined) return /"code":"40[0-9]"/.test(text)
+  return JSON.stringify(payload).includes(marker) && /"code":"4/.test(text)
+}

@@ -1,0 +1,151 @@
+import type { ApiDocument, DescribedOperation } from '@plinth/http'
+
+/** An operation that needs a permission. */
+export interface Operation extends DescribedOperation {
+  readonly method: string
+  readonly path: string
+}
+
+export interface SentRequest {
+  readonly url: string
+  readonly payload?: object
+}
+
+export const permissionOperations = ({ paths }: ApiDocument): readonly Operation[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, operation]) => operation['x-permission'] !== undefined)
+      .map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  )
+
+/** Ids that requests name. */
+export interface Names {
+  /** The text in the rows. */
+  readonly mark: string
+  readonly userId: number
+  readonly roleId: number
+  readonly idOf: (entity: string) => number
+}
+
+/** The row that the parameter of a path names, by the beginning of the path. */
+const targets: readonly (readonly [prefix: string, name: (names: Names) => string | number])[] = [
+  ['/api/v1/admin/events/outbox/', ({ idOf }) => idOf('OutboxEvent')],
+  ['/api/v1/admin/iam/users/', ({ userId }) => userId],
+  ['/api/v1/admin/iam/sessions/', ({ idOf }) => idOf('IamToken')],
+  ['/api/v1/admin/iam/roles/', ({ roleId }) => roleId],
+  ['/api/v1/admin/install/sessions/', ({ mark }) => mark],
+  ['/api/v1/admin/mall/orders/', ({ mark }) => mark],
+  ['/api/v1/admin/mall/refunds/', ({ mark }) => mark],
+  ['/api/v1/admin/money/accounts/', ({ idOf }) => idOf('MoneyAccount')],
+  ['/api/v1/admin/money/journals/', ({ idOf }) => idOf('MoneyJournal')],
+  ['/api/v1/admin/money/payment-orders/', ({ mark }) => mark],
+  ['/api/v1/admin/money/reconciliations/', ({ idOf }) => idOf('MoneyReconciliation')],
+  ['/api/v1/admin/notification/channels/', () => 'log'],
+  ['/api/v1/admin/open-platform/apps/', ({ idOf }) => idOf('OpenApp')],
+  ['/api/v1/admin/web3/payment-settlement-audit-logs/', ({ idOf }) => idOf('Web3SettlementAuditLog')],
+  ['/api/v1/admin/web3/payment-settlement-review-logs/', ({ idOf }) => idOf('Web3SettlementReviewLog')],
+  ['/api/v1/notification-rules/', ({ idOf }) => idOf('NotificationRule')],
+  ['/api/v1/notification-send-logs/', ({ idOf }) => idOf('SendLog')],
+  ['/api/v1/notifications/', ({ idOf }) => idOf('NotificationRow')],
+]
+
+/** The body of an operation that changes or asks about rows of the marked user. */
+const bodies: Readonly<Record<string, (names: Names) => object>> = {
+  'POST /api/v1/admin/events/outbox/replay': ({ idOf }) => ({ ids: [idOf('OutboxEvent')] }),
+  'POST /api/v1/admin/iam/roles': ({ mark }) => ({ code: mark }),
+  'PUT /api/v1/admin/iam/roles/{id}': () => ({ name: 'changed', permissions: [], version: 1 }),
+  'POST /api/v1/admin/iam/users': () => ({ username: 'intruder', password: 'Correct-horse-9', orgId: 8008 }),
+  'PUT /api/v1/admin/iam/users/{id}': () => ({ enabled: false }),
+  'PUT /api/v1/admin/iam/users/{id}/password': () => ({ password: 'Correct-horse-9' }),
+  'POST /api/v1/admin/mall/refunds/{refundNo}/decision': () => ({ approve: true }),
+  'POST /api/v1/admin/member-points/expire-batches/run': () => ({}),
+  'POST /api/v1/admin/member-points/manual-adjustments': ({ userId }) => ({ userId, points: 5, reason: 'test' }),
+  'POST /api/v1/admin/member-points/manual-adjustments/preview': ({ userId }) => ({ userId, points: 5 }),
+  'POST /api/v1/admin/money/payment-orders/{outTradeNo}/refund': () => ({ reason: 'test' }),
+  'POST /api/v1/admin/money/payment-orders/{outTradeNo}/refund/preview': () => ({}),
+  'POST /api/v1/admin/money/payment-orders/{outTradeNo}/close': () => ({ reason: 'test' }),
+  'POST /api/v1/admin/money/payment-orders/{outTradeNo}/close/preview': () => ({}),
+  'POST /api/v1/admin/notification/channels/{code}/test': ({ userId }) => ({ userId }),
+  'POST /api/v1/admin/open-platform/apps': ({ userId }) => ({ name: 'intruder', ownerUserId: userId }),
+  'PUT /api/v1/admin/open-platform/apps/{id}': () => ({ name: 'changed' }),
+  'POST /api/v1/admin/open-platform/apps/{id}/disable': () => ({}),
+  'POST /api/v1/admin/open-platform/apps/{id}/enable': () => ({}),
+  'POST /api/v1/admin/open-platform/apps/{id}/rotate-secret': () => ({ graceSeconds: 0 }),
+  'POST /api/v1/admin/web3/payment-confirmations': ({ mark }) => ({ outTradeNo: mark }),
+  'POST /api/v1/admin/web3/payment-confirmations/batch': ({ mark }) => ({ items: [{ outTradeNo: mark }] }),
+  'POST /api/v1/admin/web3/payment-confirmations/settled-audits': ({ mark }) => ({ outTradeNos: [mark] }),
+  'POST /api/v1/admin/web3/payment-settlement-audit-logs/{id}/compensation-plan': () => ({}),
+  'POST /api/v1/admin/web3/payment-settlement-audit-logs/compensation-plan-batch': audits,
+  'POST /api/v1/admin/web3/payment-settlement-audit-logs/recheck-batch': audits,
+  'PUT /api/v1/admin/web3/payment-settlement-audit-logs/status-batch': (names) => ({
+    ...audits(names),
+    status: 'resolved',
+  }),
+  'POST /api/v1/admin/web3/payment-settlement-review-logs': ({ mark }) => ({ outTradeNo: mark, action: 'record' }),
+  'POST /api/v1/admin/web3/payment-settlement-review-logs/retry-batch': ({ idOf }) => ({
+    ids: [idOf('Web3SettlementReviewLog')],
+  }),
+  'DELETE /api/v1/notification-rules': ({ idOf }) => ({ ids: [idOf('NotificationRule')] }),
+  'POST /api/v1/notification-rules': ({ userId }) => ({ code: 'intruder.rule', recipientUserIds: [userId] }),
+  'PUT /api/v1/notification-rules/{id}': () => ({ thresholdCount: 9 }),
+  'POST /api/v1/notification-rules/{id}/disable': () => ({}),
+  'POST /api/v1/notification-rules/{id}/enable': () => ({}),
+  'POST /api/v1/notification-rules/export': () => ({}),
+  'POST /api/v1/notification-send-logs/retry-batch': ({ idOf }) => ({ ids: [idOf('SendLog')] }),
+  'POST /api/v1/notifications/send': ({ userId }) => ({ recipientUserIds: [userId], subject: 'Hi', content: 'Hi' }),
+}
+
+function audits({ idOf }: Names) {
+  return { ids: [idOf('Web3SettlementAuditLog')] }
+}
+
+/** Operations with the scope `caller` that answer a success for ids out of scope, and change nothing. */
+export const harmless: readonly string[] = [
+  'DELETE /api/v1/notification-rules',
+  'PUT /api/v1/admin/web3/payment-settlement-audit-logs/status-batch',
+  'POST /api/v1/admin/web3/payment-settlement-review-logs/retry-batch',
+  // They name no row: the export runs with the scope of its owner, and a role without members is of nobody.
+  'POST /api/v1/notification-rules/export',
+  'POST /api/v1/admin/iam/roles',
+  // Refused because users hold it.
+  'DELETE /api/v1/admin/iam/roles/{id}',
+]
+
+/** Filters that name the marked rows. */
+const filters = ({ userId, mark, idOf }: Names): readonly Readonly<Record<string, string | number>>[] => [
+  { userId },
+  { ownerType: 'user', ownerId: userId },
+  { outTradeNo: mark },
+  { orderNo: mark },
+  { messageId: mark },
+  { keyword: mark },
+  { key: mark },
+  { accountId: idOf('MoneyAccount') },
+  { appId: idOf('OpenApp') },
+  { notificationId: idOf('NotificationRow') },
+  { actor: `user:${userId}` },
+  { actorUserId: userId },
+]
+
+/**
+ * Returns the requests for an operation: the marked row in its path, each filter that it has, and the body.
+ *
+ * @throws Error for an operation of the scope `caller` that has no data here
+ */
+export function requestsFor({ method, path, parameters = [], requestBody, ...operation }: Operation, names: Names) {
+  const name = `${method} ${path}`
+  const [, target] = targets.find(([prefix]) => path.startsWith(`${prefix}{`)) ?? []
+  const isCaller = operation['x-data-scope'] === 'caller'
+  const body = bodies[name]
+  if (isCaller && path.includes('{') && target === undefined) throw new Error(`${name}: no row for its path`)
+  if (isCaller && requestBody !== undefined && body === undefined) throw new Error(`${name}: no body`)
+  const url = path.replace(/\{\w+\}/g, encodeURIComponent(String(target?.(names) ?? 1)))
+  if (method !== 'GET') return [body === undefined ? { url } : { url, payload: body(names) }] as readonly SentRequest[]
+  const known = new Set(parameters.filter((parameter) => parameter.in === 'query').map((parameter) => parameter.name))
+  const asked = filters(names).filter((filter) => Object.keys(filter).every((parameter) => known.has(parameter)))
+  const queries = asked.map((filter) => {
+    const pairs = Object.entries(filter).map(([parameter, value]): [string, string] => [parameter, String(value)])
+    return `?${new URLSearchParams(pairs)}`
+  })
+  return ['', ...queries].map((query): SentRequest => ({ url: url + query }))
+}

@@ -1,0 +1,147 @@
+/** `plinth doctor` finds everything that would keep `plinth start` from working, and reports it under the same code. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { freePort, programEnvironment } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import { type PlantedFault, plantedFaults, pluginFile, writeFile } from './planted-faults/faults.ts'
+import { type CommandEnd, runHere, runOnNode } from './planted-faults/run-here.ts'
+
+const productFile = `// @ts-nocheck
+import consolePages from '@plinth/console'
+import consoleAdmin from '@plinth/console/admin'
+import database from '@plinth/database'
+import http from '@plinth/http'
+import i18n from '@plinth/i18n'
+import iam from '@plinth/iam'
+import { defineProduct } from '@plinth/kernel'
+import rateLimit from '@plinth/rate-limit'
+import memoryStore from '@plinth/rate-limit-stores/memory'
+import scheduler from '@plinth/scheduler'
+import sharedStore from '@plinth/shared-store'
+import storage from '@plinth/storage'
+import systemConfig from '@plinth/system-config'
+import planted from './planted.ts'
+
+const plugins = [consolePages, consoleAdmin, database, http, i18n, iam, rateLimit, memoryStore, scheduler, sharedStore]
+export default defineProduct({
+  name: 'planted',
+  plugins: [...plugins, storage, systemConfig, ...planted],
+  config: {
+    'platform.database.sqlite.file': 'shop.sqlite',
+    'platform.http.port': 0,
+    'platform.log.format': 'json',
+    'platform.rate-limit.default-store': 'memory',
+    'platform.storage.root': 'storage',
+  },
+})
+`
+
+/** A product with one fault. */
+async function planted(t: Test, { plugin = { members: '' }, settings = '', plant }: Partial<PlantedFault>) {
+  const directory = t.testdir({ 'plinth.config.ts': productFile, 'planted.ts': pluginFile(plugin), '.env': settings })
+  await plant?.({
+    directory,
+    write: writeFile(directory),
+    run: (...commands) => void runHere(directory, ...commands),
+    afterwards: (end) => t.teardown(end),
+  })
+  return directory
+}
+
+t.test('doctor passes a product without a fault and creates no database, and the product starts', async (t) => {
+  const directory = await planted(t, {})
+  const seen = (end: CommandEnd | undefined) => [end?.exitCode, end?.errors, end?.warnings, end?.isReady]
+  const [first] = runHere(directory, 'doctor')
+  t.strictSame(seen(first), [0, [], [], false], first?.output ?? '')
+  t.notOk(existsSync(join(directory, 'shop.sqlite')))
+  const [start, second] = runHere(directory, 'start', 'doctor')
+  t.strictSame(seen(start), [0, [], [], true], start?.output ?? '')
+  t.strictSame(seen(second), [0, [], [], false], second?.output ?? '')
+})
+
+/** The product with the installation, which reads the database in its health check. */
+const withInstall = productFile
+  .replace('import i18n', "import events from '@plinth/events'\nimport i18n")
+  .replace('import { defineProduct }', "import install from '@plinth/install'\nimport { defineProduct }")
+  .replace('[...plugins,', '[...plugins, events, install,')
+const plantInstall: PlantedFault['plant'] = ({ directory }) =>
+  writeFileSync(join(directory, 'plinth.config.ts'), withInstall)
+
+t.test('doctor creates no file and no directory', async (t) => {
+  const directory = await planted(t, {
+    plant: plantInstall,
+    settings: 'PLATFORM_DATABASE_SQLITE_FILE=storage/shop.sqlite',
+  })
+  const filesIn = () => readdirSync(directory, { recursive: true }).toSorted()
+  const before = filesIn()
+  const [doctor] = runHere(directory, 'doctor')
+  t.equal(doctor?.exitCode, 0, doctor?.output ?? '')
+  t.strictSame(filesIn(), before)
+})
+
+t.test('doctor says in a sentence that the database does not answer, and what to do', async (t) => {
+  const settings = [
+    ...['TYPE=postgresql', 'HOST=127.0.0.1', 'PORT=1', 'NAME=shop', 'USERNAME=shop'].map(
+      (line) => `PLATFORM_DATABASE_${line}`,
+    ),
+  ].join('\n')
+  const directory = await planted(t, { plant: plantInstall, settings })
+  const [doctor] = runHere(directory, 'doctor')
+  const { output = '' } = doctor ?? {}
+  t.equal(doctor?.exitCode, 1)
+  t.ok(doctor?.errors.includes('PLINTH_DATABASE_UNREACHABLE'))
+  const sentence = 'No connection to the postgresql server at 127.0.0.1:1/shop: connect ECONNREFUSED 127.0.0.1:1.'
+  t.match(output, `${sentence} Start the server, or correct platform.database.host and platform.database.port.`)
+  t.notMatch(output, /"stack"/)
+  t.notMatch(output, /run `plinth migrate`/, 'a migration is no remedy')
+  t.strictSame(
+    output.split('\n').filter((line) => line.startsWith('{') && line.length > 500),
+    [],
+  )
+})
+
+t.test('doctor recognizes that the product itself holds the port', async (t) => {
+  const port = await freePort()
+  const directory = await planted(t, { settings: `PLATFORM_HTTP_PORT=${port}` })
+  const program = join(import.meta.dirname, '..', 'kernel', 'bin', 'plinth.js')
+  const env = { ...programEnvironment(), NODE_OPTIONS: '' }
+  const running = spawn(process.execPath, [program, 'start', '--no-supervisor'], { cwd: directory, env })
+  const ended = once(running, 'exit')
+  t.teardown(async () => {
+    running.kill('SIGTERM')
+    await ended
+  })
+  const lines = createInterface({ input: running.stdout })
+  for await (const line of lines) if (line.includes('"msg":"started"')) break
+  running.stdout.resume()
+  const [doctor] = runHere(directory, 'doctor')
+  t.equal(doctor?.exitCode, 0, doctor?.output ?? '')
+  const warning = `A product already serves at http://127.0.0.1:${port}. Stop it before you start another one with this port.`
+  t.match(doctor?.output, warning)
+})
+
+t.test('doctor and start agree on planted faults', async (t) => {
+  t.ok(plantedFaults.filter(({ isWarning }) => !isWarning).length >= 25)
+  const warned = plantedFaults.filter(({ isWarning }) => isWarning).map(({ code }) => code)
+  t.strictSame(warned, ['PLINTH_CONSOLE_PAGE'], 'the product starts all the same')
+  for (const fault of plantedFaults) {
+    const { title, code, isWarning = false, isRejected = false, nodeVersion } = fault
+    await t.test(title, async (t) => {
+      const directory = await planted(t, fault)
+      const commands = ['doctor', 'start'] as const
+      const [doctor, start] =
+        nodeVersion === undefined
+          ? runHere(directory, ...commands)
+          : commands.map((command) => runOnNode(directory, nodeVersion, command))
+      const kind = isWarning ? 'warnings' : 'errors'
+      t.ok(doctor?.[kind].includes(code), `doctor reports ${code}: ${doctor?.output}`)
+      t.ok(start?.[kind].includes(code), `start reports ${code}: ${start?.output}`)
+      t.equal(doctor?.exitCode, isWarning ? 0 : isRejected ? 3 : 1, 'exit code of doctor')
+      t.equal(start?.exitCode === 0, isWarning, 'exit code of start')
+      t.equal(start?.isReady, isWarning, 'the product serves')
+    })
+  }
+})

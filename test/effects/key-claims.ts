@@ -1,0 +1,61 @@
+/** Reads from the tests which keys have a proven effect, and which are only claimed. */
+import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { join } from 'node:path'
+import { expandKeys } from '@plinth/kernel/testing'
+import { parse } from 'acorn'
+import { testFiles } from '../../scripts/test-files.ts'
+
+export type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<
+  Record<string, unknown>
+>
+
+const isNode = (value: unknown): value is Node => typeof (value as Node | null)?.type === 'string'
+
+/** Returns all nodes of a TypeScript source. Their positions are those of the source. */
+export function nodesOf(source: string): Node[] {
+  const below = (node: Node): Node[] => [node, ...Object.values(node).flat().filter(isNode).flatMap(below)]
+  const program = parse(stripTypeScriptTypes(source), { ecmaVersion: 'latest', sourceType: 'module' })
+  return below(program as unknown as Node)
+}
+
+/** Returns the text of a string literal. */
+export const textOf = (node: Node | undefined): string | undefined =>
+  node?.type === 'Literal' && typeof node['value'] === 'string' ? node['value'] : undefined
+
+/** Keys of a call `effectOf(t, '<keys>', ...)`. A comment or another text is not a call. */
+function keysOfCall(node: Node): string[] {
+  const callee = node['callee'] as Node | undefined
+  if (node.type !== 'CallExpression' || callee?.type !== 'Identifier' || callee['name'] !== 'effectOf') return []
+  const keys = textOf((node['arguments'] as Node[])[1])
+  return keys?.startsWith('platform.') ? expandKeys(keys) : []
+}
+
+/** Keys that a test proves. */
+export const provenKeys = (source: string): string[] =>
+  source.includes('effectOf(') ? nodesOf(source).flatMap(keysOfCall) : []
+
+/** Returns the title of the outermost test that proves a key, or undefined if a function outside of all tests proves it. */
+export function provingTest(source: string, key: string): string | undefined {
+  const nodes = nodesOf(source)
+  const call = nodes.find((node) => keysOfCall(node).includes(key))
+  const statements = (nodes[0]?.['body'] ?? []) as readonly Node[]
+  const around = statements.find(({ start, end }) => call !== undefined && start <= call.start && call.end <= end)
+  const { arguments: args = [] } = (around?.['expression'] ?? {}) as { readonly arguments?: readonly Node[] }
+  return args.map(textOf).find((text) => text !== undefined)
+}
+
+/** Keys that a test names in a text or a comment: "effect of" and the key, or "effects of" and several. */
+export const claimedKeys = (source: string): string[] =>
+  [...source.matchAll(/\beffects? of ((?:platform\.[a-z0-9.{},-]*[a-z0-9}](?:,? (?:and )?)?)+)/g)].flatMap(
+    ([, keys = '']) => keys.split(/,? (?:and )?/).flatMap(expandKeys),
+  )
+
+/** Returns the test files of each key. */
+export function filesByKey(root: string, keysOf: (source: string) => string[]): Map<string, string[]> {
+  const files = new Map<string, string[]>()
+  for (const file of testFiles(root))
+    for (const key of new Set(keysOf(readFileSync(join(root, file), 'utf8'))))
+      files.set(key, [...(files.get(key) ?? []), file])
+  return files
+}

@@ -1,0 +1,83 @@
+/** The smallest value of each key still lets an operator sign in and leaves the product ready. */
+import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import type { JsonValue } from '@plinth/kernel'
+import { startForTest, until } from '@plinth/kernel/testing'
+import t from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+import { dataDirectory } from './fixtures/product-process.ts'
+
+/** Values that passed their rule once and closed the product to its operators, or kept everything from being sent. */
+const tooSmall: readonly (readonly [key: string, value: JsonValue])[] = [
+  ['platform.http.body-limit', 1],
+  ['platform.http.max-connections', 1],
+  ['platform.http.readiness-deadline', '1ms'],
+  ['platform.http.send-timeout', '100ms'],
+  ['platform.http.overload.max-requests', 0],
+  ['platform.http.overload.max-wait', '1ms'],
+  ['platform.http.overload.max-waiting', 0],
+  ['platform.outgoing-http.deadline', '1ms'],
+  ['platform.outgoing-http.connect-timeout', '1ms'],
+  ['platform.outgoing-http.header-timeout', '1ms'],
+  ['platform.outgoing-http.body-timeout', '1ms'],
+  ['platform.outgoing-http.max-response-size', 1],
+  ['platform.notification.send-deadline', '1ms'],
+  ['platform.notification.channels.webhook.deadline', '1ms'],
+  ['platform.rate-limit.store-deadline', '1ms'],
+  ['platform.storage.max-file-size', 1],
+]
+
+/** A second is enough for each plugin, but not on a machine that runs many tests at once. */
+const leftOut = /^platform\.kernel\.(setup|drain|stop)-deadline$/
+
+t.test('a product with the smallest value of every key is ready, and the administrator signs in', async (t) => {
+  const directory = await dataDirectory(t.teardown)
+  const place = { 'platform.http.port': '0', 'platform.database.sqlite.file': `${directory}/plinth.sqlite` }
+  const first = await startForTest(product, { set: place })
+  const { catalogue } = first.config
+  const smallest = catalogue.flatMap(({ key, scope, editable, schema }) => {
+    const { minimum, formatMinimum } = schema as { minimum?: number; formatMinimum?: string }
+    const value = formatMinimum ?? minimum
+    const isStorable = scope !== 'process' && editable && !leftOut.test(key)
+    return value === undefined || !isStorable ? [] : [[key, String(value)] as const]
+  })
+  for (const [key, value] of tooSmall) {
+    const { outcome, reason } = await first.config.verify(key, value, AbortSignal.timeout(60_000))
+    t.equal(outcome, 'refused', `${key}=${value}: ${reason ?? ''}`)
+  }
+  const keys = new Set(smallest.map(([key]) => key))
+  t.same(
+    tooSmall.map(([key]) => key).filter((key) => !keys.has(key)),
+    [],
+  )
+  for (const name of ['memory', 'passes', 'concurrency']) t.ok(keys.has(`platform.iam.password.hash.${name}`))
+  await first.stop('again')
+
+  const running = await startForTest(product, { set: { ...Object.fromEntries(smallest), ...place } })
+  t.teardown(() => running.stop('test ended'))
+  const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
+  const administrator = { username: 'root', password: 'Correct-horse-7' }
+  await running.service(accounts).createAdministrator(administrator, origin)
+  const { url = '' } = running.service(http)
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify(administrator)
+  const signIn = async () => (await fetch(`${url}/api/v1/auth/login`, { method: 'POST', headers, body })).json()
+  // A busy machine may be slower than the smallest limits for a moment.
+  await until(async () => (await fetch(`${url}/health/ready`)).status === 200, 'the product is ready')
+  let answer = (await signIn()) as { code: string; data: { accessToken: string } }
+  await until(async () => {
+    if (answer.code !== '200') answer = (await signIn()) as typeof answer
+    return answer.code === '200'
+  }, 'the administrator signs in')
+  const authorization = `Bearer ${answer.data.accessToken}`
+  const changes = [{ key: 'platform.http.overload.max-wait', action: 'set', value: '1s' }]
+  await until(async () => {
+    const saved = await fetch(`${url}/api/v1/admin/system-config/changes`, {
+      method: 'POST',
+      headers: { ...headers, authorization },
+      body: JSON.stringify({ changes, reason: 'repair' }),
+    })
+    return ((await saved.json()) as { code: string }).code === '200'
+  }, 'the administrator saves another value')
+  t.pass('and repairs the configuration')
+})

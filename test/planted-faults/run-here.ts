@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { programEnvironment } from '@plinth/kernel/testing'
+
+/** The result of a command line. */
+export interface CommandEnd {
+  /** `undefined` when the process ended in the middle of the command. */
+  readonly exitCode: number | undefined
+  /** Codes of all errors that it reported. */
+  readonly errors: readonly string[]
+  /** Codes of all warnings that it reported. */
+  readonly warnings: readonly string[]
+  /** True when the product served. */
+  readonly isReady: boolean
+  readonly output: string
+}
+
+interface Reported {
+  readonly code?: string
+  readonly cause?: string
+  readonly level?: string
+  readonly outcome?: string
+  readonly detail?: string
+  readonly isReady?: true
+  readonly ended?: number
+  readonly error?: Reported
+  readonly problems?: readonly Reported[]
+  readonly findings?: readonly Reported[]
+}
+
+/** Longest run, in milliseconds. */
+const timeout = 300_000
+const runOnce = join(import.meta.dirname, 'run-once.ts')
+const plinth = join(import.meta.dirname, '..', '..', 'kernel', 'bin', 'plinth.js')
+
+function run(directory: string, words: readonly string[]) {
+  // `run-once.ts` imports the kernel by its files. The runner of the tests would load the packages from bundles.
+  const env = { ...programEnvironment(), NODE_OPTIONS: '' }
+  const options = { cwd: directory, env, encoding: 'utf8', timeout } as const
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, options)
+  return { status, output: `${stdout}\n${stderr}` }
+}
+
+/** Runs command lines in the directory of a product, in one process. A product that serves is stopped. */
+export function runHere(directory: string, ...commands: readonly string[]): CommandEnd[] {
+  const { status, output } = run(directory, [runOnce, ...commands])
+  const ends = output
+    .split(/^.* begins$/m)
+    .slice(1)
+    .map(endOf)
+  const last = ends.at(-1)
+  // The process ended in the middle of a command: the others run in another process.
+  const isCut = last !== undefined && last.exitCode === undefined
+  if (isCut) ends[ends.length - 1] = { ...last, exitCode: status ?? -1 }
+  return isCut ? [...ends, ...runHere(directory, ...commands.slice(ends.length))] : ends
+}
+
+/** Runs `plinth` itself, which finds another version of Node.js. */
+export function runOnNode(directory: string, nodeVersion: string, command: string): CommandEnd {
+  const versions = `{ value: { ...process.versions, node: '${nodeVersion}' } }`
+  const pretended = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`
+  const { status, output } = run(directory, ['--import', pretended, plinth, command, '--json'])
+  return { ...endOf(output), exitCode: status ?? -1 }
+}
+
+function endOf(output: string): CommandEnd {
+  const documents = documentsIn(output)
+  const reports = documents.flatMap((one) => [one, ...(one.findings ?? []), ...problemsOf(one.error)])
+  const codesOf = (kinds: readonly unknown[]) =>
+    reports
+      .filter(({ level, outcome }) => kinds.includes(level ?? outcome))
+      .flatMap(({ cause, code, detail = '' }) => cause ?? code ?? /^PLINTH_\w+/.exec(detail)?.[0] ?? [])
+  return {
+    exitCode: documents.find(({ ended }) => ended !== undefined)?.ended,
+    errors: codesOf([undefined, 'fatal', 'error', 'failed']),
+    warnings: codesOf(['warn', 'warning']),
+    isReady: documents.some(({ isReady }) => isReady),
+    output,
+  }
+}
+
+const problemsOf = (error: Reported | undefined) => (error === undefined ? [] : [error, ...(error.problems ?? [])])
+
+/** Documents of one line each, and those of many lines, which begin and end with a brace alone. */
+function documentsIn(text: string): readonly Reported[] {
+  const parts = [...text.matchAll(/^\{$[\s\S]*?^\}$/gm), ...text.matchAll(/^\{.+\}$/gm)]
+  return parts.flatMap(([part]) => {
+    try {
+      return [JSON.parse(part)]
+    } catch {
+      return []
+    }
+  })
+}

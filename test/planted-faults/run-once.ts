@@ -1,0 +1,29 @@
+/**
+ * Runs command lines of `plinth` one after another in this process, which has loaded all code only once then. A product is
+ * stopped as soon as it serves, as a supervisor would ask it to. Usage: run-once.ts doctor start
+ */
+import { writeSync } from 'node:fs'
+import { endProcess, onUnexpectedEnd } from '../../kernel/src/cli/process-end.ts'
+import { runProgram } from '../../kernel/src/cli/program.ts'
+
+/** Synchronous, as the log is. */
+const print = (text: string) => void writeSync(1, text)
+
+for (const command of process.argv.slice(2)) {
+  const end = new AbortController()
+  const ready = () => {
+    print('{"isReady":true}\n')
+    end.abort(new Error('the test has seen it'))
+  }
+  print(`\n${command} begins\n`)
+  const exitCode = await runProgram([...command.split(' '), '--json'], {
+    stdout: { write: print },
+    stderr: { write: print },
+    environment: process.env,
+    directory: process.cwd(),
+    supervisor: { signal: end.signal, ready },
+    onUnexpectedEnd,
+  })
+  print(`\n{"ended":${exitCode}}\n`)
+}
+endProcess()

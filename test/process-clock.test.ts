@@ -1,0 +1,62 @@
+/**
+ * Plugins with a database decide by its clock. A plugin may take the clock of the process only for a reason that is written here:
+ * the wall clock of a host may be wrong.
+ */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..')
+
+/** Files that take the clock of the process from their runtime, and what they use it for. */
+const allowed: Readonly<Record<string, string>> = {
+  'plugins/console/src/admin/plugin.ts': 'charts and pages of this process',
+  'plugins/console/src/plugin.ts': 'duration of a build',
+  'plugins/database/src/plugin.ts': 'the clock of the host, which is compared with the database',
+  'plugins/http/src/plugin.ts': 'durations; headers of answers',
+  'plugins/iam/src/verification/plugin.ts': 'shown times; the shared store ends codes',
+  'plugins/iam/src/plugin.ts': 'measures how long a password hash takes on this machine',
+  'plugins/idempotency/src/plugin.ts': 'waits of this process; the shared store ends entries',
+  'plugins/install/src/preflight/index.ts': 'environment checks of the host',
+  'plugins/install/src/plugin.ts': 'environment checks of the host',
+  'plugins/mail/src/plugin.ts': 'names of files; deadlines',
+  'plugins/notification-channels/src/mail/index.ts': 'deadlines',
+  'plugins/notification-channels/src/sms.ts': 'deadlines',
+  'plugins/notification-channels/src/webhook/plugin.ts': 'signatures for other services; deadlines',
+  'plugins/notification-channels/src/websocket/plugin.ts': 'connections of this process',
+  'plugins/notification/src/plugin.ts': 'products without a database',
+  'plugins/outgoing-http/src/plugin.ts': 'deadlines',
+  'plugins/rate-limit-stores/src/local-token-bucket.ts': 'limits in memory',
+  'plugins/rate-limit-stores/src/memory.ts': 'limits in memory',
+  'plugins/rate-limit/src/plugin.ts': 'deadlines; shown times',
+  'plugins/scheduler/src/plugin.ts': 'the clock of the host, which operators see',
+  'plugins/sms/src/plugin.ts': 'signatures for other services; deadlines',
+  'plugins/storage/src/plugin.ts': 'drafts of this host; products without a database',
+}
+
+const destructures = /\{[^{}]*\bclock\b[^{}]*\}\s*=\s*(?:ctx|context)\b/
+
+/** True where code takes `clock` from the runtime of a plugin or a task. A purge gets the clock of the database in its context. */
+const takesProcessClock = (source: string) => {
+  const [, setup = ''] = /\bsetup\s*\(\{((?:[^{}]|\{[^{}]*\})*)\}\)/.exec(source) ?? []
+  const [, run = ''] = /\brun\s*\(\{((?:[^{}]|\{[^{}]*\})*)\}/.exec(source) ?? []
+  return (
+    /\bclock\b/.test(setup) ||
+    /\bclock\b/.test(run) ||
+    /\b(?:ctx|context)\.clock\b/.test(source) ||
+    destructures.test(source)
+  )
+}
+
+t.test('only listed files take the clock of the process', async (t) => {
+  const files = globSync(['plugins/*/src/**/*.ts', 'examples/*/*.ts'], { cwd: root })
+    .filter((file) => !file.endsWith('.test.ts') && !file.includes('node_modules') && !file.includes('/testing/'))
+    .filter((file) => !file.startsWith('plugins/coordination/'))
+  const found = files.filter((file) => takesProcessClock(readFileSync(join(root, file), 'utf8')))
+  t.same(found.filter((file) => !(file in allowed)).sort(), [])
+  t.same(
+    Object.keys(allowed).filter((file) => !found.includes(file)),
+    [],
+    'the list has no entry without use',
+  )
+})

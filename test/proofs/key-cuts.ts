@@ -1,0 +1,28 @@
+import type { RecordedChange } from '../recorded-changes/recorded-change.ts'
+
+/**
+ * Returns the change that cuts a key: its plugin reads the declared default, whatever is configured. All reads of the product
+ * go through the kernel, so the kernel is changed. The configuration itself still shows the configured value.
+ *
+ * @param noticedBy the test files that must fail
+ * @param only title of the test that must fail; all tests if omitted
+ */
+export function cutOf(key: string, noticedBy: readonly string[], only?: string): RecordedChange {
+  const isCut = `slot.key === ${JSON.stringify(key)}`
+  return {
+    file: 'kernel/src/configuration/slot.ts',
+    fragment: 'readValue(slot.declaration, layer?.written)',
+    replacement: `readValue(slot.declaration, ${isCut} ? slot.declaration.default : layer?.written)`,
+    others: [
+      {
+        file: 'kernel/src/configuration/config-values.ts',
+        fragment: 'return layer === slot.effective ?',
+        replacement: `return ${isCut} || layer === slot.effective ?`,
+      },
+    ],
+    effect: `${key} has no effect.`,
+    breaks: [],
+    noticedBy,
+    only,
+  }
+}

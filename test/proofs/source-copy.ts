@@ -1,0 +1,91 @@
+import { spawnSync } from 'node:child_process'
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { changedSource, type RecordedChange } from '../recorded-changes/recorded-change.ts'
+
+const skippedNames = new Set(['.git', '.tap', '.build', '.cache'])
+/** Sources of pages: they are built before a browser loads them. */
+const pageSource = /^plugins\/console\/web\//
+
+/** A copy that is older was left by a process that was killed. */
+const maxAgeMs = 24 * 60 * 60_000
+
+/**
+ * Copies a folder. Installed packages are hard links: they take no space, and nothing changes them. A file that another
+ * process removes meanwhile is left out.
+ */
+function copyFolder(from: string, to: string, placeFile: (from: string, to: string) => void = copyFileSync): void {
+  mkdirSync(to, { recursive: true })
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    if (skippedNames.has(entry.name)) continue
+    if (entry.isDirectory()) copyFolder(source, target, entry.name === 'node_modules' ? linkSync : placeFile)
+    else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target)
+    else if (entry.isFile() && existsSync(source)) placeFile(source, target)
+  }
+}
+
+/** A copy of the repository in which one recorded change at a time is applied. */
+export class SourceCopy {
+  readonly root: string
+
+  constructor(repository: string) {
+    const copies = join(repository, '.tap/changes')
+    mkdirSync(copies, { recursive: true })
+    for (const name of readdirSync(copies)) {
+      const copy = join(copies, name)
+      if (Date.now() - statSync(copy).mtimeMs > maxAgeMs) rmSync(copy, { recursive: true, force: true })
+    }
+    this.root = mkdtempSync(join(copies, 'copy-'))
+    copyFolder(repository, this.root)
+  }
+
+  /**
+   * Applies the change while `work` runs. A change of the pages in the browser builds these first.
+   *
+   * @throws Error when the fragment is not found exactly once, or when the pages cannot be built with the change
+   */
+  async with<T>(change: RecordedChange, work: () => Promise<T>): Promise<T> {
+    const sources = new Map<string, string>()
+    const changed = new Map<string, string>()
+    for (const edit of [change, ...(change.others ?? [])]) {
+      const file = join(this.root, edit.file)
+      const source = changed.get(file) ?? readFileSync(file, 'utf8')
+      if (!sources.has(file)) sources.set(file, source)
+      changed.set(file, changedSource(edit, source))
+    }
+    try {
+      for (const [file, text] of changed) writeFileSync(file, text)
+      if (pageSource.test(change.file)) this.#buildPages()
+      return await work()
+    } finally {
+      for (const [file, source] of sources) writeFileSync(file, source)
+    }
+  }
+
+  remove(): void {
+    rmSync(this.root, { recursive: true, force: true })
+  }
+
+  #buildPages(): void {
+    const { status, stderr } = spawnSync(process.execPath, ['plugins/console/scripts/build-pages.ts'], {
+      cwd: this.root,
+      encoding: 'utf8',
+      timeout: 600_000,
+    })
+    if (status !== 0) throw new Error(`The pages cannot be built with the change: ${stderr}`)
+  }
+}

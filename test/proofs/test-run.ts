@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { Parser } from 'tap-parser'
+
+/** The result of one test file. */
+export interface TestRun {
+  /** Full names of the assertions that failed: titles of the tests around them, then the message. */
+  readonly failed: readonly string[]
+  readonly passed: number
+  /** False if the run was killed at its limit. */
+  readonly hasEnded: boolean
+  /** True if the process ended without an error and all assertions passed. */
+  readonly isGood: boolean
+  /** The end of its output. */
+  readonly output: string
+}
+
+const outputTail = 4_000
+const leanTap = new URL('../../scripts/lean-tap.mjs', import.meta.url).href
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) killTree(child)
+})
+
+/** Process ids of all processes below a process. Only Linux lists them. */
+function descendants(pid: number): number[] {
+  if (!existsSync('/proc/self/stat')) return []
+  const children = new Map<number, number[]>()
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const [, parent = ''] = /^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? []
+      children.set(Number(parent), [...(children.get(Number(parent)) ?? []), Number(name)])
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const below = (parent: number): number[] => (children.get(parent) ?? []).flatMap((child) => [child, ...below(child)])
+  return below(pid)
+}
+
+/** Kills a process with everything that it started, also what has a process group of its own. */
+function killTree({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  for (const one of [...descendants(pid), -pid]) {
+    try {
+      process.kill(one, 'SIGKILL')
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
+/** The environment without the variables by which a test run reaches the processes that it starts. */
+const cleanEnvironment = () =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(?:TAP|PLINTH_TEST_TEMPLATES$|NODE_OPTIONS$)/.test(name)),
+  )
+
+const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+
+/**
+ * Runs a test file in a process of its own. After `limitMs` it is killed with all processes that it started.
+ *
+ * @param root of the repository, or of a copy; the working directory of the process
+ * @param only beginning of the titles of the tests that run; all if omitted
+ */
+export async function runTestFile(root: string, file: string, limitMs: number, only = ''): Promise<TestRun> {
+  const child = spawn(process.execPath, ['--import', leanTap, file], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    env: { ...cleanEnvironment(), TAP_TIMEOUT: String(limitMs / 1_000), TAP_GREP: `/^${literally(only)}/` },
+  })
+  running.add(child)
+  const failed: string[] = []
+  let passed = 0
+  const read = (parser: Parser) => {
+    parser.on('child', read)
+    parser.on('assert', ({ ok, skip, todo, fullname }) => {
+      if (!ok) failed.push(fullname)
+      else if (!skip && !todo) passed += 1
+    })
+  }
+  const parser = new Parser()
+  read(parser)
+  const parsed = new Promise<{ ok: boolean }>((resolve) => parser.once('complete', resolve))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-outputTail)
+    })
+  }
+  child.stdout.pipe(parser)
+  let hasEnded = true
+  const limit = setTimeout(() => {
+    hasEnded = false
+    killTree(child)
+  }, limitMs)
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  clearTimeout(limit)
+  running.delete(child)
+  const { ok } = await parsed
+  return { failed, passed, hasEnded, isGood: code === 0 && ok && failed.length === 0 && passed > 0, output }
+}

@@ -1,0 +1,131 @@
+import type { RecordedChange } from './recorded-change.ts'
+
+export const authors: readonly RecordedChange[] = [
+  {
+    file: 'kernel/src/registry.ts',
+    fragment: `    assertContribution(plugin, this.#declared.get(point) ?? ref, name, implementation)
+`,
+    replacement: '',
+    effect: 'A contribution in plain JavaScript is accepted with any name and any members.',
+    breaks: [],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'kernel/src/plan.ts',
+    fragment: 'const checked = checkShapes(candidate, report)',
+    replacement: `checkShapes(candidate, () => undefined)
+    const checked = candidate`,
+    effect: 'A declaration in plain JavaScript is accepted with any members.',
+    breaks: [],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'kernel/src/shapes/declaration-shapes.ts',
+    fragment: '{ code: shape.coded, displayName: localized },',
+    replacement: '{ code: text, displayName: localized },',
+    effect: 'A permission has a code of any characters.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'kernel/src/shapes/declaration-shapes.ts',
+    fragment: `    name: shape.dotted,
+`,
+    replacement: '',
+    effect: 'A scheduled task without a name is reported as one that another plugin declares too.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'plugins/database/src/database-service.ts',
+    fragment: 'await assertEntities(owned, this.dialect, (sql) => this.reserved.query(sql))',
+    replacement: 'void [assertEntities, owned]',
+    effect: 'An entity without a change set, or different from it, starts.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'kernel/src/plugin-host.ts',
+    fragment: `    if (found !== undefined) throw kernelError('PLINTH_SETUP_RESULT', { plugin: id, found })
+`,
+    replacement: '',
+    effect: 'A function that setup returns is never called, and nobody is told.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'config-schema/src/plain-schema.ts',
+    fragment: `  if (format === undefined) return violation
+`,
+    replacement: `  if (format !== null) return violation
+`,
+    effect: 'A duration with a number as its default is reported as text that is missing.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'kernel/src/cli/crash-watch.ts',
+    fragment: 'pluginOf(stack, running.plugins) ?? startingPlugin()',
+    replacement: 'pluginOf(stack, running.plugins) ?? (startingPlugin() && undefined)',
+    effect: 'A rejected promise is attributed to no plugin.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'plugins/database/src/connections/leasing-driver.ts',
+    fragment: "if (codeOf(error) !== 'PLINTH_DATABASE_CLOSED') log.failed(error)",
+    replacement: 'log.failed(error)',
+    effect: 'A start that an error of a plugin ended reports that the database failed.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'migrations/src/compile.ts',
+    fragment: "if (typeof Object(statement).compile === 'function') continue",
+    replacement: 'continue',
+    effect: 'A text among the statements of a change set is reported as a missing function.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'kernel/src/running-product.ts',
+    fragment: 'thrown instanceof Error ? thrown : notAnError(thrown, host.plugin)',
+    replacement: 'thrown instanceof Error ? thrown : new Error(String(thrown))',
+    effect: 'A thrown text is reported without its file.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'kernel/src/plan.ts',
+    fragment: "if (isPlugin(value)) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, offerOf(value), id)",
+    replacement:
+      "if (isPlugin(value) && value === null) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, offerOf(value), id)",
+    effect: 'A plugin in the place of a reference is reported without the reference that was meant.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'plugins/http/src/routes/route-shape.ts',
+    fragment: 'return parameterFault(path, schemas.params)',
+    replacement: 'return void [parameterFault, path, schemas]',
+    effect: 'A parameter of a path that its schema names differently has no value.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'plugins/http/src/routes/response-check.ts',
+    fragment: 'const broken = brokenRules(route.schema, given.data)',
+    replacement: 'const broken: ReturnType<typeof brokenRules> = []',
+    effect: 'A response that breaks its schema is reported without the broken rule.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+  {
+    file: 'kernel/src/cli/load-product.ts',
+    fragment: "error instanceof ReferenceError && reason.endsWith('before initialization')",
+    replacement: "error === undefined && reason.endsWith('before initialization')",
+    effect: 'A circular import is reported without its cause.',
+    breaks: ['C-002'],
+    noticedBy: ['test/author-mistakes.test.ts'],
+  },
+]

@@ -1,0 +1,33 @@
+import { api } from './api.ts'
+import { authors } from './authors.ts'
+import { backOffice } from './back-office.ts'
+import { configuration } from './configuration.ts'
+import { drawn20261126 } from './drawn-20261126.ts'
+import { identity } from './identity.ts'
+import { installation } from './installation.ts'
+import { money } from './money.ts'
+import { notification } from './notification.ts'
+import { points } from './points.ts'
+import { program } from './program.ts'
+import type { RecordedChange } from './recorded-change.ts'
+import { release } from './release.ts'
+import { settlement } from './settlement.ts'
+import { wallets } from './wallets.ts'
+
+/** All recorded changes. */
+export const recordedChanges: readonly RecordedChange[] = [
+  ...api,
+  ...authors,
+  ...backOffice,
+  ...configuration,
+  ...drawn20261126,
+  ...identity,
+  ...installation,
+  ...money,
+  ...notification,
+  ...points,
+  ...program,
+  ...release,
+  ...settlement,
+  ...wallets,
+]

@@ -1,0 +1,40 @@
+/** A replacement in one source file. */
+export interface SourceEdit {
+  /** Source file that is changed, below the root of the repository. */
+  readonly file: string
+  /** Part of the source file. It must occur exactly once. */
+  readonly fragment: string
+  /** Takes the place of the fragment. */
+  readonly replacement: string
+}
+
+/**
+ * A change of the source that breaks the product. The tests must notice it: `npm run proof:changes` applies each change to a
+ * copy of the repository and runs the named test files.
+ */
+export interface RecordedChange extends SourceEdit {
+  /** Replacements in other files that belong to the change. */
+  readonly others?: readonly SourceEdit[]
+  /** The wrong behaviour that follows, in one sentence. */
+  readonly effect: string
+  /** Ids of the requirements that are broken. For each, a test with the id in its name must fail. May be empty. */
+  readonly breaks: readonly string[]
+  /** Test files below the root. Each must fail. */
+  readonly noticedBy: readonly string[]
+  /** Beginning of the titles of the tests that run in these files. If omitted, all tests run. */
+  readonly only?: string | undefined
+}
+
+/**
+ * Returns the source with the change.
+ *
+ * @throws Error when the fragment does not occur exactly once, or when the change changes nothing
+ */
+export function changedSource({ file, fragment, replacement }: SourceEdit, source: string): string {
+  const parts = source.split(fragment)
+  if (fragment === '' || parts.length !== 2) {
+    throw new Error(`${file}: the fragment occurs ${parts.length - 1} times, not once: ${fragment}`)
+  }
+  if (fragment === replacement) throw new Error(`${file}: fragment and replacement are equal: ${fragment}`)
+  return parts.join(replacement)
+}

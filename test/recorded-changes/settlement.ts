@@ -1,0 +1,79 @@
+import type { RecordedChange } from './recorded-change.ts'
+
+export const settlement: readonly RecordedChange[] = [
+  {
+    file: 'plugins/web3-settlement/src/audit/settled-audit.ts',
+    fragment: 'reasons: [...plan.reasons, ...moved]',
+    replacement: 'reasons: [...moved]',
+    effect: 'An audit does not report a reorganisation, a failed transaction or missing confirmations.',
+    breaks: ['S-023', 'S-057'],
+    noticedBy: ['plugins/web3-settlement/test/audit.test.ts'],
+  },
+  {
+    file: 'plugins/web3-settlement/src/execution/executor.ts',
+    fragment: `    if (isComparable && fingerprint !== log.reviewFingerprint) found.add('review-fingerprint-mismatched')
+`,
+    replacement: '',
+    effect: 'A payment that changed since its review is settled.',
+    breaks: ['S-026'],
+    noticedBy: ['plugins/web3-settlement/test/settle.test.ts'],
+  },
+  {
+    file: 'plugins/web3-settlement/src/execution/executor.ts',
+    fragment: `    if (this.#parts.clock.monotonic() - answeredAt > longestPlanAgeMs) found.add('rpc-query-failed')
+`,
+    replacement: '',
+    effect: 'A plan that is older than ten seconds is executed.',
+    breaks: ['S-077'],
+    noticedBy: ['plugins/web3-settlement/test/attempts.test.ts'],
+  },
+  {
+    file: 'plugins/web3-settlement/src/execution/executor.ts',
+    fragment: `  'local-order-not-settleable': 'order-not-settleable',
+`,
+    replacement: '',
+    effect: 'A settlement returns the reason of the plan, not the documented one of the execution.',
+    breaks: ['S-093'],
+    noticedBy: ['plugins/web3-settlement/test/settle.test.ts'],
+  },
+  {
+    file: 'plugins/web3-settlement/src/audit/risk.ts',
+    fragment: "'transfer-missing': ['high', 'manual-compensation']",
+    replacement: "'transfer-missing': ['low', 'recheck-later']",
+    effect: 'A settled payment without its transfer is a low risk.',
+    breaks: ['S-066'],
+    noticedBy: ['plugins/web3-settlement/test/audit.test.ts'],
+  },
+  {
+    file: 'plugins/web3-settlement/src/audit/risk.ts',
+    fragment: "'transfer-removed': ['high', 'manual-compensation']",
+    replacement: "'transfer-removed': ['low', 'recheck-later']",
+    effect: 'A settled payment whose transfer was removed is a low risk.',
+    breaks: ['S-056', 'S-066', 'S-068'],
+    noticedBy: ['plugins/web3-settlement/test/audit.test.ts'],
+  },
+  {
+    file: 'plugins/web3-settlement/src/audit/risk.ts',
+    fragment: "'chain-transaction-not-mined': ['high', 'manual-compensation']",
+    replacement: "'chain-transaction-not-mined': ['low', 'recheck-later']",
+    effect: 'A settled payment whose transaction is not mined is a low risk.',
+    breaks: ['S-066'],
+    noticedBy: ['plugins/web3-settlement/test/audit.test.ts'],
+  },
+  {
+    file: 'plugins/web3-settlement/src/audit/risk.ts',
+    fragment: "'chain-transaction-failed': ['high', 'manual-compensation']",
+    replacement: "'chain-transaction-failed': ['low', 'recheck-later']",
+    effect: 'A settled payment whose transaction failed is a low risk.',
+    breaks: ['S-056', 'S-066', 'S-068'],
+    noticedBy: ['plugins/web3-settlement/test/audit.test.ts'],
+  },
+  {
+    file: 'plugins/web3/src/chains/observation.ts',
+    fragment: 'one.transaction !== null && (one.transaction.blockHash ?? blockHash) === blockHash',
+    replacement: 'true',
+    effect: 'A transaction and a receipt of different blocks count as one fact.',
+    breaks: [],
+    noticedBy: ['plugins/web3/test/provider-faults.test.ts'],
+  },
+]

@@ -1,0 +1,87 @@
+/**
+ * Each sensitive key of the plugins of this repository has a recorded decision about its destination, and each key that signs
+ * or contains a path of the host is set where the process starts. A new key without a decision fails here.
+ */
+import { prepareProduct } from '@plinth/kernel'
+import t from 'tap'
+import quickstart from '../examples/quickstart/plinth.config.ts'
+import withAcme from './fixtures/with-acme.config.ts'
+
+const prepared = [quickstart, withAcme].flatMap((product) => [
+  ...prepareProduct({ ...product, file: undefined }, { envFile: false }).config.catalogue,
+])
+const catalogue = new Map(prepared.map((entry) => [entry.key, entry]))
+const webhook = /^platform\.notification\.channels\.webhook\.providers\.([a-z-]+)\.(endpoint|secret)$/
+/** Codes of webhook providers that are another name of a provider. */
+const codeOf: Readonly<Record<string, string>> = { lark: 'feishu' }
+
+/**
+ * `process`: set where the process starts; `state`: its plugin makes it, and it is sent nowhere; `nowhere`: sent to no address
+ * of another key; otherwise the keys that decide where it is sent.
+ */
+const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'locked' | readonly string[]>> = {
+  'platform.acme.chat.room': 'nowhere',
+  'platform.cache.password': 'process',
+  'platform.database.password': 'process',
+  'platform.iam.auth.login.verification.secret-key': 'state',
+  'platform.idempotency.secret-key': 'state',
+  'platform.install.token': 'locked',
+  'platform.mail.dkim.private-key': ['platform.mail.dkim.domain', 'platform.mail.dkim.selector'],
+  'platform.mail.smtp.password': [
+    'platform.mail.smtp.host',
+    'platform.mail.smtp.port',
+    'platform.mail.smtp.security',
+    'platform.mail.smtp.username',
+    'platform.mail.smtp.ca',
+  ],
+  'platform.notification.channels.mail.unsubscribe-key': 'process',
+  'platform.notification.channels.mail.unsubscribe-secret': 'state',
+  'platform.open-platform.security.secret-key': 'state',
+  'platform.sms.aliyun.access-key-secret': ['platform.sms.aliyun.endpoint', 'platform.sms.aliyun.access-key-id'],
+  'platform.sms.tencent.secret-key': ['platform.sms.tencent.endpoint', 'platform.sms.tencent.secret-id'],
+  'platform.sms.twilio.auth-token': ['platform.sms.twilio.endpoint', 'platform.sms.twilio.account-sid'],
+  'platform.social.accounts': ['platform.social.endpoint'],
+  'platform.social.token-key': 'state',
+  'platform.storage.signing-key': 'process',
+  'platform.system-config.master-key': 'process',
+  'platform.web3.secret-key': 'state',
+}
+
+const decisionOf = (key: string) => {
+  const [, name = '', setting] = webhook.exec(key) ?? []
+  if (setting === 'endpoint') return 'nowhere'
+  if (setting !== 'secret') return decisions[key]
+  const prefix = 'platform.notification.channels.webhook.providers'
+  return [...new Set([name, codeOf[name] ?? name])].map((one) => `${prefix}.${one}.endpoint`)
+}
+
+t.test('every sensitive key has a decision about its destination', async (t) => {
+  const secrets = [...catalogue.values()].filter(({ sensitive }) => sensitive)
+  t.ok(secrets.length > 50)
+  for (const { key, scope, state, editable, destination } of secrets) {
+    const kind = scope ?? (state ? 'state' : editable ? undefined : 'locked')
+    const declared = kind ?? (destination?.length === 0 ? 'nowhere' : destination)
+    t.strictSame(declared, decisionOf(key), key)
+  }
+  for (const key of Object.keys(decisions)) t.ok(catalogue.get(key)?.sensitive, `${key} exists`)
+})
+
+/** Keys whose names contain such a word and whose values are neither paths of the host nor keys that sign. */
+const harmless = new Set([
+  'platform.http.context-path',
+  'platform.install.root-route.mode',
+  'platform.install.root-route.target',
+  'platform.storage.max-file-size',
+  'platform.view.root.target',
+])
+
+t.test('keys that sign, and paths of the host, are set where the process starts', async (t) => {
+  const isSuspicious = ({ key, type, state }: { key: string; type: string; state?: boolean }) =>
+    type === 'string' &&
+    !state &&
+    /(?:^|[.-])(?:directory|file|path|root|signing-key|unsubscribe-key|master-key)(?:[.-]|$)/.test(key)
+  const found = [...catalogue.values()].filter((entry) => isSuspicious(entry) && !harmless.has(entry.key))
+  t.ok(found.length >= 11)
+  for (const { key, scope } of found) t.equal(scope, 'process', key)
+  for (const key of harmless) t.ok(catalogue.has(key), `${key} exists`)
+})
