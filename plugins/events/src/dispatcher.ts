@@ -38,6 +38,8 @@ export class Dispatcher {
   readonly #running = new Set<Promise<void>>()
   /** Events that this process is delivering. */
   readonly #inWork = new Set<number>()
+  /** Events in work that a hint or a look named again. */
+  readonly #foundAgain = new Set<number>()
   readonly #ended = new AbortController()
   readonly #givenUp = new AbortController()
   #idlers: (() => void)[] = []
@@ -187,16 +189,23 @@ export class Dispatcher {
     // SQLite answers without leaving the event loop: a long backlog would keep requests and timers from their turn.
     await setImmediate()
     const event = 'key' in hint ? await store.head(hint.key) : await store.load(hint.id)
+    if (event === null || !['scheduled', 'pending'].includes(event.status)) return
     // Its lease may seem to have run out, when the clock was moved: it is still being delivered here.
-    if (event === null || !['scheduled', 'pending'].includes(event.status) || this.#inWork.has(event.id)) return
+    if (this.#inWork.has(event.id)) {
+      this.#foundAgain.add(event.id)
+      return
+    }
     this.#inWork.add(event.id)
     try {
       const outcome = await deliverer.deliver(event, this.#givenUp.signal)
       this.#stir()
       if (outcome !== 'postponed') this.#delivering.succeeded()
+      // The claim may have failed because the event was read before another process tried it. It is due again now.
+      else if (this.#foundAgain.has(event.id)) this.wake({ id: event.id })
       if (outcome === 'delivered' && event.streamKey != null) this.wake({ key: event.streamKey })
     } finally {
       this.#inWork.delete(event.id)
+      this.#foundAgain.delete(event.id)
     }
   }
 }

@@ -1,9 +1,9 @@
 import { createDatabase } from '@plinth/database/testing'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { Backlog } from '../src/backlog.ts'
-import type { Deliverer } from '../src/deliverer.ts'
+import type { Deliverer, Outcome } from '../src/deliverer.ts'
 import { Dispatcher } from '../src/dispatcher.ts'
 import { OutboxAdmin } from '../src/outbox-admin.ts'
 import type { Look, OutboxStore } from '../src/outbox-store.ts'
@@ -12,7 +12,7 @@ import { startEvents } from './fixtures/product.ts'
 const nothing: Look = { ids: [], isMore: false, nextInMs: undefined }
 
 /** A dispatcher over an outbox that answers as a test says. */
-function dispatcherOver(look: () => Promise<Look>, deliver: () => Promise<'delivered'> = async () => 'delivered') {
+function dispatcherOver(look: () => Promise<Look>, deliver: () => Promise<Outcome> = async () => 'delivered') {
   const clock = manualClock()
   const lines: { level: number; msg: string; failures?: number }[] = []
   const looks: number[] = []
@@ -60,6 +60,27 @@ t.test('a moment at which an event is due is not slept through', async (t) => {
   nextInMs = undefined
   await pass(2_000)
   t.ok(looks.length >= 2, `looks at ${looks}`)
+})
+
+t.test('an event that is found again while its claim is under way is tried again after it', async (t) => {
+  const begun = Promise.withResolvers<void>()
+  const claimed = Promise.withResolvers<Outcome>()
+  let attempts = 0
+  const { clock, dispatcher, looks } = dispatcherOver(
+    async () => ({ ...nothing, ids: attempts < 2 ? [1] : [] }),
+    async () => {
+      attempts += 1
+      begun.resolve()
+      return attempts === 1 ? claimed.promise : 'delivered'
+    },
+  )
+  await begun.promise
+  const idle = dispatcher.idle()
+  await until(() => looks.length >= 2, 'the event is found again', 0)
+  await clock.advance(0)
+  claimed.resolve('postponed')
+  await idle
+  t.equal(attempts, 2)
 })
 
 t.test('what cannot be read or written is one line, and one with the count when it can be again', async (t) => {
