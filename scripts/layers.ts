@@ -63,8 +63,10 @@ export const layers: readonly Layer[] = [
 const order = layers.flatMap(({ packages }) => packages)
 const layerOf = (name: string) => layers.find(({ packages }) => packages.includes(name))
 
-/** What runs in a browser. */
-const browserFile = /^plugins\/[^/]+\/web\//
+/** A file that runs in a browser, and its folder of such files. */
+const browserFile = /^(plugins\/[^/]+\/web)\//
+/** An import whose target is known only when it runs. */
+const computedImport = /\bimport\((?!\s*['"])/
 
 const imported = /^(?:import |export |\} )(?:[^'"\n]*\bfrom )?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
 
@@ -85,8 +87,11 @@ export function climbingImports(file: string, source: string): readonly string[]
       const climbs = other !== name && order.indexOf(other) > order.indexOf(name)
       return there === undefined || climbs ? `${name} may not import ${other}` : undefined
     }
-    const leaves = target.startsWith('.') && relative(folder, join(dirname(file), target)).startsWith('..')
-    return leaves ? `${target} leads out of the package` : undefined
+    const leaves = (home: string) =>
+      target.startsWith('.') && relative(home, join(dirname(file), target)).startsWith('..')
+    const [, pages] = browserFile.exec(file) ?? []
+    if (pages !== undefined && leaves(pages)) return `${target} leads out of the files of the browser`
+    return leaves(folder) ? `${target} leads out of the package` : undefined
   }
   const builds = name !== 'http' && typeBoxValue.test(source)
   const typeBox = builds ? [`${file}: schemas are built with Type of @plinth/http, without loading TypeBox`] : []
@@ -94,7 +99,9 @@ export function climbingImports(file: string, source: string): readonly string[]
     const fault = faultOf(lazy)
     return fault === undefined ? [] : [`${file}: ${fault}`]
   })
-  return [...climbing, ...typeBox]
+  const isUnknown = browserFile.test(file) && computedImport.test(source)
+  const computed = isUnknown ? [`${file}: a page of the browser names each file that it imports`] : []
+  return [...climbing, ...computed, ...typeBox]
 }
 
 if (import.meta.main) {

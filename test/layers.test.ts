@@ -17,6 +17,21 @@ t.test('an import that climbs, or goes past the name of a package, is a fault', 
     ['plugins/i18n/src/a.ts', `export * from '@plinth/console'`, 'i18n may not import console'],
     ['plugins/http/src/a.ts', `  await import('@plinth/install')`, 'http may not import install'],
     ['plugins/console/web/a.tsx', `import { http } from '@plinth/http'`, 'a page of the browser may not import http'],
+    [
+      'plugins/console/web/a.ts',
+      `import { x } from '../src/x.ts'`,
+      '../src/x.ts leads out of the files of the browser',
+    ],
+    [
+      'plugins/console/web/admin/shell/a.tsx',
+      `import type { X } from '../../../src/contract.ts'`,
+      '../../../src/contract.ts leads out of the files of the browser',
+    ],
+    [
+      'plugins/console/web/a.ts',
+      'const page = await import(name)',
+      'a page of the browser names each file that it imports',
+    ],
     ['plugins/http/src/a.ts', `import x from '@plinth/nothing'`, 'http may not import nothing'],
     ['plugins/iam/src/a.ts', `import x from '../../http/src/x.ts'`, '../../http/src/x.ts leads out of the package'],
     ['plugins/iam/src/a.ts', `import { Type } from 'typebox'`, loadsTypeBox],
@@ -40,6 +55,8 @@ t.test('what stands below, the package itself, libraries and examples in comment
     ` * import { order } from '@plinth/install'`,
   ]
   t.strictSame(climbingImports('plugins/open-platform/src/a.ts', fine.join('\n')), [])
+  const ofPages = `import { y } from '../api/y.ts'\nconst page = lazy(() => import('./page.tsx'))`
+  t.strictSame(climbingImports('plugins/console/web/admin/a.tsx', ofPages), [])
   t.strictSame(
     climbingImports('plugins/http/src/a.ts', `import { Type } from 'typebox'`),
     [],
