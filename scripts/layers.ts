@@ -58,6 +58,7 @@ export const layers: readonly Layer[] = [
     ],
   },
   { name: 'face', packages: ['console'] },
+  { name: 'products', packages: ['presets'] },
 ]
 
 const order = layers.flatMap(({ packages }) => packages)

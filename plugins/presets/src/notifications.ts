@@ -1,0 +1,19 @@
+import type { Plugin } from '@plinth/kernel'
+import notification from '@plinth/notification'
+import inbox from '@plinth/notification/inbox'
+import notificationRules from '@plinth/notification/rules'
+import { notificationChannels } from '@plinth/notification-channels'
+import notificationLinkage from '@plinth/notification-linkage'
+import social from '@plinth/social'
+import { webhookProviders } from '@plinth/webhook-providers'
+
+/** Notifications on all channels and by all webhook providers, the inbox and the rules. Requires `operations`. */
+export const notifications: readonly Plugin[] = [
+  notification,
+  inbox,
+  notificationRules,
+  notificationLinkage,
+  social,
+  ...notificationChannels,
+  ...webhookProviders,
+]

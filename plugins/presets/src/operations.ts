@@ -1,0 +1,33 @@
+import approval from '@plinth/approval'
+import asyncTask from '@plinth/async-task'
+import consolePages from '@plinth/console'
+import consoleAdmin from '@plinth/console/admin'
+import iam from '@plinth/iam'
+import verificationCodes from '@plinth/iam/verification'
+import idempotency from '@plinth/idempotency'
+import install from '@plinth/install'
+import type { Plugin } from '@plinth/kernel'
+import openPlatform from '@plinth/open-platform'
+import rateLimit from '@plinth/rate-limit'
+import { rateLimitStores } from '@plinth/rate-limit-stores'
+import systemConfig from '@plinth/system-config'
+import systemConfigAdmin from '@plinth/system-config/admin'
+import template from '@plinth/template'
+
+/** Accounts, permissions, limits, configuration, the install wizard and the back office. Requires `platform`. */
+export const operations: readonly Plugin[] = [
+  iam,
+  verificationCodes,
+  rateLimit,
+  ...rateLimitStores,
+  systemConfig,
+  systemConfigAdmin,
+  idempotency,
+  openPlatform,
+  approval,
+  asyncTask,
+  template,
+  install,
+  consolePages,
+  consoleAdmin,
+]

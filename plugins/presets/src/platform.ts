@@ -1,0 +1,25 @@
+import database from '@plinth/database'
+import events from '@plinth/events'
+import http from '@plinth/http'
+import i18n from '@plinth/i18n'
+import type { Plugin } from '@plinth/kernel'
+import mail from '@plinth/mail'
+import outgoingHttp from '@plinth/outgoing-http'
+import scheduler from '@plinth/scheduler'
+import sharedStore from '@plinth/shared-store'
+import sms from '@plinth/sms'
+import storage from '@plinth/storage'
+
+/** HTTP, database, events, scheduled tasks, files, mail and SMS: what most plugins require. */
+export const platform: readonly Plugin[] = [
+  i18n,
+  http,
+  outgoingHttp,
+  database,
+  sharedStore,
+  events,
+  scheduler,
+  storage,
+  mail,
+  sms,
+]
