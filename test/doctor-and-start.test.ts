@@ -23,9 +23,10 @@ import scheduler from '@plinth/scheduler'
 import sharedStore from '@plinth/shared-store'
 import storage from '@plinth/storage'
 import systemConfig from '@plinth/system-config'
+import site from '@plinth/site'
 import planted from './planted.ts'
 
-const plugins = [consolePages, consoleAdmin, database, http, i18n, iam, rateLimit, memoryStore, scheduler, sharedStore]
+const plugins = [consolePages, consoleAdmin, database, http, site, i18n, iam, rateLimit, memoryStore, scheduler, sharedStore]
 export default defineProduct({
   name: 'planted',
   plugins: [...plugins, storage, systemConfig, ...planted],

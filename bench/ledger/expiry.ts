@@ -15,6 +15,7 @@ import { defineProduct } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import memberPointsPlugin, { memberPoints } from '@plinth/member-points'
 import money, { ledger } from '@plinth/money'
+import site from '@plinth/site'
 import { type BenchDatabase, type OpenDatabase, onDatabases, settingsOf, settingsText, settle } from '../databases.ts'
 import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
 import { spread } from '../kernel/statistics.ts'
@@ -90,7 +91,7 @@ function profileOf(db: Database) {
 async function startPoints(at: BenchDatabase) {
   const clock = manualClock(start)
   const config = { ...at.config, 'platform.http.port': 0, 'platform.iam.password.hash.memory': '1MiB' }
-  const plugins = [databasePlugin, http, i18n, iam, events, money, memberPointsPlugin]
+  const plugins = [databasePlugin, http, site, i18n, iam, events, money, memberPointsPlugin]
   const running = await startForTest(defineProduct({ name: 'bench', plugins, config }), { clock })
   return { running, clock, db: running.service(database), points: running.service(memberPoints) }
 }

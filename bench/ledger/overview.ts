@@ -14,6 +14,7 @@ import { defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import memberPoints from '@plinth/member-points'
 import money, { ledger } from '@plinth/money'
+import sitePlugin from '@plinth/site'
 import { type OpenDatabase, onDatabases, settingsOf, settingsText } from '../databases.ts'
 import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
 import { quantile, ratio, rotated, spread } from '../kernel/statistics.ts'
@@ -56,7 +57,7 @@ async function startFilled(dialect: TestDialect, openDatabase: OpenDatabase, ent
     ...{ ...made.config, 'platform.http.port': 0 },
     ...{ 'platform.iam.password.hash.memory': '1MiB', 'platform.iam.password.hash.passes': 1 },
   }
-  const plugins = [databasePlugin, httpPlugin, i18n, iam, events, money, memberPoints]
+  const plugins = [databasePlugin, httpPlugin, sitePlugin, i18n, iam, events, money, memberPoints]
   const running = await startForTest(defineProduct({ name: 'bench', plugins, config }))
   const [db, books, server] = [running.service(database), running.service(ledger), running.service(http)]
   // Two entries of each grant.

@@ -12,6 +12,7 @@ import outgoingHttp from '@plinth/outgoing-http'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedStore from '@plinth/shared-store'
+import site from '@plinth/site'
 import systemConfig from '@plinth/system-config'
 import web3, { walletVerifier } from '@plinth/web3'
 import { Type } from 'typebox'
@@ -49,7 +50,7 @@ process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
 const product = defineProduct({
   name: 'bench',
   plugins: [
-    ...[database, http, i18n, iam, idempotency, sharedStore, systemConfig, outgoingHttp, openPlatform],
+    ...[database, http, site, i18n, iam, idempotency, sharedStore, systemConfig, outgoingHttp, openPlatform],
     ...[rateLimit, memoryStore, web3, bench],
   ],
   config: {

@@ -10,6 +10,7 @@ import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
+import sitePlugin from '@plinth/site'
 import t from 'tap'
 import depots from './plugin.ts'
 
@@ -20,7 +21,17 @@ const text = (file: string) => readFileSync(join(import.meta.dirname, file), 'ut
 t.test('a list, one thing, a form and an action in the back office, from fewer than 80 lines', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const plugins = [consolePlugin, consoleAdmin, databasePlugin, eventsPlugin, httpPlugin, i18nPlugin, iamPlugin, depots]
+  const plugins = [
+    consolePlugin,
+    consoleAdmin,
+    databasePlugin,
+    eventsPlugin,
+    httpPlugin,
+    sitePlugin,
+    i18nPlugin,
+    iamPlugin,
+    depots,
+  ]
   const config = {
     ...db.config,
     'platform.http.port': 0,

@@ -8,9 +8,10 @@ import logChannel from '@plinth/notification-channels/log'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import scheduler from '@plinth/scheduler'
+import site from '@plinth/site'
 
 export default defineProduct({
   name: 'lite',
-  plugins: [database, http, i18n, iam, notification, logChannel, rateLimit, memoryStore, scheduler],
+  plugins: [database, http, i18n, iam, notification, logChannel, rateLimit, memoryStore, scheduler, site],
   config: { 'platform.log.level': 'warn', 'platform.rate-limit.default-store': 'memory' },
 })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BrowserPage, htmlText, pageNonce, routesWith, type Site, sendPage, sendPageAsset } from '@plinth/http'
+import { type BrowserPage, htmlText, pageNonce, routesWith, sendPage, sendPageAsset } from '@plinth/http'
+import type { Site } from '@plinth/site'
 
 const directory = join(import.meta.dirname, 'web')
 const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const

@@ -7,9 +7,9 @@ import {
   orderPendingFulfilment,
   orderStatusChanged,
 } from '@plinth/events'
-import type { Site } from '@plinth/http'
 import { type Clock, isBusinessError } from '@plinth/kernel'
 import type { PaymentOrder, Payments } from '@plinth/money/payments'
+import type { Site } from '@plinth/site'
 import type { Catalogue, Wish } from './catalogue.ts'
 import type { Credit } from './credit.ts'
 import { FirstOrder, Order, OrderLine } from './entities.ts'

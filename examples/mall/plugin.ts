@@ -6,11 +6,12 @@ import {
   virtualStockLow,
   virtualStockOut,
 } from '@plinth/events'
-import { adminPages, attention, http, site } from '@plinth/http'
+import { adminPages, attention, http } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { definePlugin, kernel, optional, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
 import { ledger, ledgerKinds } from '@plinth/money'
 import { paymentSuccess, payments } from '@plinth/money/payments'
+import { site } from '@plinth/site'
 import { needsAttention, pages } from './admin-pages.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { Catalogue } from './catalogue.ts'

@@ -11,6 +11,7 @@ import pointsPlugin, { memberPoints } from '@plinth/member-points'
 import money from '@plinth/money'
 import paymentsPlugin from '@plinth/money/payments'
 import schedulerPlugin from '@plinth/scheduler'
+import sitePlugin from '@plinth/site'
 import t, { type Test } from 'tap'
 import mallPlugin, { mall } from './plugin.ts'
 
@@ -25,7 +26,7 @@ async function startShop(t: Test, at: TestDatabase) {
   const product = defineProduct({
     name: 'mall',
     plugins: [
-      ...[databasePlugin, eventsPlugin, httpPlugin, i18nPlugin, iamPlugin, schedulerPlugin],
+      ...[databasePlugin, eventsPlugin, httpPlugin, sitePlugin, i18nPlugin, iamPlugin, schedulerPlugin],
       ...[money, paymentsPlugin, pointsPlugin, mallPlugin],
     ],
     config: {

@@ -13,6 +13,7 @@ import openPlatform from '@plinth/open-platform'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedStore from '@plinth/shared-store'
+import site from '@plinth/site'
 import systemConfig from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import { type Credentials, callOpenApi, signedHeaders } from './client.ts'
@@ -57,7 +58,7 @@ async function startProduct(t: Test): Promise<{ base: string; credentials: Crede
   const directory = temporaryDirectory(t)
   const product = defineProduct({
     name: 'example',
-    plugins: [database, http, i18n, iam, memoryStore, openPlatform, rateLimit, sharedStore, systemConfig],
+    plugins: [database, http, site, i18n, iam, memoryStore, openPlatform, rateLimit, sharedStore, systemConfig],
     config: {
       'platform.database.sqlite.file': join(directory, 'data.sqlite'),
       'platform.http.port': 0,

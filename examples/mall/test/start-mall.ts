@@ -22,6 +22,7 @@ import { manualClock } from '@plinth/kernel/testing'
 import money, { ledgerAssets } from '@plinth/money'
 import paymentsPlugin from '@plinth/money/payments'
 import cleanupPlugin from '@plinth/quickstart-cleanup'
+import sitePlugin from '@plinth/site'
 import type { Test } from 'tap'
 import mallPlugin, { mall } from '../plugin.ts'
 
@@ -60,7 +61,7 @@ export async function startMall(t: Test, db: TestDatabase, config: Readonly<Reco
   const product = defineProduct({
     name: 'mall',
     plugins: [
-      ...[databasePlugin, eventsPlugin, httpPlugin, i18nPlugin, iamPlugin, cleanupPlugin],
+      ...[databasePlugin, eventsPlugin, httpPlugin, sitePlugin, i18nPlugin, iamPlugin, cleanupPlugin],
       ...[money, paymentsPlugin, mallPlugin, plugin],
     ],
     config: {

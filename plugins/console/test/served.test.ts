@@ -10,6 +10,7 @@ import { defineProduct } from '@plinth/kernel'
 import { startForTest, until } from '@plinth/kernel/testing'
 import { signatureHeaders } from '@plinth/open-platform'
 import sharedStore from '@plinth/shared-store'
+import sitePlugin from '@plinth/site'
 import systemConfig from '@plinth/system-config'
 import t from 'tap'
 import consolePlugin from '../src/index.ts'
@@ -17,7 +18,7 @@ import { pagePlaces } from '../src/page-source.ts'
 
 const product = defineProduct({
   name: 'served',
-  plugins: [consolePlugin, database, events, httpPlugin, i18n, iam, install, sharedStore, systemConfig],
+  plugins: [consolePlugin, database, events, httpPlugin, sitePlugin, i18n, iam, install, sharedStore, systemConfig],
 })
 
 t.test(

@@ -2,7 +2,6 @@ import { key } from '@plinth/kernel'
 import { usualIpv6Prefix } from './caller/address-network.ts'
 import { clientHeaders } from './caller/client-ip.ts'
 import { contextPathPattern } from './caller/forwarding.ts'
-import { siteKeys } from './site.ts'
 
 /** Addresses that no stranger has: loopback, private, link-local and IPv6 unique-local. */
 const ownNetworks = [
@@ -21,7 +20,6 @@ const ownNetworks = [
  * repair the configuration while probes and the metrics are read.
  */
 export const keys = {
-  ...siteKeys,
   'platform.http.host': key.host({
     title: { en: 'Address to listen on', 'zh-CN': '监听地址' },
     description: {

@@ -1,4 +1,5 @@
 import type { Plugin } from '@plinth/kernel'
+import type { Site } from '@plinth/site'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { ClientIpRules } from './caller/client-ip.ts'
 import type { HttpServer } from './contract.ts'
@@ -13,7 +14,6 @@ import { addPages } from './routes/pages.ts'
 import { RouteBook } from './routes/route-book.ts'
 import { createInputCompiler } from './schemas/input-validation.ts'
 import { type AppSettings, createApp } from './server/app.ts'
-import type { Site } from './site.ts'
 
 export interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly product: { readonly name: string; readonly version: string }
@@ -23,7 +23,7 @@ export interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly clientIpRules: ClientIpRules
   readonly isResponseChecked: boolean
   readonly hasDocs: boolean
-  readonly site: Site
+  readonly site: Pick<Site, 'title' | 'url'>
 }
 
 /** The service `http` and what its plugin needs to run it. */

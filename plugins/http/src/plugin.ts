@@ -16,7 +16,6 @@ import { requestCharts } from './request-charts.ts'
 import { requires } from './requires.ts'
 import { checkPort, Listener } from './server/listener.ts'
 import { createRequestDurations } from './server/request-durations.ts'
-import { createSite, site } from './site.ts'
 import { createSay, messages } from './texts.ts'
 
 /** Milliseconds before the drain deadline at which the door closes, so that those inside can finish; half of a shorter deadline. */
@@ -31,13 +30,12 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires,
-  provides: [http, metrics, site, health],
+  provides: [http, metrics, health],
   contributes: [healthCheck, optional(charts)],
   config: keys,
   configGroups: {
     http: { en: 'HTTP server', 'zh-CN': 'HTTP 服务' },
     'rate-limit': { en: 'Rate limits', 'zh-CN': '限流' },
-    site: { en: 'Site', 'zh-CN': '站点' },
   },
   messages,
   commands,
@@ -71,10 +69,8 @@ export default definePlugin({
       ...healthRoutes({ readiness, isDraining: () => isDraining, say }),
       ...(hasMetrics ? [metricsRoute(registry, metricsReaders)] : []),
     ]
-    const ownSite = createSite(config, services.kernel.product)
-    provide(site, ownSite)
     const service = createHttpService(probes, {
-      site: ownSite,
+      site: services.site ?? { title: services.kernel.product.name, url: '' },
       product: services.kernel.product,
       plugins: services.kernel.plugins,
       bodyLimit: config.get('platform.http.body-limit'),

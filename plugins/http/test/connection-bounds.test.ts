@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '@plinth/kernel/testing'
+import sitePlugin from '@plinth/site'
 import t, { type Test } from 'tap'
 import type { HttpServer } from '../src/index.ts'
 import { startHttp } from './start-http.ts'
@@ -212,7 +213,7 @@ t.test('a connection beyond the largest number is closed at once', async (t) => 
 })
 
 t.test('the API description is one buffer with a tag', async (t) => {
-  const { call, running } = await startHttp(t)
+  const { call, running } = await startHttp(t, undefined, { plugins: [sitePlugin] })
   const first = await call('/docs/openapi.json')
   const tag = first.headers.get('etag') ?? ''
   t.match(tag, /^"[\w-]{22}"$/)

@@ -8,7 +8,7 @@ import { effectOf, freePort, type KeyValues, type ManualClock, manualClock, unti
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { type HttpServer, site } from '../src/index.ts'
+import type { HttpServer } from '../src/index.ts'
 import { startHttp } from './start-http.ts'
 
 /** Starts the server with these values. */
@@ -383,29 +383,6 @@ t.test('the address of a caller is found as the keys say', async (t) => {
     observe: seenWith({}),
   })
   t.match(networks, { before: { network: /2001:0?db8:0*1:0*2:/ }, after: { network: /2001:0?db8:0*1:/ } })
-})
-
-t.test('the site has the configured name, title, address and time zone', async (t) => {
-  const described = async (values: KeyValues) => {
-    const { info, servers } = (await (await startWith(t, values)).call('/docs/openapi.json')).body
-    return [info.title, servers[0].url]
-  }
-  const names = await effectOf(t, 'platform.site.{name,title}', { changed: 'Acme', observe: described })
-  for (const { before, after } of names)
-    t.same(
-      [before, after],
-      [
-        ['Test shop', '/'],
-        ['Acme', '/'],
-      ],
-    )
-  const [urls] = await effectOf(t, 'platform.site.url', { changed: 'https://acme.example/shop', observe: described })
-  t.same([urls?.before[1], urls?.after[1]], ['/', 'https://acme.example/shop'])
-  const [days] = await effectOf(t, 'platform.site.time-zone', {
-    changed: 'Asia/Shanghai',
-    observe: async (values) => (await startWith(t, values)).running.service(site).dayOf(new Date('2026-01-30T16:00Z')),
-  })
-  t.same([days?.before, days?.after], ['2026-01-30', '2026-01-31'])
 })
 
 t.test('a drain delay that outlasts every stop is refused', async (t) => {

@@ -1,6 +1,6 @@
 import type { Database, DatabaseClock } from '@plinth/database'
-import { localDays } from '@plinth/http'
 import { asClass, asFunction, type ConfigView, type Logger, type Resolvers, type ServicesOf } from '@plinth/kernel'
+import { localDays } from '@plinth/site'
 import { Adjustments } from './admin/adjustments.ts'
 import { CheckIns, type ProgrammeCalendar } from './check-in/check-ins.ts'
 import type { keys } from './config.ts'

@@ -1,11 +1,12 @@
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http, site } from '@plinth/http'
+import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
 import { kernel, optional } from '@plinth/kernel'
 import { ledger } from '@plinth/money'
 import { scheduler } from '@plinth/scheduler'
+import { site } from '@plinth/site'
 
 /** Services that the plugin uses. */
 export const requires = {

@@ -1,5 +1,5 @@
 /** What needs no database: days in a row, points of orders, what refunds take back. */
-import { localDays } from '@plinth/http'
+import { localDays } from '@plinth/site'
 import fc from 'fast-check'
 import t from 'tap'
 import { checkInPoints, daysBetween, type LastCheckIn, streakOn } from '../src/check-in/streak.ts'

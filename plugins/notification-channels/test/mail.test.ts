@@ -14,6 +14,7 @@ import mailChannel from '@plinth/notification-channels/mail'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedStore from '@plinth/shared-store'
+import sitePlugin from '@plinth/site'
 import storagePlugin from '@plinth/storage'
 import systemConfig from '@plinth/system-config'
 import templatePlugin from '@plinth/template'
@@ -94,7 +95,7 @@ async function start(
     'platform.iam.password.hash.passes': 1,
     ...set,
   }
-  const plugins = [databasePlugin, httpPlugin, i18n, iamPlugin, eventsPlugin, storagePlugin, inboxPlugin]
+  const plugins = [databasePlugin, httpPlugin, sitePlugin, i18n, iamPlugin, eventsPlugin, storagePlugin, inboxPlugin]
   const more = [mailPlugin, templatePlugin, notificationPlugin, mailChannel]
   const running = await startForTest(
     defineProduct({ name: 'mails', plugins: [...plugins, ...more, ...others], config }),

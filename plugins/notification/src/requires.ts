@@ -1,9 +1,10 @@
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http, metrics, site } from '@plinth/http'
+import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
 import { kernel, optional } from '@plinth/kernel'
+import { site } from '@plinth/site'
 import { templates } from '@plinth/template'
 import { notificationPreferences } from './inbox/contract.ts'
 

@@ -12,6 +12,7 @@ import {
 import { notificationPreferences } from '@plinth/notification/inbox'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
+import sitePlugin from '@plinth/site'
 import t, { type Test } from 'tap'
 import { channel, type Send } from './fixtures/channel.ts'
 import { configuredSecret, refuse, startSendLog } from './fixtures/send-log-product.ts'
@@ -228,7 +229,7 @@ onSqlite(t, 'a test message goes out at once, and stands in the send log', async
       ],
     },
   )
-  const plugins = [mail.plugin, social.plugin, robots.plugin, preferences(() => quietUntil)]
+  const plugins = [sitePlugin, mail.plugin, social.plugin, robots.plugin, preferences(() => quietUntil)]
   const config = { 'platform.site.name': 'Tea House', 'platform.site.time-zone': 'Asia/Shanghai' }
   const { ask, sms, pager, audits, clock, request } = await start(t, at, { plugins, config })
   const test = async (code: string, body: object = {}, language = 'en') =>

@@ -16,6 +16,7 @@ import mailChannel from '@plinth/notification-channels/mail'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedStore from '@plinth/shared-store'
+import site from '@plinth/site'
 import systemConfig from '@plinth/system-config'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -42,7 +43,7 @@ async function start(
   const product = defineProduct({
     name: 'codes',
     plugins: [
-      ...[database, http, rateLimit, memoryStore, sharedStore, verification, notification, logChannel],
+      ...[database, http, site, rateLimit, memoryStore, sharedStore, verification, notification, logChannel],
       ...[systemConfig, door, ...translator, ...channels],
     ],
     config: {

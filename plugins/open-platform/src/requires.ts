@@ -1,10 +1,11 @@
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http, site } from '@plinth/http'
+import { http } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { kernel, optional } from '@plinth/kernel'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
+import { site } from '@plinth/site'
 import { configCentre } from '@plinth/system-config'
 
 /** Services that the plugin uses. */

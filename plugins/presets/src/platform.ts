@@ -7,12 +7,14 @@ import mail from '@plinth/mail'
 import outgoingHttp from '@plinth/outgoing-http'
 import scheduler from '@plinth/scheduler'
 import sharedStore from '@plinth/shared-store'
+import site from '@plinth/site'
 import sms from '@plinth/sms'
 import storage from '@plinth/storage'
 
-/** HTTP, database, events, scheduled tasks, files, mail and SMS: what most plugins require. */
+/** Site, HTTP, database, events, scheduled tasks, files, mail and SMS: what most plugins require. */
 export const platform: readonly Plugin[] = [
   i18n,
+  site,
   http,
   outgoingHttp,
   database,

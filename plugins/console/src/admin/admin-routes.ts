@@ -11,7 +11,6 @@ import {
   pageNonce,
   type Route,
   routesWith,
-  type Site,
   sendPage,
   sendPageAsset,
   Type,
@@ -19,6 +18,7 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { type Kernel, localize } from '@plinth/kernel'
+import type { Site } from '@plinth/site'
 import { chartPoints } from './chart-views.ts'
 import { databaseFacts, databaseFactsView, viewDatabase } from './database-facts.ts'
 import { healthFacts, healthFactsView, viewHealth } from './health-facts.ts'

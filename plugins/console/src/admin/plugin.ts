@@ -9,11 +9,11 @@ import {
   labelSources,
   metrics,
   signInWays,
-  site,
 } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
+import { site } from '@plinth/site'
 import { needsAttention, pages } from '../admin-pages.ts'
 import { builtPages } from '../contract.ts'
 import { consoleError } from '../errors.ts'

@@ -1,11 +1,11 @@
 import helmet from '@fastify/helmet'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
+import type { Site } from '@plinth/site'
 import type { FastifyInstance } from 'fastify'
 import type { ApiDocument } from '../openapi/document.ts'
 import { FixedDocument } from '../openapi/fixed-document.ts'
 import { ofSite } from '../openapi/openapi.ts'
-import type { Site } from '../site.ts'
 import { addFastifyPlugin, addRawRoutes } from './add-routes.ts'
 import type { BookedFastifyPlugin, RouteBook } from './route-book.ts'
 
@@ -37,7 +37,7 @@ const transportSecurity = { name: 'strict-transport-security', value: 'max-age=3
 /** The API description, and whose it is. */
 interface Description {
   readonly document: ApiDocument
-  readonly site: Site
+  readonly site: Pick<Site, 'title' | 'url'>
 }
 
 /**

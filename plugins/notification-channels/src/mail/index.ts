@@ -1,4 +1,4 @@
-import { http, site } from '@plinth/http'
+import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import {
   type DeliveryOutcome,
@@ -14,6 +14,7 @@ import {
 } from '@plinth/kernel'
 import { type MailDelivery, mail } from '@plinth/mail'
 import { categoryOf, notificationPreferences } from '@plinth/notification/inbox'
+import { site } from '@plinth/site'
 import { configCentre, PluginKey, pluginKeySetting } from '@plinth/system-config'
 import { DriverChoice, driverKeyNames, driverKeys } from '../driver-choice.ts'
 import { UnsubscribeLinks, unsubscribeLimit, unsubscribeRoutes } from './unsubscribe.ts'

@@ -1,7 +1,7 @@
-import type { Site } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { VerificationChannel, VerificationCodeSender, VerificationMessage } from '@plinth/iam'
 import type { Recipient } from '@plinth/kernel'
+import type { Site } from '@plinth/site'
 import type { MessageDraft, Notification } from '../contract.ts'
 import en from '../messages/en.json' with { type: 'json' }
 

@@ -1,6 +1,7 @@
-import { answerList, type ListOrder, listPage, listQuery, routesWith, rowsAs, type Site, Type } from '@plinth/http'
+import { answerList, type ListOrder, listPage, listQuery, routesWith, rowsAs, Type } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import type { Clock } from '@plinth/kernel'
+import type { Site } from '@plinth/site'
 import type { Static } from 'typebox'
 import { usageOwner } from '../entities.ts'
 import { refusal } from '../failures.ts'

@@ -1,7 +1,6 @@
-import { type ConfigView, key, service } from '@plinth/kernel'
-import { localDays } from './local-days.ts'
+import { key } from '@plinth/kernel'
 
-export const siteKeys = {
+export const keys = {
   'platform.site.name': key.string({
     title: { en: 'Name of the site', 'zh-CN': '站点名称' },
     description: {
@@ -46,45 +45,4 @@ export const siteKeys = {
     default: 'UTC',
     reload: 'live',
   }),
-}
-
-/** What the product calls itself towards people, and which day it is where it is at home. Read at use: all of it is live. */
-export interface Site {
-  /** Whether an operator has named it; otherwise `name` is that of the product file. */
-  readonly isNamed: boolean
-  /** Short name, never empty. */
-  readonly name: string
-  /** For titles; the name where there is none. Never empty. */
-  readonly title: string
-  /** Address without a slash at its end; empty when it is not known. */
-  readonly url: string
-  /** Name of the IANA time zone database (decisions B6, E11). */
-  readonly timeZone: string
-  /** The day of a moment where the site is at home, `YYYY-MM-DD`. */
-  dayOf(moment: Date): string
-}
-
-/** Names the product everywhere that people see it, and counts its days. */
-export const site = service<Site>('site', { from: '@plinth/http' })
-
-export function createSite(config: ConfigView<typeof siteKeys>, product: { readonly name: string }): Site {
-  const dayOf = localDays(() => config.get('platform.site.time-zone'))
-  return {
-    get isNamed() {
-      return config.get('platform.site.name') !== ''
-    },
-    get name() {
-      return config.get('platform.site.name') || product.name
-    },
-    get title() {
-      return config.get('platform.site.title') || this.name
-    },
-    get url() {
-      return config.get('platform.site.url').replace(/\/+$/, '')
-    },
-    get timeZone() {
-      return config.get('platform.site.time-zone')
-    },
-    dayOf,
-  }
 }
