@@ -40,7 +40,7 @@ import { fileURLToPath } from 'node:url'
 import { Parser } from 'tap-parser'
 import { bundleLibraries } from './library-bundle.mjs'
 import { bundlePackages } from './package-bundle.mjs'
-import { homeOf, testFiles } from './test-files.ts'
+import { homeOf, selectedFiles } from './test-files.ts'
 
 const outputs = '.tap/output'
 /** Migrated databases that the files of one run share: see `startMigrated`. */
@@ -403,14 +403,13 @@ function printCosts(outcomes) {
 }
 
 /**
- * @param {readonly string[]} words test files; all when there are none; `--record`; `--alone`; `--jobs=4`
+ * @param {readonly string[]} words test files and folders, or `--changed`; all when there are none; `--record`; `--alone`; `--jobs=4`
  * @returns {Promise<{ passed: number, failed: number, skipped: number }>} good when nothing failed
  */
 export async function runTests(words) {
   const isRecorded = words.includes('--record')
-  const named = words.filter((word) => !word.startsWith('--'))
   const taken = readRecord()
-  const files = (named.length > 0 ? [...named] : testFiles()).sort((a, b) => (taken[b] ?? 0) - (taken[a] ?? 0))
+  const files = selectedFiles(words).sort((a, b) => (taken[b] ?? 0) - (taken[a] ?? 0))
   for (const directory of [outputs, templates]) {
     rmSync(directory, { recursive: true, force: true })
     mkdirSync(directory, { recursive: true })
