@@ -30,7 +30,7 @@ async function pages(): Promise<Record<string, string>> {
       'docs/permissions.md': permissionPage(product),
       'docs/texts.md': textPage(product),
       'docs/openapi.json': `${JSON.stringify(openapi, undefined, 2)}\n`,
-      ...operationFiles(openapi),
+      ...(await operationFiles(openapi)),
       'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), testFiles()),
     }
   } finally {
@@ -39,16 +39,27 @@ async function pages(): Promise<Record<string, string>> {
 }
 
 /** For every package with pages whose plugin the quickstart lists, beside them: the operations of its plugins. */
-const operationFiles = (openapi: ApiDocument): Record<string, string> =>
-  Object.fromEntries(
-    globSync(['plugins/*/src/admin-pages.ts', 'examples/*/admin-pages.ts']).flatMap((file) => {
-      const [group = '', folder = ''] = file.split('/')
-      const id = group === 'examples' ? `example.${folder}` : folder
-      const isOwn = (plugin: string) => plugin === id || plugin.startsWith(`${id}.`)
-      const isListed = product.plugins.some((plugin) => isOwn(plugin.id))
-      return isListed ? [[join(dirname(file), 'operations.gen.ts'), operationTypes(openapi, isOwn)]] : []
+async function operationFiles(openapi: ApiDocument): Promise<Record<string, string>> {
+  const files = globSync(['plugins/*/src/admin-pages.ts', 'examples/*/admin-pages.ts'])
+  const owners = await Promise.all(
+    files.map(async (file) => {
+      const folder = dirname(file)
+      const { default: plugin } = await import(`../${folder}/plugin.ts`)
+      return { folder, id: plugin.id as string }
     }),
   )
+  const longestFirst = owners.toSorted((one, other) => other.id.length - one.id.length)
+  /** `money.payments` is a plugin of the package of `money`; `notification.inbox` has a package of its own. */
+  const ownerOf = (plugin: string) => longestFirst.find(({ id }) => plugin === id || plugin.startsWith(`${id}.`))
+  return Object.fromEntries(
+    owners
+      .filter(({ id }) => product.plugins.some((plugin) => plugin.id === id))
+      .map((owner) => [
+        join(owner.folder, 'operations.gen.ts'),
+        operationTypes(openapi, (plugin) => ownerOf(plugin) === owner),
+      ]),
+  )
+}
 
 const read = (file: string) => {
   try {

@@ -47,7 +47,9 @@ export const layers: readonly Layer[] = [
     packages: [
       ...[
         'social',
+        'inbox',
         'notification',
+        'notification-rules',
         'notification-channels',
         'webhook-providers',
         'notification-linkage',

@@ -262,12 +262,12 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/database/test/transaction.test.ts'],
   },
   {
-    file: 'plugins/notification/src/rules/rule-templates.ts',
+    file: 'plugins/notification-rules/src/rule-templates.ts',
     fragment: "const databaseOrMail = ['database', 'mail']",
     replacement: "const databaseOrMail = ['database']",
     effect: 'The templates of rules for events by inbox or mail use the inbox alone.',
     breaks: [],
-    noticedBy: ['plugins/notification/test/rules-routes.test.ts'],
+    noticedBy: ['plugins/notification-rules/test/routes.test.ts'],
   },
   {
     file: 'plugins/coordination/src/leases/lease-watch.ts',

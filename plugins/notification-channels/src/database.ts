@@ -1,3 +1,4 @@
+import { inbox } from '@plinth/inbox'
 import {
   type DeliveryOutcome,
   definePlugin,
@@ -6,7 +7,6 @@ import {
   notificationChannel,
   secretsOf,
 } from '@plinth/kernel'
-import { inbox } from '@plinth/notification/inbox'
 import { hasNoText, noText } from './message-text.ts'
 
 /**

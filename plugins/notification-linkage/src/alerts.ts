@@ -31,7 +31,7 @@ import {
   virtualStockOut,
 } from '@plinth/events'
 import { columnText } from '@plinth/kernel'
-import type { RaisedEvent } from '@plinth/notification/rules'
+import type { RaisedEvent } from '@plinth/notification-rules'
 import { isDealtWith } from './notices.ts'
 
 /** A kind of event whose id is a rule code. */

@@ -1,7 +1,7 @@
 import { type Delivery, events } from '@plinth/events'
 import { definePlugin, optional } from '@plinth/kernel'
 import { notification } from '@plinth/notification'
-import { notificationRules } from '@plinth/notification/rules'
+import { notificationRules } from '@plinth/notification-rules'
 import { alertKinds } from './alerts.ts'
 import { config } from './config.ts'
 import en from './messages/en.json' with { type: 'json' }

@@ -3,10 +3,10 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
+import { notificationPreferences } from '@plinth/inbox'
 import { kernel, optional } from '@plinth/kernel'
 import { site } from '@plinth/site'
 import { templates } from '@plinth/template'
-import { notificationPreferences } from './inbox/contract.ts'
 
 /** Services that the plugin uses. */
 export const requires = {

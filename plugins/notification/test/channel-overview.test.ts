@@ -1,5 +1,6 @@
 import { onEachDatabase, onSqlite, type TestDatabase, watchStatements } from '@plinth/database/testing'
 import { http } from '@plinth/http'
+import { notificationPreferences } from '@plinth/inbox'
 import {
   ChannelFault,
   definePlugin,
@@ -9,7 +10,6 @@ import {
   type Plugin,
   type RecipientKind,
 } from '@plinth/kernel'
-import { notificationPreferences } from '@plinth/notification/inbox'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sitePlugin from '@plinth/site'

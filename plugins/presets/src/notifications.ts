@@ -1,9 +1,9 @@
+import inbox from '@plinth/inbox'
 import type { Plugin } from '@plinth/kernel'
 import notification from '@plinth/notification'
-import inbox from '@plinth/notification/inbox'
-import notificationRules from '@plinth/notification/rules'
 import { notificationChannels } from '@plinth/notification-channels'
 import notificationLinkage from '@plinth/notification-linkage'
+import notificationRules from '@plinth/notification-rules'
 import social from '@plinth/social'
 import { webhookProviders } from '@plinth/webhook-providers'
 

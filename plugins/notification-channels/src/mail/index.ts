@@ -1,5 +1,6 @@
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
+import { categoryOf, notificationPreferences } from '@plinth/inbox'
 import {
   type DeliveryOutcome,
   definePlugin,
@@ -13,7 +14,6 @@ import {
   secretsOf,
 } from '@plinth/kernel'
 import { type MailDelivery, mail } from '@plinth/mail'
-import { categoryOf, notificationPreferences } from '@plinth/notification/inbox'
 import { site } from '@plinth/site'
 import { configCentre, PluginKey, pluginKeySetting } from '@plinth/system-config'
 import { DriverChoice, driverKeyNames, driverKeys } from '../driver-choice.ts'

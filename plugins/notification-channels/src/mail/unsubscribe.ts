@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type HttpServer, rateLimited } from '@plinth/http'
+import type { NotificationPreferences } from '@plinth/inbox'
 import { isBusinessError, reasonOf } from '@plinth/kernel'
-import type { NotificationPreferences } from '@plinth/notification/inbox'
 import type { PluginKey } from '@plinth/system-config'
 
 export const unsubscribePath = '/api/v1/notifications/unsubscribe'

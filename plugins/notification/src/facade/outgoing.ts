@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { categoryOf, moduleOf } from '@plinth/inbox'
 import {
   didYouMean,
   type NotificationChannel,
@@ -11,8 +12,6 @@ import {
 import type { SendResult } from '../contract.ts'
 import { notificationError } from '../errors.ts'
 import { refusal } from '../failures.ts'
-import { moduleOf } from '../inbox/items/jump-target.ts'
-import { categoryOf } from '../inbox/preferences/categories.ts'
 import type { Parts } from '../parts.ts'
 import type { Sending, Shown } from '../send-log/row.ts'
 import { ChannelCalls, late } from './channel-calls.ts'

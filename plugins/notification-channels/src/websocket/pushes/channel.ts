@@ -1,3 +1,4 @@
+import { categoryOf, jumpTargetOf } from '@plinth/inbox'
 import {
   type Clock,
   type DeliveryOutcome,
@@ -9,7 +10,6 @@ import {
   type SendContext,
   secretsOf,
 } from '@plinth/kernel'
-import { categoryOf, jumpTargetOf } from '@plinth/notification/inbox'
 import { hasNoText, noText } from '../../message-text.ts'
 import type { Targets } from '../connections/socket-table.ts'
 import type { Deliverer } from './deliverer.ts'

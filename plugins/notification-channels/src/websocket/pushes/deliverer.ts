@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Inbox, NotificationPreferences } from '@plinth/inbox'
 import { type Clock, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
-import type { Inbox, NotificationPreferences } from '@plinth/notification/inbox'
 import type { ClientSocket } from '../connections/client-socket.ts'
 import type { SocketTable } from '../connections/socket-table.ts'
 import type { SocketMetrics } from '../metrics.ts'

@@ -1,5 +1,5 @@
 import type { Events } from '@plinth/events'
-import { categories, categoryOf, notificationCreated, notificationRead } from '@plinth/notification/inbox'
+import { categories, categoryOf, notificationCreated, notificationRead } from '@plinth/inbox'
 import type { FanOut } from './fan-out.ts'
 
 /** Turns what happens to inboxes into events of clients (N-171), on all instances. */

@@ -1,4 +1,4 @@
-import type { Category, InboxContent } from '@plinth/notification/inbox'
+import type { Category, InboxContent } from '@plinth/inbox'
 import type { Targets } from '../connections/socket-table.ts'
 
 interface PushFacts {

@@ -5,9 +5,9 @@ import { insertRows } from '@plinth/database'
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { rejectsWith } from '@plinth/kernel/testing'
-import type { RuleDecision } from '@plinth/notification/rules'
+import type { RuleDecision } from '@plinth/notification-rules'
 import t from 'tap'
-import { StoredAlert } from '../src/rules/entities.ts'
+import { StoredAlert } from '../src/entities.ts'
 import { startRules } from './fixtures/rules-product.ts'
 
 const minute = 60_000

@@ -1,8 +1,8 @@
 /** Rules as operations keep them: the endpoints of document 2, "Notification rules". */
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { events, forumReplyCreated, forumReplyLiked, forumTopicLiked } from '@plinth/events'
+import inboxPlugin from '@plinth/inbox'
 import { definePlugin } from '@plinth/kernel'
-import inboxPlugin from '@plinth/notification/inbox'
 import t from 'tap'
 import { startRules } from './fixtures/rules-product.ts'
 

@@ -1,9 +1,9 @@
 /** What users want to be told, and when. */
 import { onEachDatabase } from '@plinth/database/testing'
-import { categories, categoryOf, type PreferenceQuestion } from '@plinth/notification/inbox'
+import { categories, categoryOf, type PreferenceQuestion } from '@plinth/inbox'
 import fc from 'fast-check'
 import t from 'tap'
-import { type QuietHours, quietEnd } from '../src/inbox/preferences/quiet-hours.ts'
+import { type QuietHours, quietEnd } from '../src/preferences/quiet-hours.ts'
 import { startInbox } from './fixtures/inbox-product.ts'
 
 const path = 'notifications/preferences'

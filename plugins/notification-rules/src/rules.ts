@@ -10,7 +10,7 @@ import {
   type Kernel,
   nearest,
 } from '@plinth/kernel'
-import type { Notification } from '../contract.ts'
+import type { Notification } from '@plinth/notification'
 import type { NotificationRule } from './contract.ts'
 import { StoredRule } from './entities.ts'
 import { refusal } from './failures.ts'

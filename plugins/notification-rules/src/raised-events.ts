@@ -1,6 +1,6 @@
 import type { Database } from '@plinth/database'
 import type { Logger } from '@plinth/kernel'
-import type { Notification } from '../contract.ts'
+import type { Notification } from '@plinth/notification'
 import { type AlertSender, ruleScope } from './alert-sender.ts'
 import type { AlertStates } from './alert-states.ts'
 import type {

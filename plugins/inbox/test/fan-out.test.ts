@@ -1,10 +1,10 @@
 /** Messages to many, repeated ones, two instances, and what the tables cost when much lies in them. */
 
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+import { type InboxMessage, inbox } from '@plinth/inbox'
 import { notificationChannel } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
 import { rejectsWith } from '@plinth/kernel/testing'
-import { type InboxMessage, inbox } from '@plinth/notification/inbox'
 import t from 'tap'
 import { startInbox } from './fixtures/inbox-product.ts'
 

@@ -1,8 +1,8 @@
 /** What an item of an inbox shows and where it leads. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
-import type { InboxItemView } from '@plinth/notification/inbox'
+import type { InboxItemView } from '@plinth/inbox'
 import t from 'tap'
-import { jumpTargetOf } from '../src/inbox/items/jump-target.ts'
+import { jumpTargetOf } from '../src/items/jump-target.ts'
 import { startInbox } from './fixtures/inbox-product.ts'
 
 onEachDatabase(t, 'an item shows texts in the language of its reader', async (t, at) => {

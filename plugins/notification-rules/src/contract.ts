@@ -116,5 +116,5 @@ export interface NotificationRules {
 }
 
 export const notificationRules = service<NotificationRules>('notification.rules', {
-  from: '@plinth/notification/rules',
+  from: '@plinth/notification-rules',
 })

@@ -184,7 +184,7 @@ export interface Inbox {
   unreadCount(userId: number): Promise<{ readonly count: number; readonly capped: boolean }>
 }
 
-export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/notification/inbox' })
+export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/inbox' })
 
 /** What a message is about and how it would arrive: both have a switch. */
 export interface PreferenceQuestion {
@@ -208,5 +208,5 @@ export interface NotificationPreferences {
 }
 
 export const notificationPreferences = service<NotificationPreferences>('notification.preferences', {
-  from: '@plinth/notification/inbox',
+  from: '@plinth/inbox',
 })

@@ -5,7 +5,7 @@ import { i18n } from '@plinth/i18n'
 import { identity, userDeleted } from '@plinth/iam'
 import { definePlugin, optional } from '@plinth/kernel'
 import { storage } from '@plinth/storage'
-import { inboxPages, unreadMessages } from '../admin-pages.ts'
+import { inboxPages, unreadMessages } from './admin-pages.ts'
 import { config } from './config.ts'
 import { inbox, notificationPreferences } from './contract.ts'
 import { messages, refusal } from './failures.ts'
@@ -26,8 +26,8 @@ import { UserPreferences } from './preferences/user-preferences.ts'
 import { itemsOf, purge } from './purge-task.ts'
 
 /**
- * Inboxes of users and what users want to be told. A plugin of its own, because channels build on it and the facade builds on
- * channels.
+ * Inboxes of users and their notification preferences. Does not depend on the facade: the facade reads the preferences, and the
+ * channel `database` adds the messages.
  */
 export default definePlugin({
   id: 'notification.inbox',

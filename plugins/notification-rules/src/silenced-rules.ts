@@ -1,4 +1,4 @@
-import { categoryOf as categoryOfModule, type NotificationPreferences } from '../inbox/index.ts'
+import { categoryOf as categoryOfModule, type NotificationPreferences } from '@plinth/inbox'
 import type { NotificationRule } from './contract.ts'
 import { categoryOf } from './rule-templates.ts'
 

@@ -21,7 +21,7 @@ import {
 import type { Translator } from '@plinth/i18n'
 import { operatorOf, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import type { NotificationPreferences } from '../inbox/index.ts'
+import type { NotificationPreferences } from '@plinth/inbox'
 import { refusal } from './failures.ts'
 import { opsSummary } from './ops-summary.ts'
 import { own } from './permissions.ts'

@@ -1,5 +1,5 @@
 /** Whether an event is sent: the pure decision, by example and by properties. */
-import { decide, type NotificationRule, type RuleEvent, stateAfter } from '@plinth/notification/rules'
+import { decide, type NotificationRule, type RuleEvent, stateAfter } from '@plinth/notification-rules'
 import fc from 'fast-check'
 import t from 'tap'
 

@@ -1,6 +1,6 @@
 import type { Identity, Principal } from '@plinth/iam'
 import { isBusinessError, type Logger } from '@plinth/kernel'
-import type { Notification } from '../contract.ts'
+import type { Notification } from '@plinth/notification'
 
 /** A due alert on its way (document 2, "Notification rule"): what the rule decided, with the data scope under which it is sent. */
 export interface AlertCommand {

@@ -1,0 +1,143 @@
+import { adminAttention, adminBulk, adminDetail, adminForm, adminList } from '@plinth/http'
+import { bilingual as text } from '@plinth/kernel'
+
+const user = { labels: 'iam.user', page: 'iam.user' }
+
+const receipts = adminList('getNotificationReadReceipts', (row) => ({
+  id: 'notification.receipts',
+  title: text('Read receipts', '已读回执'),
+  lead: text('Who got messages in the inbox and when they read them.', '收件箱消息的接收人及阅读时间。'),
+  place: { group: 'messages', order: 50 },
+  key: 'id',
+  live: ['notification_inbox_item'],
+  columns: [
+    row.reference('userId', user, { title: text('Recipient', '接收人') }),
+    row.time('readAt'),
+    row.text('messageId', { mono: true }),
+  ],
+  find: ['messageId'],
+  filters: ['messageId'],
+}))
+
+const attachments = adminList('getNotificationMessageAttachments', (row) => ({
+  id: 'notification.attachments',
+  title: text('Attachments', '附件'),
+  lead: text('Files that came with messages.', '随消息发送的文件。'),
+  place: { group: 'messages', order: 60 },
+  key: 'id',
+  columns: [
+    row.text('name'),
+    row.text('contentType'),
+    row.count('size', { unit: 'bytes' }),
+    row.text('disk'),
+    row.text('path', { mono: true, hidden: true }),
+    row.text('messageId', { mono: true }),
+  ],
+  find: ['messageId'],
+  filters: ['messageId'],
+}))
+
+const preferences = adminDetail('getNotificationsPreferences', (it) => ({
+  id: 'notification.preferences',
+  title: text('My notification preferences', '我的通知偏好'),
+  place: { group: 'messages', order: 90 },
+  sections: [
+    {
+      title: text('Channels', '渠道'),
+      columns: [
+        it.flag('databaseEnabled'),
+        it.flag('websocketEnabled'),
+        it.flag('emailEnabled'),
+        it.flag('smsEnabled'),
+      ],
+    },
+    {
+      title: text('Subjects', '主题'),
+      columns: [
+        it.flag('systemEnabled'),
+        it.flag('accountEnabled'),
+        it.flag('todoEnabled'),
+        it.flag('chatEnabled'),
+        it.flag('blogEnabled'),
+        it.flag('forumEnabled'),
+        it.flag('mallEnabled'),
+        it.flag('marketingEnabled'),
+      ],
+    },
+    {
+      title: text('Quiet hours', '免打扰时段'),
+      columns: [it.text('quietHours.start'), it.text('quietHours.end'), it.text('quietHours.timeZone')],
+    },
+  ],
+  form: it.form('putNotificationsPreferences', {
+    title: text('Change', '修改'),
+    fields: [
+      ...(['databaseEnabled', 'websocketEnabled', 'emailEnabled', 'smsEnabled', 'systemEnabled'] as const),
+      ...(['accountEnabled', 'todoEnabled', 'chatEnabled', 'blogEnabled', 'forumEnabled', 'mallEnabled'] as const),
+      ...(['marketingEnabled', 'quietHours.start', 'quietHours.end', 'quietHours.timeZone'] as const),
+    ],
+  }),
+}))
+
+const inbox = adminList('getNotificationsInbox', (row) => ({
+  id: 'notification.inbox',
+  title: text('My inbox', '我的收件箱'),
+  lead: text('What the product and its people have told you.', '产品及其他人员发给你的消息。'),
+  place: { group: 'messages', order: 5 },
+  key: 'id',
+  live: ['notification_inbox_item'],
+  columns: [
+    row.time('createdAt'),
+    row.flag('unread'),
+    row.text('displaySubject', { title: text('Subject', '主题') }),
+    row.text('displayContent', { title: text('Message', '内容') }),
+    row.text('module'),
+    row.time('readAt', { hidden: true }),
+    row.text('messageId', { mono: true, hidden: true }),
+  ],
+  search: 'keyword',
+  filters: ['unreadOnly', 'module'],
+  forms: [
+    adminForm('putNotificationsInboxReadAll', {
+      title: text('Mark all as read', '全部标为已读'),
+      lead: text('No message of your inbox counts as unread any more.', '收件箱中的消息将不再有未读。'),
+      submit: text('Mark all', '全部标记'),
+      fields: [],
+    }),
+  ],
+  actions: [
+    row.action('putNotificationsInboxByIdRead', {
+      ...{ label: text('Mark as read', '标为已读'), params: { id: 'id' }, when: { unread: true } },
+    }),
+    row.action('putNotificationsInboxByIdUnread', {
+      ...{ label: text('Mark as unread', '标为未读'), params: { id: 'id' }, when: { unread: false } },
+    }),
+    row.action('deleteNotificationsInboxById', {
+      ...{ label: text('Delete', '删除'), params: { id: 'id' }, tone: 'danger' },
+      confirm: text('The message is deleted from your inbox.', '该消息将从你的收件箱中删除。'),
+    }),
+  ],
+  bulk: [
+    adminBulk('putNotificationsInboxReadBatch', { label: text('Mark as read', '标为已读'), ids: 'ids' }),
+    adminBulk('putNotificationsInboxUnreadBatch', { label: text('Mark as unread', '标为未读'), ids: 'ids' }),
+    adminBulk('deleteNotificationsInbox', {
+      ...{ label: text('Delete', '删除'), ids: 'ids', tone: 'danger' },
+      confirm: text('The messages are deleted from your inbox.', '这些消息将从你的收件箱中删除。'),
+    }),
+  ],
+  empty: text('Nobody has told you anything yet.', '还没有发给你的消息。'),
+}))
+
+/** Pages of inboxes and preferences. */
+export const inboxPages = [inbox, receipts, attachments, preferences]
+
+/** The number of unread messages in the inbox of the user, next to its page in the navigation. */
+export const unreadMessages = adminAttention('getNotificationsInboxUnreadCount', {
+  id: 'notification.unread',
+  title: text('Unread messages', '未读消息'),
+  tone: 'warn',
+  count: 'count',
+  page: { id: 'notification.inbox' },
+  place: 'navigation',
+  live: ['notification_inbox_item'],
+})

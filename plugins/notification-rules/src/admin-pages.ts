@@ -1,0 +1,241 @@
+import { adminAttention, adminBulk, adminDetail, adminForm, adminList } from '@plinth/http'
+import { bilingual as text } from '@plinth/kernel'
+
+const user = { labels: 'iam.user', page: 'iam.user' }
+const channel = { labels: 'notification.channel' }
+const users = { labels: 'iam.user', title: text('Recipients', '接收人') }
+const channels = { labels: 'notification.channel', title: text('Channels', '渠道') }
+
+const ruleFields = [
+  ...(['enabled', 'thresholdCount', 'thresholdWindow', 'dedupeWindow', 'silenceWindow', 'channels'] as const),
+  ...(['recipientUserIds', 'escalation.enabled', 'escalation.after', 'escalation.dedupeWindow'] as const),
+  ...(['escalation.channels', 'escalation.recipientUserIds'] as const),
+]
+const escalated = {
+  'escalation.channels': { labels: 'notification.channel', title: text('Channels of the escalation', '升级渠道') },
+  'escalation.recipientUserIds': { labels: 'iam.user', title: text('Recipients of the escalation', '升级接收人') },
+}
+const ruleOptions = { channels, recipientUserIds: users, ...escalated }
+const remove = {
+  label: text('Delete', '删除'),
+  confirm: text('The rule {code} is deleted; its events are sent to nobody.', '规则 {code} 将被删除，其事件不再发送。'),
+  tone: 'danger',
+} as const
+
+const rules = adminList('getNotificationRules', (row) => ({
+  id: 'notification.rules',
+  title: text('Notification rules', '通知规则'),
+  lead: text('Who is told of which event, and how often.', '哪些事件通知哪些人，以及频率。'),
+  place: { group: 'messages', order: 30 },
+  key: 'id',
+  detail: 'notification.rule',
+  live: ['notification_rule'],
+  columns: [
+    row.text('code', { link: true, mono: true }),
+    row.flag('enabled'),
+    row.reference('channels', channel),
+    row.reference('recipientUserIds', user, { title: text('Recipients', '接收人') }),
+    row.count('thresholdCount'),
+    row.flag('escalation.enabled', { title: text('Escalates', '升级') }),
+    row.text('updatedBy'),
+    row.time('updatedAt'),
+    row.time('createdAt', { hidden: true }),
+  ],
+  search: 'keyword',
+  filters: ['enabled'],
+  sort: 'code',
+  create: adminForm('postNotificationRules', {
+    title: text('New rule', '新建规则'),
+    fields: ['code', ...ruleFields],
+    options: ruleOptions,
+  }),
+  forms: [
+    adminForm('postNotificationRulesExport', {
+      title: text('Export', '导出'),
+      lead: text(
+        'A background task writes the rules to a CSV file; fetch it from the list of background tasks.',
+        '后台任务会将规则写入 CSV 文件，可在后台任务列表中下载。',
+      ),
+      submit: text('Export', '导出'),
+      fields: ['enabled', 'keyword'],
+    }),
+  ],
+  actions: [
+    row.action('postNotificationRulesByIdDisable', {
+      label: text('Disable', '停用'),
+      params: { id: 'id' },
+      body: { version: 'version' },
+      when: { enabled: true },
+    }),
+    row.action('postNotificationRulesByIdEnable', {
+      label: text('Enable', '启用'),
+      params: { id: 'id' },
+      body: { version: 'version' },
+      when: { enabled: false },
+    }),
+    row.action('deleteNotificationRulesById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
+  ],
+  bulk: [
+    adminBulk('deleteNotificationRules', {
+      ...{ label: text('Delete', '删除'), ids: 'ids', tone: 'danger' },
+      confirm: text('The rules are deleted; their events are sent to nobody.', '这些规则将被删除，其事件不再发送。'),
+    }),
+  ],
+}))
+
+const rule = adminDetail('getNotificationRulesById', (it) => ({
+  id: 'notification.rule',
+  title: text('Notification rule', '通知规则'),
+  name: 'code',
+  param: 'id',
+  live: ['notification_rule'],
+  sections: [
+    {
+      columns: [
+        it.flag('enabled'),
+        it.reference('channels', channel),
+        it.reference('recipientUserIds', user, { title: text('Recipients', '接收人') }),
+        it.count('thresholdCount'),
+        it.count('thresholdWindow'),
+        it.count('dedupeWindow'),
+        it.count('silenceWindow'),
+        it.text('updatedBy'),
+        it.time('updatedAt'),
+        it.time('createdAt'),
+      ],
+    },
+    {
+      title: text('Escalation', '升级'),
+      columns: [
+        it.flag('escalation.enabled'),
+        it.count('escalation.after'),
+        it.count('escalation.dedupeWindow'),
+        it.reference('escalation.channels', channel),
+        it.reference('escalation.recipientUserIds', user, { title: text('Recipients', '接收人') }),
+      ],
+    },
+  ],
+  form: it.form('putNotificationRulesById', {
+    title: text('Change', '修改'),
+    params: { id: 'id' },
+    fields: ruleFields,
+    options: ruleOptions,
+    version: 'version',
+  }),
+  actions: [
+    it.action('postNotificationRulesByIdDisable', {
+      label: text('Disable', '停用'),
+      params: { id: 'id' },
+      body: { version: 'version' },
+      when: { enabled: true },
+    }),
+    it.action('postNotificationRulesByIdEnable', {
+      label: text('Enable', '启用'),
+      params: { id: 'id' },
+      body: { version: 'version' },
+      when: { enabled: false },
+    }),
+    it.action('deleteNotificationRulesById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
+  ],
+}))
+
+const templates = adminList('getNotificationRulesTemplates', (row) => ({
+  id: 'notification.rule-templates',
+  title: text('Rule templates', '规则模板'),
+  lead: text(
+    'Rules that the product proposes. A rule is made of one by naming who is told.',
+    '系统建议的规则，指定接收人即可创建。',
+  ),
+  place: { group: 'messages', order: 40 },
+  key: 'code',
+  columns: [
+    row.text('displayName'),
+    row.text('code', { mono: true }),
+    row.text('category'),
+    row.flag('published'),
+    row.text('subject'),
+    row.reference('channels', channel),
+    row.count('thresholdCount'),
+    row.count('thresholdWindow', { hidden: true }),
+    row.count('dedupeWindow', { hidden: true }),
+    row.count('silenceWindow', { hidden: true }),
+    row.text('content', { hidden: true }),
+  ],
+  actions: [
+    row.action('postNotificationRules', {
+      label: text('Make a rule of it', '创建规则'),
+      params: {},
+      body: {
+        ...({ code: 'code', thresholdCount: 'thresholdCount', thresholdWindow: 'thresholdWindow' } as const),
+        ...({ dedupeWindow: 'dedupeWindow', silenceWindow: 'silenceWindow', channels: 'channels' } as const),
+        escalation: 'escalation',
+      },
+      ask: ['recipientUserIds'],
+      options: { recipientUserIds: users },
+    }),
+  ],
+}))
+
+const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
+  id: 'notification.rule-summary',
+  title: text('Rules in numbers', '规则概况'),
+  place: { group: 'messages', order: 45 },
+  live: ['notification_rule'],
+  sections: [
+    { columns: [it.count('total'), it.count('enabled'), it.count('disabled')] },
+    {
+      title: text('Recipients', '接收人'),
+      columns: [
+        it.count('recipients.configured'),
+        it.count('recipients.missing'),
+        it.chips('recipients.enabledMissingCodes'),
+        it.chips('silencedRuleCodes'),
+      ],
+    },
+    {
+      title: text('Escalation', '升级'),
+      columns: [
+        it.count('escalation.enabled'),
+        it.count('escalation.complete'),
+        it.count('escalation.incomplete'),
+        it.chips('escalationIncompleteRuleCodes'),
+      ],
+    },
+    {
+      title: text('Events with a rule', '已配置规则的事件'),
+      columns: [
+        it.count('coverage.templates'),
+        it.count('coverage.covered'),
+        it.count('coverage.missing'),
+        it.chips('codesToConfigure'),
+        it.chips('codesWithoutSource'),
+        it.rows('categories', (row) => [
+          row.text('category'),
+          row.count('templates'),
+          row.count('covered'),
+          row.count('missing'),
+        ]),
+      ],
+    },
+  ],
+}))
+
+/** Pages of notification rules. */
+export const rulePages = [rules, rule, templates, opsSummary]
+
+export const rulesNeedAttention = [
+  adminAttention('getNotificationRulesOpsSummary', {
+    id: 'notification.rules-without-recipients',
+    title: text('Notification rules that tell nobody', '没有接收人的通知规则'),
+    tone: 'warn',
+    count: 'recipients.enabledMissingCodes',
+    page: { id: 'notification.rule-summary' },
+  }),
+  adminAttention('getNotificationRulesOpsSummary', {
+    id: 'notification.rules-incomplete',
+    title: text('Notification rules whose escalation is incomplete', '升级设置不完整的通知规则'),
+    tone: 'warn',
+    count: 'escalationIncompleteRuleCodes',
+    page: { id: 'notification.rule-summary' },
+  }),
+]
