@@ -438,7 +438,7 @@ t.test('a stored value that keeps a plugin down is named, and every command that
   t.match(start, { code: 1, stderr: 'config reset platform.' })
   t.match(
     start.stderr,
-    /Plugin "async-task" failed in setup.* the stored value of platform\.async-task\.engine, version 1, by cli:\S+ at \d{4}-/,
+    /Plugin "iam\.verification" failed in setup.* the stored value of platform\.iam\.\S+\.sms\.sender, version 2, by cli:\S+ at \d{4}-/,
   )
   const doctor = await plinth('doctor')
   t.match(doctor, { code: 1, stdout: /failed +set-up +Plugin "iam.verification" failed.*config reset \S+sms\.sender`/ })
