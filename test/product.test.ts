@@ -223,6 +223,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'social',
     'wallet-login',
   ],
+  site: ['console.admin', 'example.mall', 'install', 'member-points', 'open-platform', 'wallet-login'],
 }
 
 t.test(
