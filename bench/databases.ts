@@ -42,8 +42,11 @@ const servers = {
     skip: skipOwnMariadb,
     start: () =>
       ownMariadb({
-        ...{ 'innodb-flush-log-at-trx-commit': 1, 'innodb-flush-method': 'O_DIRECT', 'innodb-doublewrite': 'ON' },
-        ...{ 'character-set-server': 'utf8mb4', 'collation-server': 'utf8mb4_general_ci' },
+        'innodb-flush-log-at-trx-commit': 1,
+        'innodb-flush-method': 'O_DIRECT',
+        'innodb-doublewrite': 'ON',
+        'character-set-server': 'utf8mb4',
+        'collation-server': 'utf8mb4_general_ci',
       }),
   },
 } as const
@@ -114,8 +117,10 @@ async function opener(dialect: TestDialect): Promise<OpenDatabase> {
     await createOn(dialect, connection)
     const config = {
       ...patience,
-      ...{ 'platform.database.type': dialect, 'platform.database.port': port },
-      ...{ 'platform.database.name': connection.database, 'platform.database.username': user },
+      'platform.database.type': dialect,
+      'platform.database.port': port,
+      'platform.database.name': connection.database,
+      'platform.database.username': user,
     }
     return { dialect, config, directory, connection, drop }
   }

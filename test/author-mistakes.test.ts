@@ -7,8 +7,17 @@ import { crashes, eventsOfPlugins, routes, setups } from './author-mistakes/runn
 import { tables, tasks } from './author-mistakes/tables-and-tasks.ts'
 
 const mistakes: readonly Mistake[] = [
-  ...[references, keys, permissionsAndTexts, tables, tasks, messagePoints, otherPoints],
-  ...[setups, crashes, routes, eventsOfPlugins],
+  references,
+  keys,
+  permissionsAndTexts,
+  tables,
+  tasks,
+  messagePoints,
+  otherPoints,
+  setups,
+  crashes,
+  routes,
+  eventsOfPlugins,
 ].flat()
 
 t.test('C-002 a typical mistake of an author is reported with plugin, place, cause and fix', async (t) => {
@@ -22,7 +31,9 @@ t.test('C-002 a typical mistake of an author is reported with plugin, place, cau
       if (report === undefined) {
         const found = reports.map(({ code, text }) => `${code}: ${text}`).join('\n')
         return t.fail(`reported with the code ${one.code}, its place and its cause`, {
-          ...{ found, place: one.place, cause: one.cause },
+          found,
+          place: one.place,
+          cause: one.cause,
         })
       }
       const { plugin = author, fix, absent } = one

@@ -63,8 +63,23 @@ function isExpected(t: Test, part: string, isThere: boolean): boolean {
 
 /** Decision B29: the documents leave the names of third parties out. */
 const webhookProviders = [
-  ...['generic', 'dingtalk', 'wecom', 'feishu', 'lark', 'slack', 'mattermost', 'discord', 'bark', 'pushplus'],
-  ...['serverchan', 'telegram', 'gotify', 'ntfy', 'teams', 'google-chat', 'rocketchat'],
+  'generic',
+  'dingtalk',
+  'wecom',
+  'feishu',
+  'lark',
+  'slack',
+  'mattermost',
+  'discord',
+  'bark',
+  'pushplus',
+  'serverchan',
+  'telegram',
+  'gotify',
+  'ntfy',
+  'teams',
+  'google-chat',
+  'rocketchat',
 ]
 const documentedKeys = contract.configKeys.flatMap((one) =>
   one.key.includes('<provider>')

@@ -86,10 +86,7 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 6
       iam_token: { token_hash: "'t' || n", expires_at: time, last_seen_at: time, created_at: time },
     },
     'events.purge': {
-      outbox_event: {
-        ...{ status: "'delivered'", finished_at: time, created_at: time },
-        ...{ next_at: time, payload: "'{}'" },
-      },
+      outbox_event: { status: "'delivered'", finished_at: time, created_at: time, next_at: time, payload: "'{}'" },
     },
     'async-task.purge': { async_task: { status: "'failed'", finished_at: time } },
     'open-platform.purge': {
@@ -121,7 +118,10 @@ t.test('a page of users costs the same, however many hold the role', { timeout: 
   const [first, roleCount] = [1_000_000, 40]
   const times = { created_at: moment, updated_at: moment, version: '1' }
   await fill(db, 'iam_user', {
-    ...{ id: `${first} + n`, username: "'user' || n", username_key: "'user' || n", enabled: '1' },
+    id: `${first} + n`,
+    username: "'user' || n",
+    username_key: "'user' || n",
+    enabled: '1',
     ...times,
   })
   const role = { code: "'role' || n", name: "'Role ' || n", data_scope: "'self'", built_in: '0', ...times }

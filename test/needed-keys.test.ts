@@ -23,8 +23,14 @@ async function start(t: Test, inFile: Readonly<Record<string, string | boolean>>
   const product = defineProduct({
     name: 'test',
     plugins: [
-      ...[databasePlugin, sharedStorePlugin, systemConfig, rateLimitPlugin],
-      ...[memory, localTokenBucket, sharedBucket, sharedWindow],
+      databasePlugin,
+      sharedStorePlugin,
+      systemConfig,
+      rateLimitPlugin,
+      memory,
+      localTokenBucket,
+      sharedBucket,
+      sharedWindow,
     ],
     config: { ...db.config, 'platform.system-config.master-key-file': `${db.directory}/master.key`, ...inFile },
   })

@@ -73,8 +73,11 @@ t.test('doctor reports the version of Node.js, and fails on an old one', async (
   const doctor = async (nodeVersion: string) => {
     let stdout = ''
     const code = await runProgram(['doctor', '--json'], {
-      ...{ stdout: { write: (text: string) => (stdout += text) }, stderr: { write: () => {} } },
-      ...{ environment: {}, directory, nodeVersion },
+      stdout: { write: (text: string) => (stdout += text) },
+      stderr: { write: () => {} },
+      environment: {},
+      directory,
+      nodeVersion,
     })
     return { code, finding: JSON.parse(stdout).findings[0] }
   }
@@ -82,7 +85,9 @@ t.test('doctor reports the version of Node.js, and fails on an old one', async (
   const { code, finding } = await doctor('24.6.0')
   t.equal(code, 1)
   t.strictSame(finding, {
-    ...{ check: 'Node.js', outcome: 'failed', code: 'PLINTH_NODE_VERSION' },
+    check: 'Node.js',
+    outcome: 'failed',
+    code: 'PLINTH_NODE_VERSION',
     detail: `${messageFor('24.6.0')} Install Node.js ${needed} or later, and start the product with it.`,
   })
 })

@@ -76,8 +76,13 @@ await running.stop('done')
 `
 const typeCheck = {
   compilerOptions: {
-    ...{ noEmit: true, strict: true, module: 'nodenext', target: 'es2024', skipLibCheck: true },
-    ...{ types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
+    noEmit: true,
+    strict: true,
+    module: 'nodenext',
+    target: 'es2024',
+    skipLibCheck: true,
+    types: ['node'],
+    typeRoots: [join(root, 'node_modules/@types')],
   },
   files: ['typed.ts'],
 }

@@ -44,8 +44,12 @@ t.test('a sample is drawn by its seed, and each change can be drawn', async (t) 
 
 /** A change of the project below. */
 const of = (...breaks: string[]): RecordedChange => ({
-  ...{ file: 'src/sum.ts', fragment: 'a + b', replacement: 'a - b', effect: 'The sum is wrong.' },
-  ...{ breaks, noticedBy: ['test/sum.test.ts'] },
+  file: 'src/sum.ts',
+  fragment: 'a + b',
+  replacement: 'a - b',
+  effect: 'The sum is wrong.',
+  breaks,
+  noticedBy: ['test/sum.test.ts'],
 })
 
 /** Ids that the page of requirements does not read as proof. */

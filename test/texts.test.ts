@@ -78,7 +78,9 @@ t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 6
   const look = async (method: string, url: string, headers: Readonly<Record<string, string>>, payload?: object) => {
     for (const language of ['en', 'zh-CN']) {
       const answer = await server.inject({
-        ...{ method: method as 'GET', url, headers: { ...headers, 'accept-language': language } },
+        method: method as 'GET',
+        url,
+        headers: { ...headers, 'accept-language': language },
         ...(payload === undefined ? {} : { payload }),
       })
       answers++

@@ -12,7 +12,8 @@ const json = { 'content-type': 'application/json' }
 
 async function call(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
   const answer = await fetch(`${base}${path}`, {
-    ...{ method, headers: { ...json, ...headers } },
+    method,
+    headers: { ...json, ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)

@@ -11,8 +11,18 @@ const pastMs = 4_000 * dayMs
 const youngMs = 5 * dayMs
 const roles = 10
 const preferenceSwitches = [
-  ...['database', 'websocket', 'email', 'sms', 'system', 'account'],
-  ...['todo', 'chat', 'blog', 'forum', 'mall', 'marketing'],
+  'database',
+  'websocket',
+  'email',
+  'sms',
+  'system',
+  'account',
+  'todo',
+  'chat',
+  'blog',
+  'forum',
+  'mall',
+  'marketing',
 ]
 /** Reviews that may be tried again: as many as one answer looks at. */
 const openReviews = 500

@@ -41,8 +41,16 @@ export interface Held {
 }
 
 const purges = [
-  ...['iam', 'events', 'async-task', 'notification.send-log', 'notification.inbox', 'notification.rules'],
-  ...['open-platform', 'money', 'approval', 'money.web3.settlement'],
+  'iam',
+  'events',
+  'async-task',
+  'notification.send-log',
+  'notification.inbox',
+  'notification.rules',
+  'open-platform',
+  'money',
+  'approval',
+  'money.web3.settlement',
 ]
 const root = mkdtempSync(join(tmpdir(), 'plinth-growth-'))
 const running = await startForTest({ ...product, root } as Product, {

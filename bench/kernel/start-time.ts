@@ -72,7 +72,13 @@ const isStarted = (line: string) => line.includes('"msg":"started"')
 
 /** `plinth start` of a product without plugins. */
 const plinthStart = (program: string, product: string, ...words: readonly string[]) => [
-  ...[program, 'start', ...words, '--product', product, '--set', 'platform.log.format=json'],
+  program,
+  'start',
+  ...words,
+  '--product',
+  product,
+  '--set',
+  'platform.log.format=json',
 ]
 
 /** The kernel without plugins against a process that does nothing, and with HTTP against bare Fastify, which listens as well. */
@@ -113,7 +119,9 @@ export async function measureKernelStart(rounds: number): Promise<Section> {
       [
         ['spawn to ready', 'x Node.js alone', 'x bare Fastify', 'ms'],
         ...names.map((name) => [
-          ...[name, ratioText(ratio(times(name), times(bare))), ratioText(ratio(times(name), times(base)))],
+          name,
+          ratioText(ratio(times(name), times(bare))),
+          ratioText(ratio(times(name), times(base))),
           median(times(name)).toFixed(0),
         ]),
       ],

@@ -36,12 +36,24 @@ export function byEntities(db: Database, systemId: number): Expire {
         em.create(SourceUseRow, { journalId: id, sourceId, kind: 'expire', amount, holdId: null })
         const entry = { journalId: id, dFrozen: 0, kind, monthKey, createdAt: now }
         em.create(EntryRow, {
-          ...{ ...entry, id: --lastId, accountId: account.id, asset, seq: account.version, dAvailable: -amount },
-          ...{ availableAfter: account.available, frozenAfter: account.frozen },
+          ...entry,
+          id: --lastId,
+          accountId: account.id,
+          asset,
+          seq: account.version,
+          dAvailable: -amount,
+          availableAfter: account.available,
+          frozenAfter: account.frozen,
         })
         em.create(EntryRow, {
-          ...{ ...entry, id: --lastId, accountId: systemId, asset: null, seq: null, dAvailable: amount },
-          ...{ availableAfter: null, frozenAfter: null },
+          ...entry,
+          id: --lastId,
+          accountId: systemId,
+          asset: null,
+          seq: null,
+          dAvailable: amount,
+          availableAfter: null,
+          frozenAfter: null,
         })
       })
     }
@@ -51,10 +63,19 @@ export function byEntities(db: Database, systemId: number): Expire {
 function journalOf(sourceId: number, now: number) {
   const key = `member-points:expire:${sourceId}`
   return {
-    ...{ id: --lastId, idemHash: hash('sha256', key), idemKey: key, action: 'debit' as const, kind },
+    id: --lastId,
+    idemHash: hash('sha256', key),
+    idemKey: key,
+    action: 'debit' as const,
+    kind,
     fingerprint: hash('sha256', `["debit","${kind}",${key}]`),
-    ...{ refType: 'points-source', refId: String(sourceId), parentId: null, actor: null, reason: null },
-    ...{ occurredAt: now, createdAt: now },
+    refType: 'points-source',
+    refId: String(sourceId),
+    parentId: null,
+    actor: null,
+    reason: null,
+    occurredAt: now,
+    createdAt: now,
   }
 }
 
@@ -97,8 +118,20 @@ async function expireOne({ run, lock }: PeerConnection, sourceId: number, system
   await run(sql.expire, [sourceId])
   await run(sql.use, [id, sourceId, amount])
   await run(sql.entries, [
-    ...[--lastId, id, accountId, asset, after.version, -amount, after.available, after.frozen, now],
-    ...[--lastId, id, systemId, amount, now],
+    --lastId,
+    id,
+    accountId,
+    asset,
+    after.version,
+    -amount,
+    after.available,
+    after.frozen,
+    now,
+    --lastId,
+    id,
+    systemId,
+    amount,
+    now,
   ])
 }
 

@@ -128,8 +128,12 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<Bar> {
   await db.execute(`delete from money_account where role = 'owner'`)
   const loading = performance.now()
   await fillBooks(db, dialect, systemId, {
-    ...{ accounts, grantsEach: lotsOfAccount, order: 'mixed', monthKey: '202611' },
-    ...{ createdAt: `(${start - 86_400_000} + i)`, expiresAt: `(${start} + i)` },
+    accounts,
+    grantsEach: lotsOfAccount,
+    order: 'mixed',
+    monthKey: '202611',
+    createdAt: `(${start - 86_400_000} + i)`,
+    expiresAt: `(${start} + i)`,
   })
   console.error(`${dialect}: ${grants} lots loaded in ${((performance.now() - loading) / 1000).toFixed(0)} s`)
 

@@ -81,12 +81,30 @@ const entriesOf = (
   after: Account,
   now: number,
 ): Value[] => [
-  ...[id - 1, id, accountId, 'bench', after.version, amount, after.available, after.frozen, now],
-  ...[id - 2, id, systemId, null, null, -amount, null, null, now],
+  id - 1,
+  id,
+  accountId,
+  'bench',
+  after.version,
+  amount,
+  after.available,
+  after.frozen,
+  now,
+  id - 2,
+  id,
+  systemId,
+  null,
+  null,
+  -amount,
+  null,
+  null,
+  now,
 ]
 
 const accountOf = (row: Account): Account => ({
-  ...{ available: Number(row.available), frozen: Number(row.frozen), version: Number(row.version) },
+  available: Number(row.available),
+  frozen: Number(row.frozen),
+  version: Number(row.version),
 })
 
 async function postOne(peer: PeerConnection, dialect: TestDialect, systemId: number, credit: Credit): Promise<void> {

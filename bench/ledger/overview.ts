@@ -54,8 +54,10 @@ const isFilled: Readonly<Record<Ask, (data: any) => boolean>> = {
 async function startFilled(dialect: TestDialect, openDatabase: OpenDatabase, entries: number) {
   const made = await openDatabase()
   const config = {
-    ...{ ...made.config, 'platform.http.port': 0 },
-    ...{ 'platform.iam.password.hash.memory': '1MiB', 'platform.iam.password.hash.passes': 1 },
+    ...made.config,
+    'platform.http.port': 0,
+    'platform.iam.password.hash.memory': '1MiB',
+    'platform.iam.password.hash.passes': 1,
   }
   const plugins = [databasePlugin, httpPlugin, sitePlugin, i18n, iam, events, money, memberPoints]
   const running = await startForTest(defineProduct({ name: 'bench', plugins, config }))
@@ -68,7 +70,10 @@ async function startFilled(dialect: TestDialect, openDatabase: OpenDatabase, ent
   const systemId = (await books.find({ owner: { type: 'system', id: 'issued' }, asset }))?.id ?? 0
   const began = performance.now()
   await fillBooks(db, dialect, systemId, {
-    ...{ accounts, grantsEach, order: 'by account', createdAt: `(${now} - ${day} + i % 1000)` },
+    accounts,
+    grantsEach,
+    order: 'by account',
+    createdAt: `(${now} - ${day} + i % 1000)`,
     expiresAt: `(${now + day} + (i % ${grantsEach}) * ${3 * day})`,
     monthKey: `case when i % ${grantsEach} < ${thisMonth} then ${books.monthKeyOf(asset, now)} else 202401 end`,
   })

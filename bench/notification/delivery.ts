@@ -52,7 +52,9 @@ async function measureFacade(): Promise<void> {
     contributes: [notificationChannel],
     setup({ contribute }) {
       direct = {
-        ...{ displayName: 'Memory', recipientKinds: [], traits: { idempotent: true } },
+        displayName: 'Memory',
+        recipientKinds: [],
+        traits: { idempotent: true },
         send: async (message) => ({ outcome: 'accepted', messageId: message.id }),
       }
       contribute(notificationChannel, 'peek', direct)

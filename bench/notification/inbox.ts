@@ -105,7 +105,9 @@ const wholeRows: Candidate = {
   run: (db) =>
     insert(db, whole, [...itemColumns, 'subject', 'content', 'jump'], (userId) => [
       ...item(db, userId),
-      ...[message.subject, message.content, jump],
+      message.subject,
+      message.content,
+      jump,
     ]),
 }
 const candidates = [product, sameRows, wholeRows]

@@ -23,8 +23,14 @@ const turnMs = 200
 const code = 'open-platform.balance-low'
 const minute = 60_000
 const rule: NotificationRule = {
-  ...{ code, enabled: true, thresholdCount: 1, thresholdWindowMs: 10 * minute, dedupeWindowMs: 10 * minute },
-  ...{ silenceWindowMs: 30 * minute, channels: ['database'], recipientUserIds: [1, 2, 3] },
+  code,
+  enabled: true,
+  thresholdCount: 1,
+  thresholdWindowMs: 10 * minute,
+  dedupeWindowMs: 10 * minute,
+  silenceWindowMs: 30 * minute,
+  channels: ['database'],
+  recipientUserIds: [1, 2, 3],
   escalation: { enabled: true, afterMs: 60 * minute, channels: ['mail'], recipientUserIds: [4] },
 }
 const event = { code, dedupeKey: 'app:1', occurredAt: 45 * minute, count: 3, windowMs: minute }

@@ -108,7 +108,13 @@ function tableOf(callers: number, series: Series, redisCpu: Readonly<Record<stri
   return [
     [
       `${callers} callers: calls per CPU second`,
-      ...['x INCR', 'x INCR, auto-pipelined', 'us CPU', 'us CPU of Redis', 'k/s', 'p50 ms', 'p99 ms'],
+      'x INCR',
+      'x INCR, auto-pipelined',
+      'us CPU',
+      'us CPU of Redis',
+      'k/s',
+      'p50 ms',
+      'p99 ms',
     ],
     ...candidates.map((candidate) => [
       candidate.name,

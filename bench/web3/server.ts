@@ -50,8 +50,20 @@ process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
 const product = defineProduct({
   name: 'bench',
   plugins: [
-    ...[database, http, site, i18n, iam, idempotency, sharedStore, systemConfig, outgoingHttp, openPlatform],
-    ...[rateLimit, memoryStore, web3, bench],
+    database,
+    http,
+    site,
+    i18n,
+    iam,
+    idempotency,
+    sharedStore,
+    systemConfig,
+    outgoingHttp,
+    openPlatform,
+    rateLimit,
+    memoryStore,
+    web3,
+    bench,
   ],
   config: {
     'platform.database.sqlite.file': join(directory, 'bench.sqlite'),

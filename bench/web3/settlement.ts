@@ -146,8 +146,11 @@ async function byViem() {
     const { logs, ...receipt } = await client.getTransactionReceipt({ hash })
     const { hash: canonicalBlockHash } = await client.getBlock({ blockNumber: receipt.blockNumber })
     const plain = {
-      ...{ transactionHash: hash, blockHash: receipt.blockHash, blockNumber: Number(receipt.blockNumber) },
-      ...{ status: receipt.status, logs },
+      transactionHash: hash,
+      blockHash: receipt.blockHash,
+      blockNumber: Number(receipt.blockNumber),
+      status: receipt.status,
+      logs,
     }
     sound += isSound(hash, { providerId: 'viem', chainId, transaction, receipt: plain, head, canonicalBlockHash })
       ? 1
@@ -178,8 +181,11 @@ async function byViemInBatches() {
     for (const [index, { logs, ...receipt }] of receipts.entries()) {
       const hash = some[index] as Hash
       const plain = {
-        ...{ transactionHash: hash, blockHash: receipt.blockHash, blockNumber: Number(receipt.blockNumber) },
-        ...{ status: receipt.status, logs },
+        transactionHash: hash,
+        blockHash: receipt.blockHash,
+        blockNumber: Number(receipt.blockNumber),
+        status: receipt.status,
+        logs,
       }
       const canonicalBlockHash = hashAt.get(receipt.blockNumber)
       const asked = { providerId: 'viem', chainId, transaction: transactions[index], receipt: plain, head }
@@ -303,8 +309,11 @@ const tables = [
       const [kind] = name.split(',')
       const own = `${kind}, product` as Candidate
       return [
-        ...[name, rate(name), ratioText(against(own, name))],
-        ...[rate(name, cpuSeconds), ratioText(against(own, name, cpuSeconds))],
+        name,
+        rate(name),
+        ratioText(against(own, name)),
+        rate(name, cpuSeconds),
+        ratioText(against(own, name, cpuSeconds)),
       ]
     }),
   ],

@@ -89,7 +89,14 @@ function formsOf(secret: string): Set<string> {
   const inUrl = encodeURIComponent(wellFormed)
   const inBase64 = [bytes.toString('base64'), ...within]
   return new Set([
-    ...[secret, escaped, inJsonText, escaped.replaceAll('/', '\\/'), inUrl, inForm, lowerHex(inUrl), lowerHex(inForm)],
+    secret,
+    escaped,
+    inJsonText,
+    escaped.replaceAll('/', '\\/'),
+    inUrl,
+    inForm,
+    lowerHex(inUrl),
+    lowerHex(inForm),
     ...inBase64.flatMap((digits) => [
       digits,
       digits.replaceAll('+', '-').replaceAll('/', '_'),

@@ -64,8 +64,22 @@ function refusing(faults: SchemaCheck['faults']): SchemaCheck {
 
 /** Options of the builders of keys. A builder takes a misspelt option for a keyword. */
 const options = [
-  ...['title', 'description', 'default', 'required', 'sensitive', 'reload', 'editable', 'state', 'scope'],
-  ...['neededWhile', 'insecure', 'destination', 'group', 'env', 'deprecated', 'examples'],
+  'title',
+  'description',
+  'default',
+  'required',
+  'sensitive',
+  'reload',
+  'editable',
+  'state',
+  'scope',
+  'neededWhile',
+  'insecure',
+  'destination',
+  'group',
+  'env',
+  'deprecated',
+  'examples',
 ]
 
 let ajv: Ajv2020 | undefined

@@ -149,7 +149,12 @@ function schemaProblems(declaration: KeyDeclaration): DeclarationProblem[] {
   const sensitive = declaration.sensitive !== false
   const { multiline = false } = declaration
   const bare: KeyDeclaration = {
-    ...{ schema, title: '', required: false, sensitive, reload: 'restart', editable: true },
+    schema,
+    title: '',
+    required: false,
+    sensitive,
+    reload: 'restart',
+    editable: true,
     multiline: multiline === true,
   }
   return written.flatMap(([rule, place, value]) =>

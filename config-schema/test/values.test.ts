@@ -90,17 +90,13 @@ t.test('lists are JSON or comma-separated, objects are JSON', async (t) => {
 t.test('empty text is a value of plain text only', async (t) => {
   t.equal(read(key.string({ title: 'x' }), ''), '')
   const others = [
-    ...[
-      key.integer({ title: 'x' }),
-      key.boolean({ title: 'x' }),
-      key.duration({ title: 'x' }),
-      key.host({ title: 'x' }),
-    ],
-    ...[
-      key.stringList({ title: 'x' }),
-      key.object({ title: 'x', schema: {} }),
-      key.enum({ title: 'x', values: ['a'] }),
-    ],
+    key.integer({ title: 'x' }),
+    key.boolean({ title: 'x' }),
+    key.duration({ title: 'x' }),
+    key.host({ title: 'x' }),
+    key.stringList({ title: 'x' }),
+    key.object({ title: 'x', schema: {} }),
+    key.enum({ title: 'x', values: ['a'] }),
   ]
   for (const declaration of others) t.equal(read(declaration, ''), 'empty!', JSON.stringify(declaration.schema))
   t.match(readText(key.stringList({ title: 'x' }), ''), { message: /write \[\] for an empty list/ })
@@ -220,10 +216,17 @@ t.test('no message about a sensitive key repeats its value, its default or a nam
   const options = { title: 'x', sensitive: true } as const
   const shape = { properties: { a: { type: 'integer' } }, additionalProperties: { type: 'integer' } }
   const declarations = [
-    ...[key.integer(options), key.boolean(options), key.duration(options), key.host({ ...options, default: secret })],
-    ...[key.string({ ...options, minLength: 99, default: secret }), key.url(options), key.cidrList(options)],
-    ...[key.enum({ ...options, values: ['a'] }), key.stringList({ ...options, items: { maxLength: 3 } })],
-    ...[key.object({ ...options, schema: shape }), key.object({ ...options, schema: { additionalProperties: false } })],
+    key.integer(options),
+    key.boolean(options),
+    key.duration(options),
+    key.host({ ...options, default: secret }),
+    key.string({ ...options, minLength: 99, default: secret }),
+    key.url(options),
+    key.cidrList(options),
+    key.enum({ ...options, values: ['a'] }),
+    key.stringList({ ...options, items: { maxLength: 3 } }),
+    key.object({ ...options, schema: shape }),
+    key.object({ ...options, schema: { additionalProperties: false } }),
     ...[{}, { $comment: 'by ajv' }].map((by) =>
       key.object({ ...options, schema: { propertyNames: { maxLength: 3 }, ...by } }),
     ),

@@ -13,7 +13,9 @@ const cases = webhookProviderCases({
     {
       status: 401,
       body: { error: { code: 'key-unknown', message: 'no such key' } },
-      ...{ outcome: 'rejected', code: 'key-unknown', hint: 'token-invalid' },
+      outcome: 'rejected',
+      code: 'key-unknown',
+      hint: 'token-invalid',
     },
     { body: { error: { code: 'too-fast', message: 'slow down' } }, outcome: 'deferred', hint: 'rate-limited' },
   ],

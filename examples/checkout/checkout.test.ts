@@ -33,8 +33,14 @@ async function startCheckout(
 ) {
   const clock = manualClock(Date.UTC(2026, 10, 1))
   const local: Chain = {
-    ...{ name: 'local', chainId: 31337, enabled: true, requiredConfirmations: 3, finality: 'depth' },
-    ...{ maxHeadLagBlocks: 50, explorerTransactionUrl: null, providers: [] },
+    name: 'local',
+    chainId: 31337,
+    enabled: true,
+    requiredConfirmations: 3,
+    finality: 'depth',
+    maxHeadLagBlocks: 50,
+    explorerTransactionUrl: null,
+    providers: [],
   }
   const known = new Map([['local', local]])
   let said: unknown = { error: 'rpc-query-failed', attempts: [] }
@@ -54,8 +60,17 @@ async function startCheckout(
   const product = defineProduct({
     name: 'checkout',
     plugins: [
-      ...[databasePlugin, eventsPlugin, httpPlugin, i18nPlugin, iamPlugin, cleanupPlugin],
-      ...[money, paymentsPlugin, chain, checkoutPlugin, ...plugins],
+      databasePlugin,
+      eventsPlugin,
+      httpPlugin,
+      i18nPlugin,
+      iamPlugin,
+      cleanupPlugin,
+      money,
+      paymentsPlugin,
+      chain,
+      checkoutPlugin,
+      ...plugins,
     ],
     config: {
       ...db.config,
@@ -88,7 +103,12 @@ async function startCheckout(
     return (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => call(method, `${root}/${path}`, payload)
   }
   return {
-    ...{ running, clock, known, member, admin: await logIn('admin'), db: running.service(database) },
+    running,
+    clock,
+    known,
+    member,
+    admin: await logIn('admin'),
+    db: running.service(database),
     payments: running.service(payments),
     seed: () => running.service(checkout).seedDemo(),
     async closeUnpaid() {
@@ -102,7 +122,11 @@ async function startCheckout(
 }
 
 const mined = (change: object = {}) => ({
-  ...{ providerId: 'one', chainId: 31337, transaction: { hash }, head: 11, canonicalBlockHash: blockHash },
+  providerId: 'one',
+  chainId: 31337,
+  transaction: { hash },
+  head: 11,
+  canonicalBlockHash: blockHash,
   receipt: { transactionHash: hash, blockHash, blockNumber: 10, status: 'success', logs: [] },
   ...change,
 })
@@ -120,7 +144,11 @@ onEachDatabase(t, 'a sale says what to pay, how far the payment is, and delivers
   const course = offers.items[1]
   const { data: made } = await ann('POST', 'orders', { offerId: course.id })
   t.hasStrict(made, {
-    ...{ offer: { code: 'DEMO-COURSE' }, price: 4_900, status: 'pending', transactionHash: null, deliveredAt: null },
+    offer: { code: 'DEMO-COURSE' },
+    price: 4_900,
+    status: 'pending',
+    transactionHash: null,
+    deliveredAt: null,
     pay: { chainName: 'local', chainId: 31337, tokenContract: token, receiver, amountRaw: '49000000' },
   })
   t.equal(made.pay.requiredConfirmations, 3)

@@ -96,8 +96,14 @@ export class Sales {
         const orderNo = await this.#reserve(userId, offerId, openTerms)
         if (orderNo === undefined) continue
         await payments.create({
-          ...{ outTradeNo: orderNo, provider, scene: paymentScene, userId, asset: 'usd', amount: offer.price },
-          ...{ ...where, amountRaw },
+          outTradeNo: orderNo,
+          provider,
+          scene: paymentScene,
+          userId,
+          asset: 'usd',
+          amount: offer.price,
+          ...where,
+          amountRaw,
         })
         return orderNo
       }

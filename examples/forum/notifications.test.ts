@@ -26,8 +26,20 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once
   const product = defineProduct({
     name: 'community',
     plugins: [
-      ...[databasePlugin, eventsPlugin, httpPlugin, i18nPlugin, iamPlugin, storagePlugin, asyncTaskPlugin],
-      ...[notificationPlugin, inboxPlugin, rulesPlugin, databaseChannel, logChannel, linkagePlugin, forumPlugin],
+      databasePlugin,
+      eventsPlugin,
+      httpPlugin,
+      i18nPlugin,
+      iamPlugin,
+      storagePlugin,
+      asyncTaskPlugin,
+      notificationPlugin,
+      inboxPlugin,
+      rulesPlugin,
+      databaseChannel,
+      logChannel,
+      linkagePlugin,
+      forumPlugin,
     ],
     config: {
       ...db.config,
@@ -65,8 +77,13 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once
     {
       displaySubject: 'New reply to Tomatoes in November',
       displayContent: 'Your topic Tomatoes in November got a reply: Under glass they do.',
-      ...{ module: 'forum', event: 'forum.reply.created', sourceType: 'reply', sourceId: String(replyId) },
-      ...{ targetType: 'topic', targetId: String(topic), targetRoute: `/forum/topics/${topic}` },
+      module: 'forum',
+      event: 'forum.reply.created',
+      sourceType: 'reply',
+      sourceId: String(replyId),
+      targetType: 'topic',
+      targetId: String(topic),
+      targetRoute: `/forum/topics/${topic}`,
     },
   ])
   t.match((await ann.inbox('zh-CN'))[0], { displaySubject: '《Tomatoes in November》有新回复' })

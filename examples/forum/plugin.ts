@@ -78,7 +78,11 @@ export default definePlugin({
   ],
   setup({ services, provide, contribute }) {
     services.events.declarePublished(
-      ...[forumReplyCreated, forumReplyLiked, forumTopicLiked, forumTopicFavorited, forumReportStatusChanged],
+      forumReplyCreated,
+      forumReplyLiked,
+      forumTopicLiked,
+      forumTopicFavorited,
+      forumReportStatusChanged,
     )
     provide(forum, new Forum(services.database, services.events))
     contribute(quickstartCleanup, 'forum', demoCleanup(services.database))

@@ -84,8 +84,10 @@ onEachDatabase(
     t.hasStrict(await ask(9_001), { data: { reason: 'mall.refund-exceeds-paid', refundable: 9_000 } })
     const second = (await ask(9_000)).data
     t.same(typesOf(await published()), [
-      ...['mall.after-sales.status-changed', 'mall.after-sales.pending-review'],
-      ...['mall.after-sales.status-changed', 'mall.after-sales.pending-review'],
+      'mall.after-sales.status-changed',
+      'mall.after-sales.pending-review',
+      'mall.after-sales.status-changed',
+      'mall.after-sales.pending-review',
     ])
     const decide = (refundNo: string, approve: boolean) =>
       admin('POST', `/api/v1/admin/mall/refunds/${refundNo}/decision`, { approve })
@@ -168,7 +170,13 @@ onEachDatabase(t, 'stock, coupons, numbers and payments hold when many call at o
 
   const em = running.service(database)
   await em.fork().insert(Coupon, {
-    ...{ id: em.newId(), code: 'TEN', name: 'Ten', amount: 2_000, minAmount: 1_000, remaining: 2, demo: false },
+    id: em.newId(),
+    code: 'TEN',
+    name: 'Ten',
+    amount: 2_000,
+    minAmount: 1_000,
+    remaining: 2,
+    demo: false,
     validUntil: new Date(clock.now() + 60_000),
   })
   t.hasStrict(await order(ann, { couponCode: 'NONE' }), { code: '409', data: { reason: 'mall.coupon-unusable' } })
@@ -279,7 +287,12 @@ onEachDatabase(
     t.hasStrict(await pay(orderNo), { data: { status: 'paid', creditAmount: 3_000, cashAmount: 1_500 } })
     t.same(await balance(), [0, 0])
     t.hasStrict(await running.service(payments).get(orderNo), {
-      ...{ status: 'success', provider: 'test', scene: 'mall.order', asset: 'cny', amount: 1_500, userId: id },
+      status: 'success',
+      provider: 'test',
+      scene: 'mall.order',
+      asset: 'cny',
+      amount: 1_500,
+      userId: id,
     })
     // A reason that may be asked with does not keep anybody from approving.
     const reason = '💔'.repeat(200)

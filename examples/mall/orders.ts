@@ -79,7 +79,9 @@ export class Orders {
       const orderNo = `M${site.dayOf(now).replaceAll('-', '')}${id.toString(36).toUpperCase()}`
       const paid = await credit.hold({ orderNo, userId }, units, goodsAmount - couponAmount)
       const order = {
-        ...{ id, orderNo, userId },
+        id,
+        orderNo,
+        userId,
         status: 'unpaid' as const,
         currency: settings().currency,
         goodsAmount,
@@ -95,7 +97,14 @@ export class Orders {
       }
       await em.insert(Order, order)
       const lines = goods.map(({ id: goodsId, sku, name, delivery, price, quantity }) => ({
-        ...{ id: db.newId(), orderId: id, goodsId, sku, name, delivery, price, quantity },
+        id: db.newId(),
+        orderId: id,
+        goodsId,
+        sku,
+        name,
+        delivery,
+        price,
+        quantity,
         amount: price * quantity,
       }))
       await em.insertMany(OrderLine, lines)

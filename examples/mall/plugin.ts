@@ -86,7 +86,10 @@ export default definePlugin({
     const orders = new Orders({ db, events, clock, site, catalogue, credit, payments, settings })
     const sale = { db, events, clock, orders, credit, payments }
     const own: Mall = {
-      ...{ catalogue, orders, refunds: new Refunds(sale), reviews: new Reviews(sale) },
+      catalogue,
+      orders,
+      refunds: new Refunds(sale),
+      reviews: new Reviews(sale),
       seedDemo: () => seedDemo(db, clock),
     }
     provide(mall, own)

@@ -26,8 +26,17 @@ async function startShop(t: Test, at: TestDatabase) {
   const product = defineProduct({
     name: 'mall',
     plugins: [
-      ...[databasePlugin, eventsPlugin, httpPlugin, sitePlugin, i18nPlugin, iamPlugin, schedulerPlugin],
-      ...[money, paymentsPlugin, pointsPlugin, mallPlugin],
+      databasePlugin,
+      eventsPlugin,
+      httpPlugin,
+      sitePlugin,
+      i18nPlugin,
+      iamPlugin,
+      schedulerPlugin,
+      money,
+      paymentsPlugin,
+      pointsPlugin,
+      mallPlugin,
     ],
     config: {
       ...at.config,
@@ -53,9 +62,9 @@ async function startShop(t: Test, at: TestDatabase) {
     }
   }
   await running.service(accounts).createAdministrator({ username: 'admin', password }, origin)
-  const goodsId = await running.service(mall).catalogue.add({
-    ...{ sku: 'TEA', name: 'Tea', price, stock: 1_000, lowStock: 2, delivery: 'virtual' },
-  })
+  const goodsId = await running
+    .service(mall)
+    .catalogue.add({ sku: 'TEA', name: 'Tea', price, stock: 1_000, lowStock: 2, delivery: 'virtual' })
   const settled = () => running.service(events).idle()
   const member = async (username: string) => {
     const { id } = await running.service(accounts).create({ username, password }, origin)

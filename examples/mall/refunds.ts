@@ -59,7 +59,13 @@ export class Refunds {
       const id = db.newId()
       const refundNo = `R${id.toString(36).toUpperCase()}`
       const refund = {
-        ...{ id, refundNo, orderId: order.id, orderNo, userId, amount, reason },
+        id,
+        refundNo,
+        orderId: order.id,
+        orderNo,
+        userId,
+        amount,
+        reason,
         status: 'pending' as const,
         createdAt: new Date(clock.now()),
         decidedAt: null,

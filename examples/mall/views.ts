@@ -57,19 +57,38 @@ export const refundView = Type.Object({
 export const reviewView = Type.Object({ reviewId: id, lineId: id, rating: count, body: Type.String() })
 
 export const viewOfGoods = ({ id, sku, name, price, stock, delivery }: Goods): Static<typeof goodsView> => ({
-  ...{ id, sku, name, price, stock, delivery },
+  id,
+  sku,
+  name,
+  price,
+  stock,
+  delivery,
 })
 
 export function viewOfOrder({ order, lines }: OrderWithLines): Static<typeof orderView> {
   const { orderNo, userId, status, currency, goodsAmount, couponAmount, creditAmount, cashAmount, refundedAmount } =
     order
   return {
-    ...{ orderNo, userId, status, currency, goodsAmount, couponAmount, creditAmount },
-    ...{ cashAmount, refundedAmount },
+    orderNo,
+    userId,
+    status,
+    currency,
+    goodsAmount,
+    couponAmount,
+    creditAmount,
+    cashAmount,
+    refundedAmount,
     createdAt: order.createdAt.toISOString(),
     paidAt: order.paidAt?.toISOString() ?? null,
     lines: lines.map(({ id, goodsId, sku, name, delivery, price, quantity, amount }) => ({
-      ...{ id, goodsId, sku, name, delivery, price, quantity, amount },
+      id,
+      goodsId,
+      sku,
+      name,
+      delivery,
+      price,
+      quantity,
+      amount,
     })),
   }
 }
@@ -78,7 +97,13 @@ export function viewOfOrder({ order, lines }: OrderWithLines): Static<typeof ord
 export function viewOfRefund(refund: Refund, currency: string): Static<typeof refundView> {
   const { refundNo, orderNo, userId, amount, reason, status } = refund
   return {
-    ...{ refundNo, orderNo, userId, amount, currency, reason, status },
+    refundNo,
+    orderNo,
+    userId,
+    amount,
+    currency,
+    reason,
+    status,
     createdAt: refund.createdAt.toISOString(),
     decidedAt: refund.decidedAt?.toISOString() ?? null,
     decidedBy: refund.decidedBy ?? null,
@@ -86,5 +111,8 @@ export function viewOfRefund(refund: Refund, currency: string): Static<typeof re
 }
 
 export const viewOfReview = ({ id: reviewId, lineId, rating, body }: Review): Static<typeof reviewView> => ({
-  ...{ reviewId, lineId, rating, body },
+  reviewId,
+  lineId,
+  rating,
+  body,
 })

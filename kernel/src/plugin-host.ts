@@ -188,8 +188,19 @@ export class PluginHost {
 
 /** Methods that release a resource or end work. */
 const releasingMethods = [
-  ...['stop', 'close', 'end', 'destroy', 'dispose', 'shutdown', 'drain', 'ready', 'onStop', 'onReady', 'onDrain'],
-  ...[Symbol.dispose, Symbol.asyncDispose],
+  'stop',
+  'close',
+  'end',
+  'destroy',
+  'dispose',
+  'shutdown',
+  'drain',
+  'ready',
+  'onStop',
+  'onReady',
+  'onDrain',
+  Symbol.dispose,
+  Symbol.asyncDispose,
 ]
 
 /** Describes a result of `setup` that its author expects to be called; `undefined` for any other. */

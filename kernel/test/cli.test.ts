@@ -521,7 +521,8 @@ t.test('K-018 start runs until SIGTERM, drains, stops in reverse and leaves no h
     'counter open',
     'started',
     'stopping',
-    ...['shelf closed', 'counter closed'],
+    'shelf closed',
+    'counter closed',
   ])
   t.match(output, /"reason":"SIGTERM received","msg":"stopping"/)
 })

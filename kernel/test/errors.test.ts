@@ -69,7 +69,11 @@ const started =
 /** A product with two tasks whose names come from keys, and one with a fixed name. */
 async function namedTasks() {
   const task = (name: string, nameFrom?: string) => ({
-    ...{ name, displayName: 'x', fixedDelay: 1_000, autoStartup: true, run: async () => {} },
+    name,
+    displayName: 'x',
+    fixedDelay: 1_000,
+    autoStartup: true,
+    run: async () => {},
     ...(nameFrom === undefined ? {} : { nameFrom }),
   })
   const name = (value: string) => key.string({ title: 'x', default: value })
@@ -285,10 +289,21 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   },
   PLINTH_CLI_USAGE: commandLine('strat', '--product', 'fixtures/shop.config.ts'),
   PLINTH_COMMAND_REFUSED: commandLine(
-    ...['orders', 'fail', '--business', '--product', 'fixtures/shop.config.ts', '--set', 'platform.shop.password=x'],
+    'orders',
+    'fail',
+    '--business',
+    '--product',
+    'fixtures/shop.config.ts',
+    '--set',
+    'platform.shop.password=x',
   ),
   PLINTH_UNEXPECTED: commandLine(
-    ...['orders', 'fail', '--product', 'fixtures/shop.config.ts', '--set', 'platform.shop.password=x'],
+    'orders',
+    'fail',
+    '--product',
+    'fixtures/shop.config.ts',
+    '--set',
+    'platform.shop.password=x',
   ),
 }
 

@@ -130,9 +130,18 @@ t.test(
         phase === 'setup'
           ? ['setup first', 'drain first', 'drain failing', 'half-opened resource', 'stop failing', 'stop first']
           : [
-              ...['setup first', 'setup failing', 'setup after', 'ready after', 'ready failing'],
-              ...['drain first', 'drain failing', 'drain after'],
-              ...['stop after', 'half-opened resource', 'stop failing', 'stop first'],
+              'setup first',
+              'setup failing',
+              'setup after',
+              'ready after',
+              'ready failing',
+              'drain first',
+              'drain failing',
+              'drain after',
+              'stop after',
+              'half-opened resource',
+              'stop failing',
+              'stop first',
             ],
         phase,
       )

@@ -156,8 +156,16 @@ t.test('K-009 a masked line is JSON, whatever the secrets are', async (t) => {
 
 t.test('the line of an error has the members that say where it comes from', async (t) => {
   const members = {
-    ...{ code: 'ECONNREFUSED', errno: -111, syscall: 'connect', address: '10.0.0.7', port: 5432, path: '/run/x' },
-    ...{ status: 503, statusCode: 503, sqlState: '08006', reason: 'away' },
+    code: 'ECONNREFUSED',
+    errno: -111,
+    syscall: 'connect',
+    address: '10.0.0.7',
+    port: 5432,
+    path: '/run/x',
+    status: 503,
+    statusCode: 503,
+    sqlState: '08006',
+    reason: 'away',
   }
   t.hasStrict(errorLine(Object.assign(new Error('no connection'), members)), members)
 })

@@ -29,7 +29,10 @@ async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cr
   const tries: string[] = []
   const run = (start: (signal: AbortSignal) => Promise<string>) =>
     startOnTrial({
-      ...{ trial, clock, signal: stop.signal, progress: (text: string) => said.push(text) },
+      trial,
+      clock,
+      signal: stop.signal,
+      progress: (text: string) => said.push(text),
       start: (signal) => {
         tries.push(`${clock.monotonic()} ${host()}`)
         return start(signal)
@@ -70,8 +73,19 @@ t.test('starts that fail are tried again after growing pauses, then the old sett
   await pass(patienceMs)
   t.equal(await up, 'up on old')
   t.same(tries, [
-    ...['0 new', '1000 new', '3000 new', '7000 new', '15000 new', '30000 new', '45000 new', '60000 new'],
-    ...['75000 new', '90000 new', '105000 new', '120000 new', '120000 old'],
+    '0 new',
+    '1000 new',
+    '3000 new',
+    '7000 new',
+    '15000 new',
+    '30000 new',
+    '45000 new',
+    '60000 new',
+    '75000 new',
+    '90000 new',
+    '105000 new',
+    '120000 new',
+    '120000 old',
   ])
   const begin = 'The product does not start on its new settings: Plugin "database" failed.'
   t.same(said.slice(0, 2), [`${begin} It tries again in 1 s.`, `${begin} It tries again in 2 s.`])

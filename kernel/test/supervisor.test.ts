@@ -68,8 +68,19 @@ t.test('K-018 a restart drains, stops and comes back with the new configuration'
   const { code, signal, output } = await ended
   t.strictSame([code, signal], [0, null])
   t.strictSame(messages(output), [
-    ...['settings file read', 'open', 'started', 'restart requested', 'stopping', 'draining', 'closed'],
-    ...['settings file read', 'open', 'started', 'stopping', 'draining', 'closed'],
+    'settings file read',
+    'open',
+    'started',
+    'restart requested',
+    'stopping',
+    'draining',
+    'closed',
+    'settings file read',
+    'open',
+    'started',
+    'stopping',
+    'draining',
+    'closed',
   ])
   t.match(output, '"reason":"SIGTERM received","msg":"stopping"')
 })
@@ -306,7 +317,7 @@ t.test('K-018 a plugin that ends the process has crashed it, whatever the exit c
     t.equal(code, 0, 'it ends as asked')
     const message = `The process was ended by plugin "fragile" with exit code ${exitCode}, although nobody asked for that.`
     t.match(crashesIn(output).crashes, [
-      ...[{ level: 'fatal', plugin: 'fragile', exitCode, code: /^PLINTH_PROCESS_ENDED$/, msg: `crashed: ${message}` }],
+      { level: 'fatal', plugin: 'fragile', exitCode, code: /^PLINTH_PROCESS_ENDED$/, msg: `crashed: ${message}` },
     ])
     t.match(output, 'fragile.config.ts', 'the stack leads to the call')
   }

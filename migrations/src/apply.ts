@@ -153,7 +153,10 @@ const detailOf = (error: unknown) => {
 function failure({ dialect }: Application, changeSet: CompiledChangeSet, place: string, error: unknown) {
   const reason = (error instanceof Error ? error.message : String(error)).replace(/\.+$/, '')
   const details = {
-    ...{ changeSet: nameOf(changeSet), place, reason, detail: detailOf(error) },
+    changeSet: nameOf(changeSet),
+    place,
+    reason,
+    detail: detailOf(error),
     resumption: hasTransactionalDdl[dialect]
       ? 'this change set runs again from its first step, because nothing of it was kept'
       : 'it continues with this step',

@@ -129,10 +129,7 @@ t.test('status and plan read only and show the SQL', async (t) => {
       changesData: false,
       stepsDone: 0,
     },
-    {
-      ...{ plugin: 'p', id: '0002-fill-a', statements: [], changesData: true, stepsDone: 0 },
-      data: String(fillA.data),
-    },
+    { plugin: 'p', id: '0002-fill-a', statements: [], changesData: true, stepsDone: 0, data: String(fillA.data) },
   ])
   t.same(await tables(db), [], 'nothing was created')
 })

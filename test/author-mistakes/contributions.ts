@@ -34,7 +34,11 @@ const broken = (
   implementation: unknown,
   { place, cause, fix = (point as Point).from ?? '@plinth/kernel' }: Expected,
 ): Mistake => ({
-  ...{ id, mistake, place, cause, fix },
+  id,
+  mistake,
+  place,
+  cause,
+  fix,
   product: contributed(point as Point, name, implementation),
   code: 'PLINTH_CONTRIBUTION_INVALID',
 })
@@ -42,7 +46,11 @@ const broken = (
 const channel = { displayName: title, recipientKinds: ['email'], traits: { idempotent: false }, send: run }
 const store = { traits: { shared: false, algorithm: 'fixed-window' }, consume: run, peek: run, reset: run }
 const provider = {
-  ...{ code: 'acme', displayName: title, knownHosts: [], secret: { use: 'token', into: 'path' }, judge: run },
+  code: 'acme',
+  displayName: title,
+  knownHosts: [],
+  secret: { use: 'token', into: 'path' },
+  judge: run,
   messageTypes: { text: { body: () => ({}) } },
 }
 const labels = { scope: 'none', byIds: run, search: run }
@@ -248,7 +256,7 @@ export const otherPoints: readonly Mistake[] = [
     'A section of a page has no columns',
     adminPages,
     'acme.order',
-    { ...{ id: 'acme.order', kind: 'detail', title, source: 'getOrder' }, sections: [{ title }] },
+    { id: 'acme.order', kind: 'detail', title, source: 'getOrder', sections: [{ title }] },
     {
       place: 'sections[0].columns',
       cause: 'is missing',

@@ -17,8 +17,12 @@ const routed = (declaration: object) => () => [
     setup: ({ services }: Anything) =>
       services.http.addRoutes([
         route({
-          ...{ method: 'GET', path: '/api/v1/acme/orders', summary: 'Orders', access: 'public' },
-          ...{ response: Type.Object({ id: Type.Integer() }), handler: () => ({ id: 1 }) },
+          method: 'GET',
+          path: '/api/v1/acme/orders',
+          summary: 'Orders',
+          access: 'public',
+          response: Type.Object({ id: Type.Integer() }),
+          handler: () => ({ id: 1 }),
           ...declaration,
         }),
       ]),
@@ -28,7 +32,9 @@ const anyPort = { 'platform.http.port': 0, 'platform.http.response-check': true 
 
 /** A product with a setup that works with events. */
 const withEvents = (setup: (events: Anything) => unknown) => () => [
-  ...[databasePlugin, eventsPlugin, httpPlugin],
+  databasePlugin,
+  eventsPlugin,
+  httpPlugin,
   acme({ requires: { events }, setup: ({ services }: Anything) => setup(services.events) }),
 ]
 const paid = event('acme.order.paid', Type.Object({ orderNo: Type.String() }))

@@ -261,7 +261,8 @@ t.test('every way to sign in names operations that everybody may call, and the p
   const post = 'POST'
   t.strictSame(signInViews(ways, operations), [
     {
-      ...{ id: 'wallet-login.evm', kind: 'wallet' },
+      id: 'wallet-login.evm',
+      kind: 'wallet',
       challenge: { method: post, path: '/api/v1/auth/wallet/challenge' },
       login: { method: post, path: '/api/v1/auth/wallet/login' },
     },
@@ -346,7 +347,11 @@ t.test(
     t.match(
       lookups.find(({ id }: { id: string }) => id === 'iam.users'),
       {
-        ...{ path: '/api/v1/admin/iam/users', key: 'id', name: 'username', detail: 'iam.user', isPaged: true },
+        path: '/api/v1/admin/iam/users',
+        key: 'id',
+        name: 'username',
+        detail: 'iam.user',
+        isPaged: true,
         ways: [{ parameter: 'keyword', isSearch: true, schema: { type: 'string' } }],
       },
     )
@@ -479,7 +484,8 @@ t.test('a page that names what no route has is found, a fault for each', async (
     [
       {
         create: {
-          ...{ operation: 'postAdminIamRoles', fields: ['code', 'name', 'permissions'] },
+          operation: 'postAdminIamRoles',
+          fields: ['code', 'name', 'permissions'],
           answer: [{ field: 'nick', as: 'text' }],
         },
       },

@@ -74,7 +74,8 @@ export async function startWithRows(
     return async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object, language = 'en'): Promise<Data> => {
       const { code, data, message } = (
         await server.inject({
-          ...{ method, url: `/api/v1/${path}` },
+          method,
+          url: `/api/v1/${path}`,
           headers: { authorization: `Bearer ${answer.data?.accessToken}`, 'accept-language': language },
           ...(payload === undefined ? {} : { payload }),
         })
@@ -87,14 +88,19 @@ export async function startWithRows(
   const root = await logIn('root')
 
   const role = await root('POST', 'admin/iam/roles', {
-    ...{ code: 'support', name: 'Customer service', description: 'Looks after orders and messages', dataScope: 'all' },
+    code: 'support',
+    name: 'Customer service',
+    description: 'Looks after orders and messages',
+    dataScope: 'all',
     permissions: ['iam:user:view'],
   })
   const created: Data[] = []
   for (const username of ['anna', 'bela', 'chen', 'dana'])
     created.push(
       await root('POST', 'admin/iam/users', {
-        ...{ username, email: `${username}@example.com`, password },
+        username,
+        email: `${username}@example.com`,
+        password,
         roleIds: username === 'anna' ? [role.id] : [],
       }),
     )
@@ -110,7 +116,10 @@ export async function startWithRows(
 
   // Messages: in the inbox, by mail, and to a channel that refuses.
   await root('POST', 'admin/templates', {
-    ...{ code: 'order-shipped', channel: 'mail', locale: 'en', subject: 'Order {{orderNo}} is on its way' },
+    code: 'order-shipped',
+    channel: 'mail',
+    locale: 'en',
+    subject: 'Order {{orderNo}} is on its way',
     content: 'Dear {{name}}, order {{orderNo}} has left our house.',
   })
   const send = (channel: string, subject: string, recipientUserIds: readonly number[]) =>
@@ -120,13 +129,17 @@ export async function startWithRows(
   await send('mail', 'Your invoice', [chen.id])
   await send('webhook', 'Tea is running out', []).catch(() => {})
   await root('POST', 'notification-rules', {
-    ...{ code: (await root('GET', 'notification-rules/templates'))[0].code, channels: ['database'] },
+    code: (await root('GET', 'notification-rules/templates'))[0].code,
+    channels: ['database'],
     recipientUserIds: [anna.id],
   })
 
   // The shop sells, for points too.
   await root('POST', 'admin/member-points/rules', {
-    ...{ code: 'survey', type: 'task', enabled: true, config: { points: 50 } },
+    code: 'survey',
+    type: 'task',
+    enabled: true,
+    config: { points: 50 },
     displayTitle: { en: 'Answer our questions', 'zh-CN': '填写问卷' },
   })
   for (const [user, points, reason] of [
@@ -149,7 +162,9 @@ export async function startWithRows(
 
   // A payment on a chain that nobody has announced yet.
   await root('POST', 'admin/web3/chains', {
-    ...{ name: 'base', chainId: 8453, requiredConfirmations: 12 },
+    name: 'base',
+    chainId: 8453,
+    requiredConfirmations: 12,
     providers: [{ id: 'node', url: 'https://node.example.com/rpc' }],
     explorerTransactionUrl: 'https://basescan.org/tx/{hash}',
   })
@@ -158,9 +173,17 @@ export async function startWithRows(
     ['TEA-2026-0002', 'record'],
   ] as const) {
     await running.service(payments).create({
-      ...{ outTradeNo, provider: 'web3', scene: 'recharge', userId: bela.id, asset: 'points:mall', amount: 4_900 },
-      ...{ chainName: 'base', chainId: 8453, tokenContract: `0x${'a1'.repeat(20)}` },
-      ...{ receiver: `0x${'5c'.repeat(20)}`, amountRaw: '49000000' },
+      outTradeNo,
+      provider: 'web3',
+      scene: 'recharge',
+      userId: bela.id,
+      asset: 'points:mall',
+      amount: 4_900,
+      chainName: 'base',
+      chainId: 8453,
+      tokenContract: `0x${'a1'.repeat(20)}`,
+      receiver: `0x${'5c'.repeat(20)}`,
+      amountRaw: '49000000',
     })
     await root('POST', 'admin/web3/payment-settlement-review-logs', {
       outTradeNo,

@@ -191,8 +191,13 @@ async function readInbox({
 }
 
 const mainPages = [
-  ...['system-config.centre', 'iam.users', 'events.outbox', 'notification.send-log', 'member-points.accounts'],
-  ...['web3-settlement.reviews', 'console.database'],
+  'system-config.centre',
+  'iam.users',
+  'events.outbox',
+  'notification.send-log',
+  'member-points.accounts',
+  'web3-settlement.reviews',
+  'console.database',
 ]
 const [, postgresql] = dialectsUnderTest
 

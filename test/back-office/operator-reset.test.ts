@@ -37,10 +37,7 @@ t.test(
     const server = running.service(http)
     const call = async (method: 'GET' | 'POST', path: string, payload?: object, headers = {}) =>
       (
-        await server.inject({
-          ...{ method, url: `/api/v1/${path}`, headers },
-          ...(payload === undefined ? {} : { payload }),
-        })
+        await server.inject({ method, url: `/api/v1/${path}`, headers, ...(payload === undefined ? {} : { payload }) })
       ).json().data
     const form = formFor(db)
     const install = () =>

@@ -10,8 +10,11 @@ export const ownMarker = 'zqown77x'
 export const foreignOrg: number = 8008
 export const operatorsOrg: number = 7007
 export const markedUser: NewUser = {
-  ...{ username: `${marker}-user`, email: `${marker}@example.org`, mobile: '+8613800138008' },
-  ...{ password: 'Correct-horse-8', orgId: foreignOrg },
+  username: `${marker}-user`,
+  email: `${marker}@example.org`,
+  mobile: '+8613800138008',
+  password: 'Correct-horse-8',
+  orgId: foreignOrg,
 }
 
 /** A user with rows, and the text in them. */
@@ -22,10 +25,27 @@ export interface Marked {
 
 /** Entities whose rows belong to no user or organisation, or that no operation reads. */
 const withoutUsers: readonly string[] = [
-  ...['IamRole', 'IamPermission', 'IamRolePermission', 'IamEpoch', 'IamAuthorityChange', 'IamUser', 'IamUserRole'],
-  ...['SystemConfig', 'SystemConfigVersion', 'SystemConfigInstance', 'Web3Chain', 'MessageTemplate', 'PointsRule'],
-  ...['SendLogCount', 'Web3SettlementAuditCount', 'Web3SettlementAuditPosition'],
-  ...['SchedulerTask', 'SchedulerRun', 'InstallState', 'AsyncTaskGate', 'PointsDayPosition'],
+  'IamRole',
+  'IamPermission',
+  'IamRolePermission',
+  'IamEpoch',
+  'IamAuthorityChange',
+  'IamUser',
+  'IamUserRole',
+  'SystemConfig',
+  'SystemConfigVersion',
+  'SystemConfigInstance',
+  'Web3Chain',
+  'MessageTemplate',
+  'PointsRule',
+  'SendLogCount',
+  'Web3SettlementAuditCount',
+  'Web3SettlementAuditPosition',
+  'SchedulerTask',
+  'SchedulerRun',
+  'InstallState',
+  'AsyncTaskGate',
+  'PointsDayPosition',
 ]
 
 export interface MarkedRow {
@@ -45,9 +65,21 @@ function membersOf(
   idOf: (entity: string) => number,
 ): Readonly<Record<string, unknown>> {
   const plan = {
-    ...{ outTradeNo: mark, state: 'ready', reasons: [], causes: [], chainName: null, chainId: null, transfer: null },
-    ...{ transactionHash: null, confirmations: null, requiredConfirmations: null, eventKey: null, fingerprint: mark },
-    ...{ fingerprintVersion: 1, providerId: null, head: null },
+    outTradeNo: mark,
+    state: 'ready',
+    reasons: [],
+    causes: [],
+    chainName: null,
+    chainId: null,
+    transfer: null,
+    transactionHash: null,
+    confirmations: null,
+    requiredConfirmations: null,
+    eventKey: null,
+    fingerprint: mark,
+    fingerprintVersion: 1,
+    providerId: null,
+    head: null,
   }
   const asset = 'points:mall'
   const minute = 60_000
@@ -76,24 +108,27 @@ function membersOf(
     NotificationRow: { channels: [], orgId: null, payload: null, state: 'finished', priority: 'normal' },
     NotificationPart: { notificationId: idOf('NotificationRow'), leftOut: [] },
     NotificationRule: {
-      ...{ thresholdWindowMs: minute, dedupeWindowMs: minute, silenceWindowMs: minute, escalationAfterMs: minute },
-      ...{
-        escalationDedupeWindowMs: minute,
-        channels: ['mail'],
-        recipientUserIds: [userId],
-        escalationChannels: [],
-        escalationRecipientUserIds: [],
-      },
+      thresholdWindowMs: minute,
+      dedupeWindowMs: minute,
+      silenceWindowMs: minute,
+      escalationAfterMs: minute,
+      escalationDedupeWindowMs: minute,
+      channels: ['mail'],
+      recipientUserIds: [userId],
+      escalationChannels: [],
+      escalationRecipientUserIds: [],
     },
     SendLog: {
-      ...{ status: 'failed', outcome: 'rejected', recipients: [mark], orgId: null, claimedUntil: null },
-      ...{
-        channel: 'log',
-        notificationId: idOf('NotificationRow'),
-        claimedFrom: null,
-        restorable: true,
-        payload: '{}',
-      },
+      status: 'failed',
+      outcome: 'rejected',
+      recipients: [mark],
+      orgId: null,
+      claimedUntil: null,
+      channel: 'log',
+      notificationId: idOf('NotificationRow'),
+      claimedFrom: null,
+      restorable: true,
+      payload: '{}',
     },
     OpenApp: { scopes: [], status: 'active' },
     OpenCall: { appId: idOf('OpenApp') },
@@ -112,8 +147,12 @@ function membersOf(
       retryAt: null,
     },
     Web3SettlementAuditLog: {
-      ...{ outTradeNo: mark, riskReasons: [], confirmationSnapshot: plan, handlingStatus: 'open' },
-      ...{ riskLevel: 'high', suggestedAction: 'manual-review' },
+      outTradeNo: mark,
+      riskReasons: [],
+      confirmationSnapshot: plan,
+      handlingStatus: 'open',
+      riskLevel: 'high',
+      suggestedAction: 'manual-review',
     },
     Web3PaymentCallbackLog: { reasons: [], reviewLogId: idOf('Web3SettlementReviewLog') },
   }
@@ -122,7 +161,13 @@ function membersOf(
 
 /** Members that hold the id of the user whom a row belongs to, or who did something. */
 const userMembers: readonly string[] = [
-  ...['userId', 'ownerId', 'ownerUserId', 'actorUserId', 'senderId', 'reporterId', 'authorId'],
+  'userId',
+  'ownerId',
+  'ownerUserId',
+  'actorUserId',
+  'senderId',
+  'reporterId',
+  'authorId',
 ]
 
 interface Property {

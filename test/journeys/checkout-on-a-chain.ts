@@ -92,9 +92,14 @@ export async function startCheckout(t: Test, config: object = {}) {
   /** The first payment of the wallet, signed and not sent. */
   const signPayment = ({ tokenContract, receiver, amountRaw }: Terms) =>
     wallet.signTransaction({
-      ...{ chainId: chain.chainId, type: 'eip1559', nonce: 0, to: tokenContract, gas: 100_000n },
+      chainId: chain.chainId,
+      type: 'eip1559',
+      nonce: 0,
+      to: tokenContract,
+      gas: 100_000n,
       data: token.transferData(receiver, BigInt(amountRaw)),
-      ...{ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n },
+      maxFeePerGas: 10n ** 10n,
+      maxPriorityFeePerGas: 1n,
     })
   /** Compares settled orders with the chain, as the task does. */
   const audit = () => running.scheduledTasks.find(({ name }) => name === auditTask)?.run(new AbortController().signal)

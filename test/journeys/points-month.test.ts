@@ -100,7 +100,9 @@ onEachDatabase(
     }
     const checkIn = async (points: number, consecutiveDays: number) =>
       t.match((await ann('POST', 'member-points/users/me/check-in')).data, {
-        ...{ points, consecutiveDays, date: `2026-11-${String(today).padStart(2, '0')}` },
+        points,
+        consecutiveDays,
+        date: `2026-11-${String(today).padStart(2, '0')}`,
       })
     const buy = async (lines: object[], more: object = {}) => {
       const { data } = await ann('POST', 'mall/orders', { lines, ...more })
@@ -190,13 +192,11 @@ onEachDatabase(
     await has('not the first order any more', 5 + 99)
     until(30, -1)
     t.match(await has('the end of the month', 104), {
-      ...{
-        monthEarned: 433,
-        monthReturned: 100,
-        monthUsed: 100,
-        monthReversed: 30 + 60 + 44 + 20,
-        monthExpired: 100 + 15 + 55 + 5,
-      },
+      monthEarned: 433,
+      monthReturned: 100,
+      monthUsed: 100,
+      monthReversed: 30 + 60 + 44 + 20,
+      monthExpired: 100 + 15 + 55 + 5,
       expiringSoon: 5,
     })
     until(31)
@@ -218,7 +218,8 @@ onEachDatabase(
 
     t.match(await ann('GET', 'member-points/users/me/check-ins?month=2026-11'), {
       data: {
-        ...{ month: '2026-11', today: '2026-12-01' },
+        month: '2026-11',
+        today: '2026-12-01',
         days: [
           { date: '2026-11-01', points: 5, consecutiveDays: 1 },
           { date: '2026-11-02', points: 5, consecutiveDays: 2 },
@@ -230,7 +231,9 @@ onEachDatabase(
       },
     })
     t.strictSame((await ann('GET', 'member-points/users/me/check-ins')).data, {
-      ...{ month: '2026-12', today: '2026-12-01', days: [] },
+      month: '2026-12',
+      today: '2026-12-01',
+      days: [],
     })
     t.hasStrict(await ann('GET', 'member-points/users/me/check-ins?month=2026-13'), { code: '400' })
     t.strictSame(

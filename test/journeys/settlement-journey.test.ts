@@ -52,7 +52,10 @@ t.test(
     const course = offers.items.find(({ code }: { code: string }) => code === 'DEMO-COURSE')
     const { data: order } = await buyer('POST', 'checkout/orders', { offerId: course.id })
     t.hasStrict(order, {
-      ...{ price: 4_900, status: 'pending', transactionHash: null, deliveredAt: null },
+      price: 4_900,
+      status: 'pending',
+      transactionHash: null,
+      deliveredAt: null,
       pay: { chainName: 'local', chainId: chain.chainId, tokenContract: token.address, receiver: shop },
     })
     t.match(order.pay, { amountRaw: '49000000', requiredConfirmations: 3 })
@@ -75,7 +78,9 @@ t.test(
     // It watches the confirmations; nobody can settle before there are enough.
     await chain.mine(1)
     const { data: early } = await clerk('POST', 'admin/web3/payment-settlement-review-logs', {
-      ...{ outTradeNo: orderNo, action: 'settle', remark: 'seen in a block' },
+      outTradeNo: orderNo,
+      action: 'settle',
+      remark: 'seen in a block',
     })
     t.hasStrict(early, { state: 'confirming', candidate: false, status: 'open' })
     for (const confirmations of [1, 2]) {
@@ -88,7 +93,8 @@ t.test(
       const logs = 'admin/web3/payment-settlement-review-logs'
       t.hasStrict(await clerk('POST', `${logs}/${early.id}/settle`), { code: '403' }, 'the clerk may not')
       t.hasStrict((await treasurer('POST', `${logs}/${early.id}/settle`)).data, {
-        ...{ outcome: 'skipped', reasons: ['chain-confirmations-insufficient'] },
+        outcome: 'skipped',
+        reasons: ['chain-confirmations-insufficient'],
       })
       await chain.mine(1)
     }
@@ -100,7 +106,9 @@ t.test(
     t.hasStrict(ready, { state: 'ready', confirmations: 3, reasons: [], eventKey: `local:${hash}:0` })
     const { reviewFingerprint } = ready
     const { data: saved } = await clerk('POST', 'admin/web3/payment-settlement-review-logs', {
-      ...{ outTradeNo: orderNo, action: 'settle', reviewFingerprint },
+      outTradeNo: orderNo,
+      action: 'settle',
+      reviewFingerprint,
     })
     t.hasStrict(saved, { state: 'ready', candidate: true, reviewFingerprint })
     t.hasStrict(await shown(), { status: 'pending' })
@@ -124,13 +132,19 @@ t.test(
     await audit()
     await running.service(events).idle()
     t.match((await treasurer('GET', `${audits}/summary`)).data, {
-      ...{ total: 1, open: 1, risky: 1, openReorgSuspected: 1 },
+      total: 1,
+      open: 1,
+      risky: 1,
+      openReorgSuspected: 1,
       openByRiskLevel: { none: 0, low: 0, medium: 0, high: 1 },
     })
     const { data: open } = await treasurer('GET', `${audits}/compensation-candidates`)
     t.match(open.items, [
       {
-        ...{ outTradeNo: orderNo, transactionHash: hash, riskLevel: 'high', chainReorgSuspected: true },
+        outTradeNo: orderNo,
+        transactionHash: hash,
+        riskLevel: 'high',
+        chainReorgSuspected: true,
         riskReasons: ['chain-transaction-not-mined', 'transfer-removed'],
       },
     ])
@@ -146,8 +160,15 @@ t.test(
     const [{ id }] = open.items
     t.match((await treasurer('POST', `${audits}/${id}/recheck`)).data, { id, stillRisky: true })
     t.match((await treasurer('POST', `${audits}/${id}/compensation-plan`, { recheck: true })).data, {
-      ...{ id, outTradeNo: orderNo, action: 'manual-compensation', riskLevel: 'high', rechecked: true },
-      ...{ needsManualReview: true, needsFundReview: true, chainReorgSuspected: true, handlingStatus: 'open' },
+      id,
+      outTradeNo: orderNo,
+      action: 'manual-compensation',
+      riskLevel: 'high',
+      rechecked: true,
+      needsManualReview: true,
+      needsFundReview: true,
+      chainReorgSuspected: true,
+      handlingStatus: 'open',
     })
     t.hasStrict(await clerk('PUT', `${audits}/status-batch`, { ids: [id], status: 'resolved' }), { code: '403' })
     t.hasStrict(await treasurer('PUT', `${audits}/status-batch`, { ids: [id], status: 'paid-back' }), { code: '400' })
@@ -157,7 +178,10 @@ t.test(
     await chain.sendRaw(raw)
     await chain.mine(2)
     t.match((await treasurer('POST', `${audits}/${id}/compensation-plan`, { recheck: true })).data, {
-      ...{ action: 'recheck-later', riskLevel: 'low', riskReasons: ['transfer-moved'], rechecked: true },
+      action: 'recheck-later',
+      riskLevel: 'low',
+      riskReasons: ['transfer-moved'],
+      rechecked: true,
     })
     t.hasStrict(await treasurer('PUT', `${audits}/status-batch`, { ids: [id], status: 'resolved' }), { code: '200' })
     t.match((await treasurer('GET', `${audits}/summary`)).data, { total: 1, open: 0, resolved: 1, risky: 0 })

@@ -32,7 +32,12 @@ async function startShop(t: Test) {
   const db = running.service(database)
   let nonce = 0
   return {
-    ...{ ...shop, clerk, treasurer, buyer, member, db },
+    ...shop,
+    clerk,
+    treasurer,
+    buyer,
+    member,
+    db,
     async order(who: typeof buyer) {
       const { data: offers } = await who('GET', 'checkout/offers')
       const course = offers.items.find(({ code }: { code: string }) => code === 'DEMO-COURSE')
@@ -41,9 +46,14 @@ async function startShop(t: Test) {
     /** The wallet pays, and the payment gets its confirmations. */
     async pay({ pay }: { pay: { tokenContract: `0x${string}`; receiver: `0x${string}`; amountRaw: string } }) {
       const raw = await wallet.signTransaction({
-        ...{ chainId: chain.chainId, type: 'eip1559', nonce: nonce++, to: pay.tokenContract, gas: 100_000n },
+        chainId: chain.chainId,
+        type: 'eip1559',
+        nonce: nonce++,
+        to: pay.tokenContract,
+        gas: 100_000n,
         data: token.transferData(pay.receiver, BigInt(pay.amountRaw)),
-        ...{ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n },
+        maxFeePerGas: 10n ** 10n,
+        maxPriorityFeePerGas: 1n,
       })
       const hash = await chain.sendRaw(raw)
       await chain.mine(3)
@@ -79,15 +89,20 @@ t.test(
       state: /^review_required$/,
       reasons: [],
       plan: {
-        ...{ causes: ['named-by-another-order'], claimedBy: [claimed.orderNo] },
-        ...{ expectedAmount: paid.pay.amountRaw, decimals: 6, symbol: 'TUSD', blockTime: String },
+        causes: ['named-by-another-order'],
+        claimedBy: [claimed.orderNo],
+        expectedAmount: paid.pay.amountRaw,
+        decimals: 6,
+        symbol: 'TUSD',
+        blockTime: String,
       },
     })
 
     t.match(await handleOverdue(), { handled: 2, executed: 0 }, 'nothing is approved automatically')
     for (const { id } of [wrong, right]) {
       t.match(await review(id), {
-        ...{ status: /^open$/, heldAt: String },
+        status: /^open$/,
+        heldAt: String,
         lastAttempt: { outcome: /^skipped$/, reasons: ['named-by-another-order'] },
       })
     }
@@ -148,7 +163,8 @@ t.test(
     await buyer('PUT', `checkout/orders/${paid.orderNo}/transaction`, { transactionHash })
     const [wrong, right] = [await save(claimed.orderNo), await save(paid.orderNo)]
     t.hasStrict(wrong, {
-      ...{ state: 'blocked', reasons: ['amount-mismatch'] },
+      state: 'blocked',
+      reasons: ['amount-mismatch'],
       plan: { causes: ['named-by-another-order', 'payer-mismatch'] },
     })
     t.hasStrict(right, { state: 'ready', plan: { causes: [], payer: wallet.address.toLowerCase() } })

@@ -196,8 +196,11 @@ ${otherPlugin('other', `contributes: [healthCheck], setup({ contribute }) { cont
     title: 'the database server cannot be reached',
     code: 'PLINTH_DATABASE_UNREACHABLE',
     settings: [
-      ...['PLATFORM_DATABASE_TYPE=postgresql', 'PLATFORM_DATABASE_HOST=127.0.0.1', 'PLATFORM_DATABASE_PORT=9'],
-      ...['PLATFORM_DATABASE_NAME=shop', 'PLATFORM_DATABASE_USERNAME=shop'],
+      'PLATFORM_DATABASE_TYPE=postgresql',
+      'PLATFORM_DATABASE_HOST=127.0.0.1',
+      'PLATFORM_DATABASE_PORT=9',
+      'PLATFORM_DATABASE_NAME=shop',
+      'PLATFORM_DATABASE_USERNAME=shop',
     ].join('\n'),
   },
   {

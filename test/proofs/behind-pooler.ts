@@ -189,8 +189,11 @@ async function loadBoth(
   }
   /** Clients of each instance, and what each rests after a request. */
   const clients = [
-    ...[['credit', 3, 0] as const, ['debit', 3, 0] as const],
-    ...[['login', 2, 20] as const, ['notification', 2, 20] as const, ['config', 1, 500] as const],
+    ['credit', 3, 0] as const,
+    ['debit', 3, 0] as const,
+    ['login', 2, 20] as const,
+    ['notification', 2, 20] as const,
+    ['config', 1, 500] as const,
   ]
   await Promise.all(
     urls.flatMap((url, instance) =>

@@ -7,7 +7,7 @@ import type { RecordedChange } from './recorded-change.ts'
 export const drawn20261126: readonly RecordedChange[] = [
   {
     file: 'plugins/iam/src/accounts/scripts.ts',
-    fragment: `    'Devanagari',
+    fragment: `  'Devanagari',
 `,
     replacement: '',
     effect: 'A user name in Devanagari is rejected.',

@@ -196,9 +196,21 @@ const unknown = { ofAnotherVersion: { at: 1 } }
 const user = { kind: 'user', userId: 7 } as const
 const message = { id: 'm', subject: 's', content: 'c', variables: {}, recipients: [], attributes: {} }
 const plan = {
-  ...{ outTradeNo: 'A1', state: 'pending', reasons: [], causes: [], chainName: null, chainId: null, head: null },
-  ...{ transactionHash: null, transfer: null, confirmations: null, requiredConfirmations: null, eventKey: null },
-  ...{ fingerprint: 'f', fingerprintVersion: 1, providerId: null },
+  outTradeNo: 'A1',
+  state: 'pending',
+  reasons: [],
+  causes: [],
+  chainName: null,
+  chainId: null,
+  head: null,
+  transactionHash: null,
+  transfer: null,
+  confirmations: null,
+  requiredConfirmations: null,
+  eventKey: null,
+  fingerprint: 'f',
+  fingerprintVersion: 1,
+  providerId: null,
 } as const
 /** As a column gives it back. */
 const stored = (value: object): Data => JSON.parse(JSON.stringify({ ...value, ...unknown }))
@@ -263,7 +275,11 @@ const samples: readonly Sample[] = [
       await store.execute('update notification_inbox_content set jump = ?', [earlier])
       const { items } = await (await logIn('ann'))('GET', 'notifications/inbox')
       return items.map(({ subject, module, targetRoute, targetUserId, sender }: Data) => [
-        ...[subject, module, targetRoute, targetUserId, sender],
+        subject,
+        module,
+        targetRoute,
+        targetUserId,
+        sender,
       ])
     },
     expected: [['Hello', 'forum', '/forum/topics/12', null, null]],

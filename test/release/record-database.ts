@@ -170,7 +170,10 @@ async function record(dialect: keyof typeof dumps, folder: string): Promise<void
   // Payment orders on a chain: settled, ready, paid too little, waiting for confirmations.
   const provider = { id: 'node', url: chain.url }
   await root('POST', 'admin/web3/chains', {
-    ...{ name: 'local', chainId: chain.chainId, requiredConfirmations: 3, providers: [provider] },
+    name: 'local',
+    chainId: chain.chainId,
+    requiredConfirmations: 3,
+    providers: [provider],
   })
   await token.mint(wallet.address, 1_000_000_000n)
   const [funder = '0x'] = chain.accounts
@@ -187,9 +190,14 @@ async function record(dialect: keyof typeof dumps, folder: string): Promise<void
   const payOnChain = async (terms: Data, share = 1n): Promise<string> =>
     chain.sendRaw(
       await wallet.signTransaction({
-        ...{ chainId: chain.chainId, type: 'eip1559', nonce: nonce++, to: terms.tokenContract, gas: 100_000n },
+        chainId: chain.chainId,
+        type: 'eip1559',
+        nonce: nonce++,
+        to: terms.tokenContract,
+        gas: 100_000n,
         data: token.transferData(terms.receiver, BigInt(terms.amountRaw) / share),
-        ...{ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n },
+        maxFeePerGas: 10n ** 10n,
+        maxPriorityFeePerGas: 1n,
       }),
     )
   const order = async (share?: bigint): Promise<string> => {
@@ -224,11 +232,13 @@ async function record(dialect: keyof typeof dumps, folder: string): Promise<void
     recipientUserIds: [ann.id],
   })
   await root('POST', 'admin/templates', {
-    ...{ code: 'recorded', channel: 'mail', locale: 'en', subject: 'Hello {{name}}', content: 'Hello {{name}}' },
+    code: 'recorded',
+    channel: 'mail',
+    locale: 'en',
+    subject: 'Hello {{name}}',
+    content: 'Hello {{name}}',
   })
-  const app = await root('POST', 'admin/open-platform/apps', {
-    ...{ name: 'recorded', scopes: [], ownerUserId: ann.id },
-  })
+  const app = await root('POST', 'admin/open-platform/apps', { name: 'recorded', scopes: [], ownerUserId: ann.id })
   await root('POST', 'notification-rules/export', {})
   await settled()
 

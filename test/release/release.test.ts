@@ -251,7 +251,10 @@ async function startRegistry(t: Test, directory: string, names: readonly string[
 
 /** Words that run a command on the quickstart product with a database of its own. */
 const onQuickstart = async (t: Test) => [
-  ...['--product', quickstart, '--set', `platform.database.sqlite.file=${await dataDirectory(t.teardown)}/x.sqlite`],
+  '--product',
+  quickstart,
+  '--set',
+  `platform.database.sqlite.file=${await dataDirectory(t.teardown)}/x.sqlite`,
 ]
 
 t.test('C-031 C-032 C-047 what callers of the frozen API of version 1 rely on is still there', async (t) => {
@@ -272,7 +275,8 @@ t.test('C-047 before a release plinth doctor compiles every schema of the produc
 
 t.test('npm run audit stops a release for known weaknesses, and for a report that proves nothing', async (t) => {
   const weakness = (severity: string) => ({
-    ...{ severity, range: '<2.0.0' },
+    severity,
+    range: '<2.0.0',
     via: [{ title: 'Prototype pollution', url: 'https://advisories.example/1' }, 'other'],
   })
   const judged = async (report: unknown) => {

@@ -163,8 +163,12 @@ t.test('a requirement is proven by a recorded change or a test, partly proven, o
   // Written so that the names are not taken for those of this file.
   const declare = (kind: string, name: string, options = '') => `t.${kind}('${name}'${options}, async (t) => {})`
   const change = {
-    ...{ file: 'a.ts', fragment: 'a', replacement: 'b', effect: 'It is wrong.' },
-    ...{ breaks: ['A-006', 'A-002'], noticedBy: ['a.test.ts'] },
+    file: 'a.ts',
+    fragment: 'a',
+    replacement: 'b',
+    effect: 'It is wrong.',
+    breaks: ['A-006', 'A-002'],
+    noticedBy: ['a.test.ts'],
   }
   const tests = [
     [

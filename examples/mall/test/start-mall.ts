@@ -29,8 +29,16 @@ import mallPlugin, { mall } from '../plugin.ts'
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const password = 'correct horse battery staple'
 const heardEvents = [
-  ...[orderPaid, orderRefunded, firstOrder, reviewReward, orderStatusChanged, orderPendingFulfilment],
-  ...[afterSalesPendingReview, afterSalesStatusChanged, virtualStockLow, virtualStockOut],
+  orderPaid,
+  orderRefunded,
+  firstOrder,
+  reviewReward,
+  orderStatusChanged,
+  orderPendingFulfilment,
+  afterSalesPendingReview,
+  afterSalesStatusChanged,
+  virtualStockLow,
+  virtualStockOut,
 ] as readonly EventRef<object>[]
 
 /** Who listens; the mall does not know of it. */
@@ -61,8 +69,17 @@ export async function startMall(t: Test, db: TestDatabase, config: Readonly<Reco
   const product = defineProduct({
     name: 'mall',
     plugins: [
-      ...[databasePlugin, eventsPlugin, httpPlugin, sitePlugin, i18nPlugin, iamPlugin, cleanupPlugin],
-      ...[money, paymentsPlugin, mallPlugin, plugin],
+      databasePlugin,
+      eventsPlugin,
+      httpPlugin,
+      sitePlugin,
+      i18nPlugin,
+      iamPlugin,
+      cleanupPlugin,
+      money,
+      paymentsPlugin,
+      mallPlugin,
+      plugin,
     ],
     config: {
       ...db.config,
@@ -79,9 +96,7 @@ export async function startMall(t: Test, db: TestDatabase, config: Readonly<Reco
   t.teardown(() => running.stop('test ended'))
   const server = running.service(http)
   const logIn = async (username: string) => {
-    const login = await server.inject({
-      ...{ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } },
-    })
+    const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
     const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
     return async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) => {
       const answer = await server.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })

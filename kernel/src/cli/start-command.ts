@@ -50,7 +50,10 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
     const product = scope.product()
     const { progress } = scope.output
     const running = await startOnTrial({
-      ...{ trial: new SettingsTrial(product.root), signal, clock: systemClock, progress },
+      trial: new SettingsTrial(product.root),
+      signal,
+      clock: systemClock,
+      progress,
       start: (given) => startProduct(product, { ...options, signal: given }),
       startForGood: (given) => startWithFallback(product, { ...options, signal: given }, progress),
     })

@@ -22,7 +22,10 @@ const tooSlow = () =>
 export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBodies<RateLimitWorld<Harness>> {
   const nowMs = () => performance.now()
   const request = (key: string, windowMs: number, limit: number, cost: number): RateLimitRequest => ({
-    ...{ key, limit, windowMs, cost },
+    key,
+    limit,
+    windowMs,
+    cost,
   })
 
   /** A decision of a window of an hour: what counts is exact, times may be off by what a slow machine takes. */

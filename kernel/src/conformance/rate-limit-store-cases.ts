@@ -214,10 +214,7 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
     'a request that counts nothing whole is refused': [
       'Begin consume and peek with checkRateLimitRequest(request).',
       async ({ store }) => {
-        const nonsense = [
-          ...[{ cost: 0 }, { cost: -1 }, { cost: 1.5 }, { cost: Number.NaN }],
-          ...[{ limit: 0 }, { windowMs: 0 }],
-        ]
+        const nonsense = [{ cost: 0 }, { cost: -1 }, { cost: 1.5 }, { cost: Number.NaN }, { limit: 0 }, { windowMs: 0 }]
         for (const wrong of nonsense) {
           for (const call of ['consume', 'peek'] as const) {
             const answer = await settle(() => store[call](rateLimitRequest(wrong)))

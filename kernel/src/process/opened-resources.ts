@@ -31,7 +31,7 @@ const hook = createHook({
     opened.push({ type, plugin, stack, resource: new WeakRef(resource as KeepsAlive) })
   },
   // Promises keep no process alive. Earlier versions of Node.js ignore this and call `init` for them too.
-  ...{ trackPromises: false },
+  trackPromises: false,
 })
 
 /** From now on, resources are remembered that the start of a plugin opens. Costs time for each one: stop it after the start. */

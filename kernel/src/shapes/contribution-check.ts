@@ -23,7 +23,9 @@ export function assertContribution(
   ]
   if (problems.length === 0) return
   const details = {
-    ...{ plugin, name: typeof name === 'string' ? name : shown(name), point: point.id },
+    plugin,
+    name: typeof name === 'string' ? name : shown(name),
+    point: point.id,
     count: problems.length,
     problems: problems.map(({ path, clause }) => `${path === '' ? 'the contribution' : path} ${clause}`).join(' '),
     origin: point.from ?? '@plinth/kernel',

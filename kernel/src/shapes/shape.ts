@@ -86,7 +86,9 @@ export const shape = {
   scalar: { type: ['string', 'number', 'boolean'] },
   /** A whole number in this range, both ends included. */
   integer: (minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER): Shape => ({
-    ...{ type: 'integer', minimum, maximum },
+    type: 'integer',
+    minimum,
+    maximum,
   }),
   /** Lower-case words joined by hyphens: `acme-chat`. */
   kebab: words('-', 'lower-case words joined by hyphens, such as "acme-chat"'),
@@ -102,6 +104,8 @@ export const shape = {
   map: (additionalProperties: Shape): Shape => ({ type: 'object', additionalProperties }),
   /** One of several objects, selected by the value of a member that has an `enum` in each. */
   variants: (propertyName: string, oneOf: readonly Shape[]): Shape => ({
-    ...{ type: 'object', discriminator: { propertyName }, oneOf },
+    type: 'object',
+    discriminator: { propertyName },
+    oneOf,
   }),
 } as const satisfies Readonly<Record<string, Shape | ((...parts: never[]) => Shape)>>

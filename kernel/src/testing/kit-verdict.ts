@@ -69,7 +69,9 @@ export async function judgeKit<Fault>(
   await Promise.all(Array.from({ length: 8 }, next))
   return {
     wronglyRefused: [...wronglyRefused].map(([name, error]) => `${name}: ${error}`),
-    ...{ missed, noSurvivors, vague },
+    missed,
+    noSurvivors,
+    vague,
     unproven: names.filter((name) => !(name in refused)),
     faults: total,
     share: total === 0 ? 0 : (total - missed.length - Object.keys(survivors).length) / total,

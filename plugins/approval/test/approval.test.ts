@@ -48,7 +48,8 @@ async function start(t: Test, db: TestDatabase, clock = manualClock(Date.UTC(202
   const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: administrator })
   const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
   return {
-    ...{ running, clock },
+    running,
+    clock,
     guard: running.service(approvals),
     list: async (query = '', as: Record<string, string> = headers) =>
       (await server.inject({ url: `/api/v1/admin/approvals${query}`, headers: as })).json(),
@@ -81,8 +82,12 @@ onEachDatabase(t, 'S-054 a step passes by action, source state and permission sn
   const { data } = await list()
   t.equal(data.total, 7, 'refusals are kept too')
   t.hasStrict(data.items[0], {
-    ...{ result: 'refused', reason: 'approval.permission-missing', permissions: ['shop:refund:view'] },
-    ...{ actorUserId: 7, actorName: null, sourceState: 'reviewed' },
+    result: 'refused',
+    reason: 'approval.permission-missing',
+    permissions: ['shop:refund:view'],
+    actorUserId: 7,
+    actorName: null,
+    sourceState: 'reviewed',
   })
   t.match(data.items[4], { result: 'approved', reason: null, actorUserId: null, actorName: 'task' })
   t.equal((await list('?workflow=shop.sale')).data.total, 1)

@@ -85,7 +85,11 @@ export default definePlugin({
       const access = new TaskAccess({ tasks, types, product, identity: services.identity })
       storage.guardUrls(urlGuardName, access.guard, artifactDirectory)
       services.http.addRoutes(routes, {
-        ...{ product, tasks, readers: access, storage, clock },
+        product,
+        tasks,
+        readers: access,
+        storage,
+        clock,
         nameOf: (type) => types.find(type)?.type.displayName ?? type,
         translate: (...text) => i18n?.translate(...text),
         urlLifetimeMs: () => config.get('platform.async-task.download-url.lifetime'),
@@ -97,19 +101,48 @@ export default definePlugin({
     const counts = services.metrics && runMetrics(services.metrics, db)
     const concurrency = config.get('platform.async-task.concurrency')
     const { runs } = new TaskRunner({
-      ...{ types, rows, artifacts, times, clock, log, concurrency, publishFailure, isActiveOwner, metrics: counts },
-      ...{ redact, onEnded: wake, deadlineMs: () => config.get('platform.async-task.deadline') },
+      types,
+      rows,
+      artifacts,
+      times,
+      clock,
+      log,
+      concurrency,
+      publishFailure,
+      isActiveOwner,
+      metrics: counts,
+      redact,
+      onEnded: wake,
+      deadlineMs: () => config.get('platform.async-task.deadline'),
     })
     const engine = engineOf({
-      ...{ engine: config.get('platform.async-task.engine'), server: redis, queueName: 'async-task', leaseMs },
-      ...{ concurrency, clock, log },
+      engine: config.get('platform.async-task.engine'),
+      server: redis,
+      queueName: 'async-task',
+      leaseMs,
+      concurrency,
+      clock,
+      log,
     })
     const dispatch = new TaskDispatch({
-      ...{ types, rows, watch: new LeaseWatch(clock, times.lapseMs), runs, artifacts, engine, publishFailure },
-      ...{ isActiveOwner, maxAttempts: () => config.get('platform.async-task.max-attempts'), clock, log },
+      types,
+      rows,
+      watch: new LeaseWatch(clock, times.lapseMs),
+      runs,
+      artifacts,
+      engine,
+      publishFailure,
+      isActiveOwner,
+      maxAttempts: () => config.get('platform.async-task.max-attempts'),
+      clock,
+      log,
     })
     worker = new RunEngine({
-      ...{ ...about, engine, times, runs, wakeUp },
+      ...about,
+      engine,
+      times,
+      runs,
+      wakeUp,
       run: (taskId) => runs.run(Number(taskId)),
       look: (pollMs) => dispatch.look(pollMs),
       pollIntervalMs: () => config.get('platform.async-task.poll-interval'),

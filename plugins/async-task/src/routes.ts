@@ -78,7 +78,13 @@ function viewOf(
   const { type, note, failure, artifact } = task
   const { id, ownerId, status, cancelRequested, progress, attempts } = task
   return {
-    ...{ id, type, ownerId, status, cancelRequested, progress, attempts },
+    id,
+    type,
+    ownerId,
+    status,
+    cancelRequested,
+    progress,
+    attempts,
     displayName: localize(nameOf(type), locale),
     note: note === null ? null : localize(note, locale),
     error: failure && {

@@ -55,7 +55,10 @@ export class TaskAccess {
     if (artifact === null) throw refusal('no-artifact')
     if (isForeign) {
       await audit(this.#parts.product, {
-        ...{ actor: { userId: principal.userId }, action: `async-task.${verb}`, subject: id, ...origin },
+        actor: { userId: principal.userId },
+        action: `async-task.${verb}`,
+        subject: id,
+        ...origin,
         summary: { ownerId, taskType: type, file: artifact.name },
       })
     }

@@ -150,7 +150,14 @@ export class TaskRows {
     const fields = ['id', 'holder', 'fence', 'beat', 'attempts', 'cancelRequested', 'type', 'ownerId'] as const
     const rows = await this.#db.fork().find(TaskRow, { status: 'running' }, { fields })
     return rows.map(({ id, holder, fence, beat, attempts, cancelRequested, type, ownerId }) => ({
-      ...{ id, holder: holder ?? '', fence, beat, attempts, cancelRequested, type, ownerId },
+      id,
+      holder: holder ?? '',
+      fence,
+      beat,
+      attempts,
+      cancelRequested,
+      type,
+      ownerId,
     }))
   }
 
@@ -212,8 +219,15 @@ export class TaskRows {
       sql: `status = ?, progress = ?, note = ?, failure = ?, artifact_disk = coalesce(?, artifact_disk), artifact_path = ?,
         artifact_name = ?, artifact_size = ?, finished_at = ?`,
       parameters: [
-        ...[status, progress, json(standing.note), json(failure), artifact?.disk ?? filesOn ?? null],
-        ...[artifact?.path ?? null, artifact?.name ?? null, artifact?.size ?? null, this.#now()],
+        status,
+        progress,
+        json(standing.note),
+        json(failure),
+        artifact?.disk ?? filesOn ?? null,
+        artifact?.path ?? null,
+        artifact?.name ?? null,
+        artifact?.size ?? null,
+        this.#now(),
       ],
     }
     return this.#together(() => this.#leases.release(claim, end), together)

@@ -50,7 +50,12 @@ export class TaskRunner {
     const { times, clock, log, concurrency, onEnded } = parts
     this.#parts = parts
     this.runs = new LeasedRuns({
-      ...{ times, clock, log, concurrency, onEnded, subject: 'task' },
+      times,
+      clock,
+      log,
+      concurrency,
+      onEnded,
+      subject: 'task',
       about: (taskId) => ({ taskId }),
       newRun: () => new Run(clock),
       attempt: (taskId, run) => this.#attempt(taskId, run),

@@ -107,7 +107,13 @@ export class TaskService implements AsyncTasks {
 function taskOf(row: Omit<TaskRow, 'params'>): AsyncTask {
   const { id, type, ownerId, status, cancelRequested, progress, attempts, createdAt } = row
   return {
-    ...{ id, type, ownerId, status, progress, attempts, createdAt },
+    id,
+    type,
+    ownerId,
+    status,
+    progress,
+    attempts,
+    createdAt,
     cancelRequested: cancelRequested && status === 'running',
     note: row.note == null ? null : JSON.parse(row.note),
     failure: row.failure == null ? null : JSON.parse(row.failure),

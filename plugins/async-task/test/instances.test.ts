@@ -103,7 +103,9 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   await web.storage.put('local', `async-task/${exhausted.id}/1.csv`, 'of the dead instance')
 
   const one = await startTasks(t, db, {
-    ...{ clock, config, plugins: [listener] },
+    clock,
+    config,
+    plugins: [listener],
     handle: (tasks) => tasks.handle(report, probe.handle),
   })
   await one.passed()

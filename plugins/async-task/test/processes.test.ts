@@ -34,7 +34,9 @@ async function killingAndStopping(
     'platform.async-task.queue.per-owner': 1000,
   }
   const observer = await startTasks(t, db, {
-    ...{ config, roles: ['web'], clock: systemClock },
+    config,
+    roles: ['web'],
+    clock: systemClock,
     handle: (tasks) => tasks.handle(report, () => {}),
   })
   const { tasks, storage, paths } = observer

@@ -90,15 +90,21 @@ onSqlite(t, 'C-008 a result is for its owner and for who sees all', async (t, db
   t.equal(code, '200')
   const moment = new Date(clock.now()).toISOString()
   t.same(data, {
-    ...{ id, type: 'shop.report', displayName: 'Report', ownerId: ann.id, status: 'succeeded', cancelRequested: false },
-    ...{ progress: 100, note: 'writing', attempts: 1, error: null },
-    ...{
-      artifact: { name: '报表.csv', size: 28 },
-      hasFile: true,
-      createdAt: moment,
-      startedAt: moment,
-      finishedAt: moment,
-    },
+    id,
+    type: 'shop.report',
+    displayName: 'Report',
+    ownerId: ann.id,
+    status: 'succeeded',
+    cancelRequested: false,
+    progress: 100,
+    note: 'writing',
+    attempts: 1,
+    error: null,
+    artifact: { name: '报表.csv', size: 28 },
+    hasFile: true,
+    createdAt: moment,
+    startedAt: moment,
+    finishedAt: moment,
   })
   t.match((await call('ann', `${root}/${id}`, 'GET', 'zh-CN')).data, { displayName: '报表', note: '写入中' })
 
@@ -180,7 +186,9 @@ onEachDatabase(
       })
     const permission = 'shop:report:read'
     const [seeing, reading, colleague] = [
-      ...[await role('all', []), await role('all', [permission]), await role('org', [permission])],
+      await role('all', []),
+      await role('all', [permission]),
+      await role('org', [permission]),
     ]
     const person = async (username: string, roleId: number, orgId: number | null = null) => {
       const account = await users.create({ username, password, roleIds: [roleId], orgId }, system)

@@ -32,8 +32,18 @@ onEachDatabase(t, 'a task runs, shows how far it is, and leaves its file', async
   })
   const queued = await tasks.submit(report, { rows: 3 }, { ...owner, locale: 'zh-CN' })
   t.hasStrict(queued, {
-    ...{ type: 'shop.report', ownerId: 7, status: 'queued', progress: 0, note: null, attempts: 0, failure: null },
-    ...{ artifact: null, startedAt: null, finishedAt: null, cancelRequested: false, createdAt: new Date(clock.now()) },
+    type: 'shop.report',
+    ownerId: 7,
+    status: 'queued',
+    progress: 0,
+    note: null,
+    attempts: 0,
+    failure: null,
+    artifact: null,
+    startedAt: null,
+    finishedAt: null,
+    cancelRequested: false,
+    createdAt: new Date(clock.now()),
   })
   const { id } = queued
   await until(async () => (await tasks.get(id)).progress === 40, 'progress is shown')

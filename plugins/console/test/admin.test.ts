@@ -164,7 +164,10 @@ t.test(
       )
     }
     await office?.db.execute('insert into outbox_delivery (id, event_id, handler, delivered_at) values (?, ?, ?, ?)', [
-      ...[1, 5001, 'shop.tell-warehouse', later],
+      1,
+      5001,
+      'shop.tell-warehouse',
+      later,
     ])
     const { page, complaints } = await opened(t.teardown, 'events.event/5001')
     await page.locator('dl').first().waitFor()

@@ -59,8 +59,15 @@ t.test('the unit of a column comes from the row, from the declaration, or from d
 
 t.test('a chart of amounts is in their unit, and amounts of different assets are never added up', async (t) => {
   const chart = {
-    ...{ id: 'a', title: 'A', method: 'GET', path: '/', at: 'day', currency: 'asset', labels: {} },
-    ...{ ranges: [], lines: [{ field: 'sum', title: 'Sum' }] },
+    id: 'a',
+    title: 'A',
+    method: 'GET',
+    path: '/',
+    at: 'day',
+    currency: 'asset',
+    labels: {},
+    ranges: [],
+    lines: [{ field: 'sum', title: 'Sum' }],
   }
   const rows = [
     { day: '2026-01-01', asset: 'cny', sum: 29_700 },
@@ -80,7 +87,9 @@ t.test('a chart of amounts is in their unit, and amounts of different assets are
 const text = (en: string) => ({ en, 'zh-CN': `${en} 中文` })
 const sum = Type.Integer({ title: 'Sum' })
 const tillView = Type.Object({
-  ...{ id: Type.Integer({ title: 'Till' }), asset: Type.String({ title: 'Asset' }), sum },
+  id: Type.Integer({ title: 'Till' }),
+  asset: Type.String({ title: 'Asset' }),
+  sum,
   lots: Type.Array(Type.Object({ asset: Type.String({ title: 'Asset' }), left: Type.Integer({ title: 'Left' }) }), {
     title: 'Lots',
   }),
@@ -95,21 +104,34 @@ const { route } = routesWith<{ readonly moved: unknown[] }>()
 const body = Type.Object({ asset: Type.String({ title: 'Asset' }), sum: Type.Integer({ title: 'Change' }) })
 const routes = [
   route({
-    ...{ method: 'GET', path: '/api/v1/admin/tills', operationId: 'getTills', summary: 'Tills', access },
+    method: 'GET',
+    path: '/api/v1/admin/tills',
+    operationId: 'getTills',
+    summary: 'Tills',
+    access,
     response: Type.Array(tillView),
     handler: () => tills,
   }),
   route({
-    ...{ method: 'POST', path: '/api/v1/admin/tills/preview', operationId: 'postTillPreview', summary: 'Try', access },
+    method: 'POST',
+    path: '/api/v1/admin/tills/preview',
+    operationId: 'postTillPreview',
+    summary: 'Try',
+    access,
     request: { body },
     response: Type.Object({
-      ...{ asset: Type.String({ title: 'Asset' }), before: Type.Integer({ title: 'Before' }) },
+      asset: Type.String({ title: 'Asset' }),
+      before: Type.Integer({ title: 'Before' }),
       after: Type.Integer({ title: 'After' }),
     }),
     handler: ({ body: { asset, sum } }) => ({ asset, before: 123_456, after: 123_456 + sum }),
   }),
   route({
-    ...{ method: 'POST', path: '/api/v1/admin/tills', operationId: 'postTill', summary: 'Change a till', access },
+    method: 'POST',
+    path: '/api/v1/admin/tills',
+    operationId: 'postTill',
+    summary: 'Change a till',
+    access,
     request: { body },
     response: Type.Null(),
     handler({ body }, { moved }) {
@@ -119,7 +141,11 @@ const routes = [
   }),
 ]
 const shownPage: PageDeclaration = {
-  ...{ kind: 'list', id: 'tills.all', title: text('Tills'), source: 'getTills', key: 'id' },
+  kind: 'list',
+  id: 'tills.all',
+  title: text('Tills'),
+  source: 'getTills',
+  key: 'id',
   place: { group: 'value', order: 1 },
   columns: [
     { field: 'id', as: 'text' },
@@ -128,12 +154,17 @@ const shownPage: PageDeclaration = {
   ],
   actions: [
     {
-      ...{ operation: 'postTill', label: text('Empty'), params: {}, confirm: text('{sum} of {id} is taken out.') },
+      operation: 'postTill',
+      label: text('Empty'),
+      params: {},
+      confirm: text('{sum} of {id} is taken out.'),
       body: { asset: { field: 'asset' }, sum: { field: 'sum' } },
     },
   ],
   create: {
-    ...{ operation: 'postTill', title: text('Adjust'), fields: ['asset', 'sum'] },
+    operation: 'postTill',
+    title: text('Adjust'),
+    fields: ['asset', 'sum'],
     amounts: { sum: { field: 'asset' } },
     preview: {
       operation: 'postTillPreview',
@@ -163,7 +194,7 @@ const tillsOf = (moved: unknown[], page: PageDeclaration = shownPage) =>
 t.test('a product with an amount without a unit does not start, wherever the amount is shown', async (t) => {
   const sum = { field: 'sum', as: 'amount' } as const
   const list = { ...shownPage, columns: [], create: undefined } as unknown as PageDeclaration
-  const detail = { ...{ kind: 'detail', id: 'a.b', title: text('A'), source: 'getTills' }, sections: [] }
+  const detail = { kind: 'detail', id: 'a.b', title: text('A'), source: 'getTills', sections: [] }
   const write = { operation: 'postTill', title: text('A'), label: text('A'), fields: [], params: {} }
   const wrong: readonly unknown[] = [
     { ...list, columns: [sum] },

@@ -3,7 +3,12 @@ import type { Chart } from '../web/admin/api/page-types.ts'
 import { chartData } from '../web/admin/charts/chart-data.ts'
 
 const chart: Chart = {
-  ...{ id: 'probe.sold', title: 'Sold', method: 'GET', path: '/sold', ranges: [], labels: {} },
+  id: 'probe.sold',
+  title: 'Sold',
+  method: 'GET',
+  path: '/sold',
+  ranges: [],
+  labels: {},
   at: 'at',
   lines: [
     { field: 'counts.sold', title: 'Sold', tone: 'good' },

@@ -11,7 +11,10 @@ import { startLiveOffice } from './fixtures/live-office.ts'
 const stepMs = spans.hour.stepMs
 const title = { en: 'x', 'zh-CN': 'y' }
 const chart = measuredChart({
-  ...{ id: 'probe.calls', title, order: 1, metric: 'calls' },
+  id: 'probe.calls',
+  title,
+  order: 1,
+  metric: 'calls',
   lines: [
     { name: 'all', title },
     { name: 'failed', title },
@@ -43,7 +46,8 @@ function bus() {
 
 const at = (step: number) => Date.UTC(2026, 0, 1) + step * stepMs
 const counted = (instance: string, phase: number, all: readonly number[]): InstanceSteps => ({
-  ...{ instance, since: at(0) + phase },
+  instance,
+  since: at(0) + phase,
   steps: all.map((count, index) => ({ at: at(index + 1) + phase, of: null, counts: { all: count, failed: 1 } })),
 })
 
@@ -68,7 +72,10 @@ t.test('whoever is asked asks the others, waits for those who are there and name
   const office = async (name: string, steps: InstanceSteps) => {
     const history = { instance: name, since: steps.since ?? 0, steps: () => steps.steps }
     const joined = new JoinedHistory({
-      ...{ history, store: store(name), clock, log: pino({ level: 'silent' }) as never },
+      history,
+      store: store(name),
+      clock,
+      log: pino({ level: 'silent' }) as never,
       chartOf: (id) => (id === chart.id ? chart : undefined),
     })
     await joined.start()

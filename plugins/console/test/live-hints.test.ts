@@ -30,7 +30,10 @@ t.test('each hears of the operations that he may call, however much was written 
   const { clock, write } = office
   const root = await office.root()
   const role = await office.call('POST', 'admin/iam/roles', root, {
-    ...{ code: 'outbox', name: 'Outbox', dataScope: 'all', permissions: ['events:outbox:view'] },
+    code: 'outbox',
+    name: 'Outbox',
+    dataScope: 'all',
+    permissions: ['events:outbox:view'],
   })
   const roleId = (role.data as { id: number }).id
   const { password, actor } = office
@@ -60,7 +63,10 @@ t.test('each hears of the operations that he may call, however much was written 
 
   t.hasStrict(
     await office.call('PUT', `admin/iam/roles/${roleId}`, root, {
-      ...{ name: 'Outbox', dataScope: 'all', permissions: [], version: 1 },
+      name: 'Outbox',
+      dataScope: 'all',
+      permissions: [],
+      version: 1,
     }),
     { code: '200' },
   )

@@ -111,7 +111,9 @@ t.test('who hears nothing comes again after pauses that grow and have a bound', 
   const source = new HintSource({
     open: () => {
       const stream: EventStream = {
-        ...{ onopen: null, onmessage: null, onerror: null },
+        onopen: null,
+        onmessage: null,
+        onerror: null,
         addEventListener: (_, end) => void heard.push(end),
         close: () => void heard.push('closed'),
       }

@@ -30,7 +30,9 @@ function probe(teardown: (work: () => void) => void, charts: readonly ChartDecla
     info: (_: object, text: string) => lines.push(text),
   }
   const history = new MetricHistory({
-    ...{ registry, clock, log: log as never },
+    registry,
+    clock,
+    log: log as never,
     charts: new Map(charts.map((chart) => [chart.id, chart])),
   })
   const stopped = new AbortController()

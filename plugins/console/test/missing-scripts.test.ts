@@ -100,7 +100,9 @@ t.test(
     const login = { method: 'POST', url: '/api/v1/auth/login', payload: { username: 'root', password } } as const
     const token = (await server.inject(login)).json().data.accessToken
     await server.inject({
-      ...{ method: 'POST', url: '/api/v1/admin/iam/roles', headers: { authorization: `Bearer ${token}` } },
+      method: 'POST',
+      url: '/api/v1/admin/iam/roles',
+      headers: { authorization: `Bearer ${token}` },
       payload: { code: 'support', name: 'Support', dataScope: 'all', permissions: [] },
     })
     const { page } = await openSignedIn(t.teardown, `${url}iam.role-matrix`)

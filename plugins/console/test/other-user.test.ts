@@ -14,7 +14,8 @@ t.test(
       return (await server.inject(sent)).json().data.accessToken
     }
     await server.inject({
-      ...{ method: 'POST', url: '/api/v1/admin/iam/users' },
+      method: 'POST',
+      url: '/api/v1/admin/iam/users',
       headers: { authorization: `Bearer ${await tokenOf('root')}` },
       payload: { username: 'eve', email: 'eve@example.com', password, roleIds: [] },
     })

@@ -5,8 +5,15 @@ import { find, type Lookup, Turns, takes, type Way } from '../web/admin/palette/
 
 const operation = { method: 'GET', path: '/x', operation: 'getX', takesReason: false, hasBody: false, allowed: true }
 const list: Lookup = {
-  ...{ ...operation, id: 'shop.items', title: 'Items', key: 'id', name: 'name', facts: [], ways: [] },
-  ...{ isPaged: true, canCount: true },
+  ...operation,
+  id: 'shop.items',
+  title: 'Items',
+  key: 'id',
+  name: 'name',
+  facts: [],
+  ways: [],
+  isPaged: true,
+  canCount: true,
 }
 const words: Way = { parameter: 'keyword', isSearch: true, schema: { type: 'string', maxLength: 5 } }
 const never = new AbortController().signal

@@ -73,7 +73,10 @@ t.test(
     await dialog.getByRole('button', { name: 'Save 3 changes' }).click()
     await dialog.getByText('Saved', { exact: true }).waitFor()
     t.match(await roleOf(first), {
-      ...{ name: 'Role first', description: 'What first is for', dataScope: 'org', version: 2 },
+      name: 'Role first',
+      description: 'What first is for',
+      dataScope: 'org',
+      version: 2,
       permissions: ['iam:user:create', 'iam:user:view'],
     })
     t.match(await roleOf(second), { permissions: ['iam:user:view'], version: 2 })

@@ -19,7 +19,9 @@ function memory(written: Record<string, string> = {}) {
 }
 
 const view = (name: string, more: Partial<SavedView> = {}): SavedView => ({
-  ...{ name, page: 'iam.users', search: 'enabled=true' },
+  name,
+  page: 'iam.users',
+  search: 'enabled=true',
   ...more,
 })
 

@@ -21,7 +21,9 @@ export function purgeKeys<const P extends string>(prefix: P, description: Locali
   return {
     [`${prefix}.purge.fixed-delay`]: key.duration({
       title: { en: 'Delay between clean-ups', 'zh-CN': '清理间隔' },
-      ...{ description, default: '1h', minimum: '1m' },
+      description,
+      default: '1h',
+      minimum: '1m',
     }),
     [`${prefix}.purge.auto-startup`]: key.boolean({
       title: { en: 'Clean up by itself', 'zh-CN': '自动清理' },

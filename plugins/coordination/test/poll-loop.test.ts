@@ -16,7 +16,9 @@ function startLoop(look: () => Promise<number>, idleMs?: number) {
     },
     pollMs: () => 1000,
     ...(idleMs === undefined ? {} : { idleMs: () => idleMs }),
-    ...{ subject: 'things', clock, log },
+    subject: 'things',
+    clock,
+    log,
   })
   loop.start()
   return { clock, looks, loop }

@@ -264,7 +264,10 @@ export class DatabaseService implements Database {
         }
         return made
       },
-      ...{ hooks: [], open: true, aborter: new AbortController(), end: () => {} },
+      hooks: [],
+      open: true,
+      aborter: new AbortController(),
+      end: () => {},
     }
     try {
       const answer = await this.#inTime(scope, limit, work)

@@ -12,7 +12,12 @@ const longestWait = 80
  * statement because of how it was prepared; the next attempt does not prepare it.
  */
 const conflicts = new Set<unknown>([
-  ...['40001', '40P01', 1205, 1213, 1020, 1615],
+  '40001',
+  '40P01',
+  1205,
+  1213,
+  1020,
+  1615,
   'PLINTH_DATABASE_NOT_PREPARED' satisfies DatabaseErrorCode,
 ])
 

@@ -46,8 +46,11 @@ for (const { type, skip, run, config, sleep } of servers) {
     const server = await run()
     t.teardown(() => server.drop())
     const settings = {
-      ...{ ...config, 'platform.database.type': type, 'platform.database.port': server.port },
-      ...{ 'platform.database.pool-size': 20, 'platform.database.connect-timeout': '60s' },
+      ...config,
+      'platform.database.type': type,
+      'platform.database.port': server.port,
+      'platform.database.pool-size': 20,
+      'platform.database.connect-timeout': '60s',
     }
     const { service, reported } = await start(t, settings)
     const tooMany = { code: 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS', unavailable: true, message: /opens up to 22\./ }

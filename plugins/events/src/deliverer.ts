@@ -119,7 +119,12 @@ export class Deliverer {
     })
     const renew = () => store.renew(claim, leaseMs)
     return keepLease({
-      ...{ clock, renewMs: leaseMs / 3, giveUpMs: leaseMs, heldSince, renew, failures },
+      clock,
+      renewMs: leaseMs / 3,
+      giveUpMs: leaseMs,
+      heldSince,
+      renew,
+      failures,
       isJudgedByRenewal: true,
     })
   }

@@ -67,9 +67,9 @@ export class OutboxAdmin {
     let last = 0
     while (affected < mostReplayed) {
       const where = { $and: [conditionOf(filter), ...ids, { status: 'failed' as const, id: { $gt: last } }] }
-      const found = await db.fork().find(OutboxEvent, where, {
-        ...{ fields: ['id'], orderBy: { id: 'asc' }, limit: replayedTogether + 1 },
-      })
+      const found = await db
+        .fork()
+        .find(OutboxEvent, where, { fields: ['id'], orderBy: { id: 'asc' }, limit: replayedTogether + 1 })
       const step = found.slice(0, replayedTogether).map(({ id }) => id)
       affected += await this.#replay({ id: { $in: step }, status: 'failed' })
       if (found.length <= replayedTogether) return { affected, isMore: false }

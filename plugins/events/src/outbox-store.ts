@@ -92,10 +92,19 @@ export class OutboxStore {
          union all select * from (select 'later' as kind, ${columns}, ${wait.sql} as in_ms ${scheduled} next_at > ${now.sql}
                order by next_at limit 1) later) c`,
       [
-        ...[dueAtOnce, dueAtOnce, ...now.parameters, ...horizon.parameters, waitsForItsTurn],
+        dueAtOnce,
+        dueAtOnce,
         ...now.parameters,
-        ...[waitsForItsTurn, this.#examinedUpTo, ...wait.parameters, ...now.parameters, ...horizon.parameters],
-        ...[...wait.parameters, ...now.parameters],
+        ...horizon.parameters,
+        waitsForItsTurn,
+        ...now.parameters,
+        waitsForItsTurn,
+        this.#examinedUpTo,
+        ...wait.parameters,
+        ...now.parameters,
+        ...horizon.parameters,
+        ...wait.parameters,
+        ...now.parameters,
       ],
     )
     const of = (...kinds: readonly Candidate['kind'][]) => rows.filter(({ kind }) => kinds.includes(kind))

@@ -31,10 +31,7 @@ export default definePlugin({
   version: '1.0.0',
   businessErrors: [refusal],
   kernel: '^1.0.0',
-  requires: {
-    ...{ kernel, database, http: optional(http), metrics: optional(metrics) },
-    sharedStore: optional(sharedStore),
-  },
+  requires: { kernel, database, http: optional(http), metrics: optional(metrics), sharedStore: optional(sharedStore) },
   provides: [events],
   contributes: [optional(adminPages), optional(attention)],
   config: keys,
@@ -58,19 +55,32 @@ export default definePlugin({
     const wakeUp = new WakeUp({
       // On the database a message would cost as much as the look that it saves.
       messages: sharedStore?.driver === 'redis' ? sharedStore : undefined,
-      ...{ channel: 'events.published', subject: 'new events', wake: () => dispatcher?.wake(), clock, log },
+      channel: 'events.published',
+      subject: 'new events',
+      wake: () => dispatcher?.wake(),
+      clock,
+      log,
     })
     const backlog = new Backlog(db, clock)
     const count = metrics === undefined ? () => {} : deliveryMetrics(metrics, backlog, (type) => handlers.knows(type))
     const writer = new OutboxWriter({
-      ...{ db, clock, time },
+      db,
+      clock,
+      time,
       committed: (hint) => (dispatcher === undefined ? wakeUp.send() : dispatcher.wake(hint)),
       // While plugins are still set up, handlers may follow.
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
       passed: (type) => count(type, 'delivered'),
     })
     const deliverer = new Deliverer({
-      ...{ db, store, handlers, redact, count, random: Math.random, clock, log },
+      db,
+      store,
+      handlers,
+      redact,
+      count,
+      random: Math.random,
+      clock,
+      log,
       publish: (ref, payload, options) => writer.publish(ref, payload, options),
       settings: () => ({
         leaseMs,
@@ -83,7 +93,10 @@ export default definePlugin({
     const delivers = roles.has('worker') && config.get('platform.events.dispatcher.auto-startup')
     const dispatcher = delivers
       ? new Dispatcher({
-          ...{ store, deliverer, clock, log },
+          store,
+          deliverer,
+          clock,
+          log,
           concurrency: config.get('platform.events.dispatcher.concurrency'),
           pollIntervalMs: () => config.get('platform.events.dispatcher.poll-interval'),
         })

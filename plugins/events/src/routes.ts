@@ -139,7 +139,9 @@ export const outboxRoutes = [
     handler: async (request, { admin, redact }) => {
       const { event, deliveries } = await admin.one(request.params.id)
       return {
-        ...{ ...viewOf(event), payload: redact(event.payload), handled: deliveries.map(({ handler }) => handler) },
+        ...viewOf(event),
+        payload: redact(event.payload),
+        handled: deliveries.map(({ handler }) => handler),
         deliveries: deliveries.map(({ handler, deliveredAt }) => ({ handler, deliveredAt: deliveredAt.toISOString() })),
       }
     },

@@ -63,7 +63,10 @@ async function start(t: Test, at: TestDatabase) {
   await manager.create({ username: 'mia', password }, origin)
   return {
     ...product,
-    ...{ broken, seen, server, call },
+    broken,
+    seen,
+    server,
+    call,
     admin: await login('admin', password),
     mia: await login('mia', password),
   }

@@ -59,7 +59,9 @@ onEachDatabase(t, 'K-013 A10 no event waits for a clock that was ahead', async (
       let dies = false
       const calls: string[] = []
       const dead = dispatcherProcess({
-        ...{ db, clock: manualClock(start + hourMs), dies: () => dies },
+        db,
+        clock: manualClock(start + hourMs),
+        dies: () => dies,
         handlers: (registry, step) =>
           registry.add(
             noted,
@@ -74,7 +76,8 @@ onEachDatabase(t, 'K-013 A10 no event waits for a clock that was ahead', async (
       })
       await Promise.race([dead.dispatcher.idle(), dead.crashed])
       const next = dispatcherProcess({
-        ...{ db, clock: manualClock(start) },
+        db,
+        clock: manualClock(start),
         handlers: (registry) => registry.add(noted, 'test.note', () => void calls.push('next'), {}),
       })
       await next.dispatcher.idle()
@@ -92,7 +95,9 @@ onEachDatabase(t, 'K-013 A10 no event waits for a clock that was ahead', async (
     const { db, events } = await startEvents(t, at, { clock, roles: ['web'] })
     await db.execute('delete from outbox_event')
     const one = dispatcherProcess({
-      ...{ db, clock, handlerDeadlineMs: 24 * hourMs },
+      db,
+      clock,
+      handlerDeadlineMs: 24 * hourMs,
       handlers: (registry) =>
         registry.add(
           noted,

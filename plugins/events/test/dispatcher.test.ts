@@ -25,7 +25,9 @@ function dispatcherOver(look: () => Promise<Look>, deliver: () => Promise<Outcom
       load: async (id: number) => ({ id, status: 'pending', streamKey: null }),
     } as unknown as OutboxStore,
     deliverer: { deliver } as unknown as Deliverer,
-    ...{ concurrency: 2, pollIntervalMs: () => 1_000, clock },
+    concurrency: 2,
+    pollIntervalMs: () => 1_000,
+    clock,
     log: pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
   })
   dispatcher.start()

@@ -28,7 +28,10 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const wakeUp = Promise.withResolvers<void>()
     const ended = Promise.withResolvers<void>()
     const asleep = dispatcherProcess({
-      ...{ db, clock: frozen, databaseClock: clock, ...noDeadline },
+      db,
+      clock: frozen,
+      databaseClock: clock,
+      ...noDeadline,
       handlers: (registry) =>
         registry.add(
           work,
@@ -47,7 +50,8 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
 
     await clock.advance(leaseMs)
     const awake = dispatcherProcess({
-      ...{ db, clock },
+      db,
+      clock,
       handlers: (registry) =>
         registry.add(
           work,
@@ -89,7 +93,10 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
           registry.add(work, 'second', () => void calls.push(name), {})
         }
       const asleep = dispatcherProcess({
-        ...{ db, clock: frozen, databaseClock: clock, ...noDeadline },
+        db,
+        clock: frozen,
+        databaseClock: clock,
+        ...noDeadline,
         handlers: handlers('frozen', async () => {
           begun.resolve()
           await thaws.promise
@@ -100,7 +107,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       asleep.dispatcher.wake()
       await begun.promise
       await clock.advance(leaseMs)
-      const awake = dispatcherProcess({ ...{ db, clock }, handlers: handlers('awake', async () => {}) })
+      const awake = dispatcherProcess({ db, clock, handlers: handlers('awake', async () => {}) })
       await awake.dispatcher.idle()
       t.same(calls, ['awake'])
       // A machine that was suspended: its timers and its monotonic clock go on as if nothing had been.
@@ -117,7 +124,9 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const { db, clock, events, effect, effects } = await start()
     await events.publish(work, { note: 'a' })
     const late = dispatcherProcess({
-      ...{ db, clock, ...noDeadline },
+      db,
+      clock,
+      ...noDeadline,
       handlers: (registry) =>
         registry.add(
           work,
@@ -137,7 +146,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
 
   await t.test('an event that a process has tried since it was read is not claimed', async (t) => {
     const { db, clock, events } = await start()
-    const { store, dispatcher } = dispatcherProcess({ ...{ db, clock }, handlers: () => {} })
+    const { store, dispatcher } = dispatcherProcess({ db, clock, handlers: () => {} })
     await dispatcher.drain(new AbortController().signal)
     const id = await events.publish(work, { note: 'a' })
     const read = await store.load(id)
@@ -164,7 +173,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
 
     await t.test('a process that had read the event before another one tried it', async (t) => {
       const { db, clock, events, effect, effects, states } = await start()
-      const late = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'late') })
+      const late = dispatcherProcess({ db, clock, handlers: handlers(effect, 'late') })
       const claim = late.store.claim.bind(late.store)
       const hasRead = Promise.withResolvers<void>()
       const goesOn = Promise.withResolvers<void>()
@@ -177,7 +186,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       late.dispatcher.wake()
       await hasRead.promise
       const before = () => Promise.reject(new Error('not yet'))
-      const early = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'early', { before }) })
+      const early = dispatcherProcess({ db, clock, handlers: handlers(effect, 'early', { before }) })
       await early.dispatcher.idle()
       await early.dispatcher.drain(new AbortController().signal)
       await clock.advance(100)
@@ -196,12 +205,12 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
         begun.resolve()
         return new Promise<void>(() => {})
       }
-      const stopping = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'stopping', { after }) })
+      const stopping = dispatcherProcess({ db, clock, handlers: handlers(effect, 'stopping', { after }) })
       await events.publish(work, { note: 'a' })
       stopping.dispatcher.wake()
       await begun.promise
       await stopping.dispatcher.drain(AbortSignal.abort())
-      const next = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'next') })
+      const next = dispatcherProcess({ db, clock, handlers: handlers(effect, 'next') })
       await next.dispatcher.idle()
       t.same(await effects('exact'), ['stopping'])
       t.same(await states(), { delivered: 1 })
@@ -212,7 +221,9 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       const { db, clock, events, effect, effects, states } = await start()
       let dies = false
       const killed = dispatcherProcess({
-        ...{ db, clock, dies: () => dies },
+        db,
+        clock,
+        dies: () => dies,
         handlers: (registry, step) =>
           handlers(effect, 'killed', {
             after: () => {
@@ -224,7 +235,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       const id = await events.publish(work, { note: 'a' })
       killed.dispatcher.wake()
       await killed.crashed
-      const next = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'next') })
+      const next = dispatcherProcess({ db, clock, handlers: handlers(effect, 'next') })
       const replayed = () => next.dispatcher.wake()
       await new OutboxAdmin({ db, store: next.store, backlog: new Backlog(db, clock), replayed }).replay(id)
       await next.dispatcher.idle()
@@ -248,7 +259,9 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       },
     }
     const slow = dispatcherProcess({
-      ...{ db, clock: watched, ...noDeadline },
+      db,
+      clock: watched,
+      ...noDeadline,
       handlers: (registry) =>
         registry.add(
           work,
@@ -302,7 +315,9 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     for (let attempt = 0; attempt < 4; attempt++) {
       let dies = false
       const one = dispatcherProcess({
-        ...{ db, clock, maxAttempts: 3 },
+        db,
+        clock,
+        maxAttempts: 3,
         dies: () => dies,
         handlers: (registry, step) =>
           registry.add(
@@ -331,7 +346,8 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const most = 2_000
     const chain = event('test.chain', Type.Null())
     const busy = dispatcherProcess({
-      ...{ db, clock },
+      db,
+      clock,
       handlers(registry, _, publish) {
         registry.add(
           chain,
@@ -371,7 +387,11 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const attempts: number[] = []
     let begun = Promise.withResolvers<void>()
     const stuck = dispatcherProcess({
-      ...{ db, clock, handlerDeadlineMs: 1_000, initialDelayMs: 10, maxDelayMs: 10 },
+      db,
+      clock,
+      handlerDeadlineMs: 1_000,
+      initialDelayMs: 10,
+      maxDelayMs: 10,
       handlers: (registry) =>
         registry.add(
           work,
@@ -409,7 +429,8 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     await drained
     t.same(attempts, [1, 2])
     const next = dispatcherProcess({
-      ...{ db, clock },
+      db,
+      clock,
       handlers: (registry) =>
         registry.add(
           work,

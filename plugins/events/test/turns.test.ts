@@ -55,7 +55,9 @@ onEachDatabase(t, 'K-013 whoever publishes, delivers, fails, skips and replays m
     }
     const start = () =>
       dispatcherProcess({
-        ...{ db, clock, maxAttempts: 1 },
+        db,
+        clock,
+        maxAttempts: 1,
         handlers: (registry) =>
           registry.add(
             numbered,
@@ -165,7 +167,9 @@ onEachDatabase(t, 'K-013 a look and a publication cost the same, whatever waits'
   const time = databaseTime(db, clock)
   const store = new OutboxStore(watched, clock, time, () => 60_000)
   const writer = new OutboxWriter({
-    ...{ db: watched, clock, time },
+    db: watched,
+    clock,
+    time,
     committed: () => {},
     isUnheard: () => false,
     passed: () => {},

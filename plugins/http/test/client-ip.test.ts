@@ -178,8 +178,10 @@ t.test('R-053 header lines reach the resolver in order', async (t) => {
     },
   })
   t.same(closed.server.clientIpRules, {
-    ...{ trustedProxies: ['10.0.0.0/8'], trustForwardedHeaders: false },
-    ...{ headers: ['CF-Connecting-IP'], ipv6Prefix: 56 },
+    trustedProxies: ['10.0.0.0/8'],
+    trustForwardedHeaders: false,
+    headers: ['CF-Connecting-IP'],
+    ipv6Prefix: 56,
   })
   t.equal(closed.server.networkOf('2001:db8:1:2ff::1'), '2001:db8:1:200:0:0:0:0/56')
 })

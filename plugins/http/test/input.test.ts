@@ -487,7 +487,9 @@ t.test('a list is walked by its cursor, and says what it counted', async (t) => 
       response: listPage(Type.Object({ id: Type.Integer() })),
       handler: ({ query: { name } }) =>
         answerList({ page: 1, size: 1 }, sort.parse([]), async () => ({
-          ...{ items: [], total: null, isCapped: false },
+          items: [],
+          total: null,
+          isCapped: false,
           next: [name],
         })),
     })

@@ -50,7 +50,10 @@ function description() {
     'application/json': { schema: { anyOf: [success(data), { $ref: '#/components/schemas/Failure' }] } },
   })
   const parameter = (name: string, schema: Record<string, unknown>): Record<string, unknown> => ({
-    ...{ name, in: 'query', required: false, schema },
+    name,
+    in: 'query',
+    required: false,
+    schema,
   })
   const getList = {
     operationId: 'getShopItems',
@@ -76,7 +79,10 @@ function description() {
     responses: { '200': { content: json({ $ref: '#/components/schemas/Item' }) } },
   }
   const signature: Record<string, unknown> = {
-    ...{ type: 'apiKey', in: 'header', name: 'X-Signature', description: 'HMAC of these lines.' },
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Signature',
+    description: 'HMAC of these lines.',
     'x-canonical-string': ['method', 'path', 'body'],
   }
   const paths: Record<string, Record<string, object>> = { '/api/v1/shop/items': { get: getList }, [path]: { put } }

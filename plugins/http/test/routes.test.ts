@@ -410,7 +410,12 @@ t.test('routes that a Fastify plugin brings are guarded by the access that they 
     http.register(files, 'user')
     http.register(spilling, { permission: 'shop:file:view', scope: 'none' })
     http.rawRoute({
-      ...{ method: 'GET', path: '/page', summary: 'A page', access: 'public', hidden: true, produces: ['text/plain'] },
+      method: 'GET',
+      path: '/page',
+      summary: 'A page',
+      access: 'public',
+      hidden: true,
+      produces: ['text/plain'],
       handler: () => 'page',
     })
   })

@@ -15,16 +15,30 @@ function addItems(http: HttpServer): void {
   const name = Type.Object({ name: Type.String() })
   for (const method of ['POST', 'PUT'] as const) {
     http.route({
-      ...{ method, path: url, summary: method, access: 'public', request: { body: name }, response: Type.String() },
+      method,
+      path: url,
+      summary: method,
+      access: 'public',
+      request: { body: name },
+      response: Type.String(),
       handler: ({ body }) => body.name,
     })
   }
   http.route({
-    ...{ method: 'GET', path: `${url}/:id`, summary: 'one', access: 'public', response: Type.String() },
+    method: 'GET',
+    path: `${url}/:id`,
+    summary: 'one',
+    access: 'public',
+    response: Type.String(),
     handler: (request) => (request.params as unknown as { id: string }).id,
   })
   http.rawRoute({
-    ...{ method: 'GET', path: '/stream', summary: 's', access: 'public', hidden: true, produces: ['*/*'] },
+    method: 'GET',
+    path: '/stream',
+    summary: 's',
+    access: 'public',
+    hidden: true,
+    produces: ['*/*'],
     handler: (_request, _, reply) => {
       reply.hijack()
       reply.raw.writeHead(200, { 'content-length': '10' })

@@ -233,7 +233,9 @@ onEachDatabase(t, 'parallel edits: one wins, the others hear of it', async (t, d
   const lost = edited.filter(({ code }) => code === '409')
   t.equal(lost.length, 3)
   t.match(lost[0]?.data, {
-    ...{ reason: /^iam\.version-conflict$/, currentVersion: 2, updatedBy: 'admin' },
+    reason: /^iam\.version-conflict$/,
+    currentVersion: 2,
+    updatedBy: 'admin',
     updatedAt: /^\d{4}-.*Z$/,
   })
 
@@ -282,7 +284,8 @@ onEachDatabase(t, 'external identities and renames', async (t, db) => {
   t.same(new Set(parallel.map(({ proof }) => proof)), new Set([null]), 'bound without a proof')
   await accounts.storeExternalProof(subject, 'ecrecover')
   t.match(await accounts.resolveExternal({ ...subject, proof: 'other' }, names, system), {
-    ...{ created: false, proof: 'ecrecover' },
+    created: false,
+    proof: 'ecrecover',
     account: { id: parallel[0]?.account.id },
   })
   await accounts.storeExternalProof({ ...subject, subject: '0xabcd' }, 'ecrecover')

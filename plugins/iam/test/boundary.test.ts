@@ -152,7 +152,21 @@ const hostileToDatabases: readonly unknown[] = [
 ]
 const hostile: readonly unknown[] = [
   ...hostileToDatabases,
-  ...['%', "' or 1=1 --", '', ' ', '-id', '1', 0, 0.5, true, null, [], {}, ['\u0000'], [1, 1], [-1]],
+  '%',
+  "' or 1=1 --",
+  '',
+  ' ',
+  '-id',
+  '1',
+  0,
+  0.5,
+  true,
+  null,
+  [],
+  {},
+  ['\u0000'],
+  [1, 1],
+  [-1],
 ]
 /** Values that pass the schemas, so that one hostile member among them reaches the database. */
 const wellFormed: Readonly<Record<string, unknown>> = {

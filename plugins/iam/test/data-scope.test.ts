@@ -9,8 +9,15 @@ const users = '/api/v1/admin/iam/users'
 const roles = '/api/v1/admin/iam/roles'
 const sessions = '/api/v1/admin/iam/sessions'
 const permissions = [
-  ...['user:view', 'user:create', 'user:update', 'user:delete'],
-  ...['session:view', 'session:revoke', 'role:view', 'role:save', 'audit:view'],
+  'user:view',
+  'user:create',
+  'user:update',
+  'user:delete',
+  'session:view',
+  'session:revoke',
+  'role:view',
+  'role:save',
+  'audit:view',
 ].map((code) => `iam:${code}`)
 const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | null }) =>
   data?.reason === undefined ? code : `${code} ${data.reason}`
@@ -151,8 +158,20 @@ const coversRole = (actor: Person, role: RoleName) => widths[role] <= widths[act
 const anyRole = fc.constantFrom<RoleName>('none', 'self', 'org', 'all', 'super')
 const anyOrg = fc.constantFrom(null, 1, 2)
 const verbs = [
-  ...['view', 'list', 'create', 'email', 'move', 'roles', 'disable', 'password', 'delete', 'sessions', 'end-all'],
-  ...['end-one', 'login-audits', 'audits'],
+  'view',
+  'list',
+  'create',
+  'email',
+  'move',
+  'roles',
+  'disable',
+  'password',
+  'delete',
+  'sessions',
+  'end-all',
+  'end-one',
+  'login-audits',
+  'audits',
 ] as const
 const step = fc.record({
   verb: fc.constantFrom(...verbs),

@@ -192,8 +192,15 @@ t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per addres
   await t.test('spellings of one recipient share its quota', async (t) => {
     await clock.advance(3_600_000)
     const spellings = [
-      ...['+86 138-0000-0007', '008613800000007', '8613800000007', '+86(138)00000007', '13800000007', '138 0000 0007'],
-      ...['+86 (0) 138 0000 0007', '013800000007', '138.0000.0007'],
+      '+86 138-0000-0007',
+      '008613800000007',
+      '8613800000007',
+      '+86(138)00000007',
+      '13800000007',
+      '138 0000 0007',
+      '+86 (0) 138 0000 0007',
+      '013800000007',
+      '138.0000.0007',
     ]
     const codes = []
     for (const to of spellings) codes.push((await send('sms', to)).code)
@@ -210,7 +217,8 @@ t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per addres
     await clock.advance(3_600_000)
     const set = async (values: Config) => {
       const changes = Object.entries(values).map(([name, value]) => ({
-        ...{ key: `${root}.${name}`, action: 'set' as const },
+        key: `${root}.${name}`,
+        action: 'set' as const,
         value,
       }))
       await it.running.service(configCentre).save(changes, { actor: { name: 'test' } })
@@ -499,7 +507,8 @@ t.test('R-090 who has the database has no code: its hash cannot be found by tryi
   t.equal((await again.check('sms', phone, code)).code, '200', 'another instance, after a restart')
   await again.send('sms', phone)
   const stolen = await start(t, db, {
-    ...{ senders: [outbox.plugin], clock: first.clock },
+    senders: [outbox.plugin],
+    clock: first.clock,
     config: { ...config, 'platform.system-config.master-key-file': join(db.directory, 'other.key') },
   })
   t.hasStrict(await stolen.check('sms', phone, outbox.last()), {
@@ -604,8 +613,26 @@ t.test('C-017 C-020 no input ends in "500"', async (t) => {
   const unlimited = { 'platform.rate-limit.enabled': false }
   const it = await start(t, db, { senders: [outbox.plugin], config: unlimited })
   const hostile: readonly unknown[] = [
-    ...['\u0000', 'a\u0000b', '\ud800', '%', "' or 1=1 --", '', ' ', 'x'.repeat(300), '{}', '+', '＋８６１３８'],
-    ...[-1, 0, 0.5, 2 ** 60, true, null, [], {}, ['+8613800000001']],
+    '\u0000',
+    'a\u0000b',
+    '\ud800',
+    '%',
+    "' or 1=1 --",
+    '',
+    ' ',
+    'x'.repeat(300),
+    '{}',
+    '+',
+    '＋８６１３８',
+    -1,
+    0,
+    0.5,
+    2 ** 60,
+    true,
+    null,
+    [],
+    {},
+    ['+8613800000001'],
   ]
   const sound = { mobile: phone, email: address.email, scene: 'login', code: '123456' }
   let requests = 0

@@ -24,7 +24,9 @@ export default definePlugin({
     const { http, sharedStore: store, configCentre: centre, identityResolvers } = services
     const stored = () => config.get(secretKeyName)
     const service = new IdempotencyService({
-      ...{ store, clock, log },
+      store,
+      clock,
+      log,
       box: new SealedBox(new PluginKey({ plugin, name: secretKeyName, centre, stored })),
       retentionMs: () => config.get('platform.idempotency.retention'),
       leaseMs: () => config.get('platform.idempotency.lease'),

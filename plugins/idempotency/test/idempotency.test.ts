@@ -62,7 +62,9 @@ function serviceOn(
 ) {
   const log: string[] = []
   const service = new IdempotencyService({
-    ...{ store, box: new SealedBox(key), clock: manualClock() },
+    store,
+    box: new SealedBox(key),
+    clock: manualClock(),
     log: pino({ level: 'info' }, { write: (line: string) => void log.push(line) }),
     retentionMs: () => 1000,
     leaseMs: () => 60_000,

@@ -107,13 +107,19 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
   ],
   actions: [
     row.action('putNotificationsInboxByIdRead', {
-      ...{ label: text('Mark as read', '标为已读'), params: { id: 'id' }, when: { unread: true } },
+      label: text('Mark as read', '标为已读'),
+      params: { id: 'id' },
+      when: { unread: true },
     }),
     row.action('putNotificationsInboxByIdUnread', {
-      ...{ label: text('Mark as unread', '标为未读'), params: { id: 'id' }, when: { unread: false } },
+      label: text('Mark as unread', '标为未读'),
+      params: { id: 'id' },
+      when: { unread: false },
     }),
     row.action('deleteNotificationsInboxById', {
-      ...{ label: text('Delete', '删除'), params: { id: 'id' }, tone: 'danger' },
+      label: text('Delete', '删除'),
+      params: { id: 'id' },
+      tone: 'danger',
       confirm: text('The message is deleted from your inbox.', '该消息将从你的收件箱中删除。'),
     }),
   ],
@@ -121,7 +127,9 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
     adminBulk('putNotificationsInboxReadBatch', { label: text('Mark as read', '标为已读'), ids: 'ids' }),
     adminBulk('putNotificationsInboxUnreadBatch', { label: text('Mark as unread', '标为未读'), ids: 'ids' }),
     adminBulk('deleteNotificationsInbox', {
-      ...{ label: text('Delete', '删除'), ids: 'ids', tone: 'danger' },
+      label: text('Delete', '删除'),
+      ids: 'ids',
+      tone: 'danger',
       confirm: text('The messages are deleted from your inbox.', '这些消息将从你的收件箱中删除。'),
     }),
   ],

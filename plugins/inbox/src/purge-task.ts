@@ -29,7 +29,11 @@ const tally = {
 
 /** Items of one inbox. */
 export const itemsOf = (userId: number): OldRows => ({
-  ...{ table, tally, where: 'owner_id = ?', parameters: [userId], orderBy: 'owner_id, id' },
+  table,
+  tally,
+  where: 'owner_id = ?',
+  parameters: [userId],
+  orderBy: 'owner_id, id',
 })
 
 /** Removes items past their retention, the oldest first. */
@@ -42,7 +46,10 @@ export const purge = purgeTask<Uses>('platform.notification.inbox', {
     const closed = [
       { ...olderThan(table, 'read_at', new Date(clock.now() - retention)), tally },
       {
-        ...{ table, tally, where: 'owner_id is null and id < ?', orderBy: 'owner_id, id' },
+        table,
+        tally,
+        where: 'owner_id is null and id < ?',
+        orderBy: 'owner_id, id',
         parameters: [idBefore(retention)],
       },
     ]

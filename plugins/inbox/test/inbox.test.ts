@@ -23,9 +23,16 @@ onEachDatabase(t, 'an admin send reaches the inboxes of its recipients', async (
         items: [
           {
             messageId: sent.data[0].messageId,
-            ...{ subject: 'Maintenance', content: 'Tonight from 22:00' },
-            ...{ displaySubject: 'Maintenance', displayContent: 'Tonight from 22:00' },
-            ...{ unread: true, readAt: null, module: 'system', event: null, targetRoute: null, attachments: [] },
+            subject: 'Maintenance',
+            content: 'Tonight from 22:00',
+            displaySubject: 'Maintenance',
+            displayContent: 'Tonight from 22:00',
+            unread: true,
+            readAt: null,
+            module: 'system',
+            event: null,
+            targetRoute: null,
+            attachments: [],
           },
         ],
       })
@@ -127,7 +134,8 @@ onEachDatabase(t, 'read state', async (t, at) => {
     )
     t.same((await ada.call('PUT', `${path}/read-all`, { before: seen })).data, { affected: 0 })
     t.hasStrict(await ada.call('PUT', `${path}/read-all`, { befor: seen }), {
-      ...{ code: '400', data: { errors: [{ field: 'befor' }] } },
+      code: '400',
+      data: { errors: [{ field: 'befor' }] },
     })
     await ada.call('PUT', `${path}/unread-batch`, { ids: shown.map(({ id }) => id) })
   })

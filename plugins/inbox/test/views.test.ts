@@ -51,16 +51,29 @@ onEachDatabase(t, 'an item leads somewhere', async (t, at) => {
     messageId: 'reply-12',
     userIds: [ada.id],
     attributes: {
-      ...{ module: 'forum', event: 'reply.created', sourceType: 'reply', sourceId: 12, topicId: 4711 },
-      ...{ dedupeKey: 'forum:reply:12', 'webhook.secret': 'correct-horse-battery', note: { deep: true } },
+      module: 'forum',
+      event: 'reply.created',
+      sourceType: 'reply',
+      sourceId: 12,
+      topicId: 4711,
+      dedupeKey: 'forum:reply:12',
+      'webhook.secret': 'correct-horse-battery',
+      note: { deep: true },
     },
   })
   await t.test('[N-092 N-094 N-095] the jump fields are members of the item, with a semantic route', async (t) => {
     const [item] = (await ada.inbox()).items
     t.match(item, {
-      ...{ module: 'forum', event: 'reply.created', eventType: 'reply.created' },
-      ...{ sourceType: 'reply', sourceId: '12', targetType: 'topic', targetId: '4711' },
-      ...{ targetRoute: '/forum/topics/4711', targetUserId: null, dedupeKey: 'forum:reply:12' },
+      module: 'forum',
+      event: 'reply.created',
+      eventType: 'reply.created',
+      sourceType: 'reply',
+      sourceId: '12',
+      targetType: 'topic',
+      targetId: '4711',
+      targetRoute: '/forum/topics/4711',
+      targetUserId: null,
+      dedupeKey: 'forum:reply:12',
     })
     t.notOk('attributes' in item)
   })
@@ -83,15 +96,18 @@ t.test('[N-096] friend request, accept, reject and follow open the profile of th
 
 t.test('[N-097] a message of a conversation opens the conversation', async (t) => {
   const target = jumpTargetOf({
-    ...{ event: 'conversation.message.created', conversationId: 31, conversationType: 'group' },
-    ...{
-      messagePreview: 'x'.repeat(500),
-      sender: { userId: 7, name: 'Bob', avatar: 'https://a.example/b.png', role: 'admin' },
-    },
+    event: 'conversation.message.created',
+    conversationId: 31,
+    conversationType: 'group',
+    messagePreview: 'x'.repeat(500),
+    sender: { userId: 7, name: 'Bob', avatar: 'https://a.example/b.png', role: 'admin' },
   })
   t.match(target, {
-    ...{ module: 'conversation', targetType: 'conversation', targetId: '31' },
-    ...{ targetRoute: '/chat/conversations/31', conversationType: 'group' },
+    module: 'conversation',
+    targetType: 'conversation',
+    targetId: '31',
+    targetRoute: '/chat/conversations/31',
+    conversationType: 'group',
   })
   t.same(target.sender, { userId: 7, name: 'Bob', avatar: 'https://a.example/b.png' })
   t.equal(target.messagePreview?.length, 200)
@@ -170,7 +186,11 @@ onEachDatabase(t, 'attachments', async (t, at) => {
       const { id } = byName.get('report.pdf') as { readonly id: number }
       t.ok(Number.isSafeInteger(id))
       t.same(byName.get('report.pdf'), {
-        ...{ id, ...report, messageId: 'with-files', disk: 'public', path: 'reports/1 a.pdf' },
+        id,
+        ...report,
+        messageId: 'with-files',
+        disk: 'public',
+        path: 'reports/1 a.pdf',
         url: 'https://files.example.com/storage/reports/1%20a.pdf',
       })
       t.match(byName.get('private.pdf'), { url: /^https:\/\/files\.example\.com\/.*reports\/2\.pdf\?.*signature=/ })

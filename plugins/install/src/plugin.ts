@@ -85,7 +85,9 @@ export default definePlugin({
       closedBecause,
       install: (form, options) =>
         execution.execute({
-          ...{ ...options, form, retriedSessionId: '' },
+          ...options,
+          form,
+          retriedSessionId: '',
           isOpen: async () => (await closedBecause()) === undefined,
         }),
     })

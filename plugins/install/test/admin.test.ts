@@ -140,7 +140,10 @@ onSqlite(t, 'I-083 a dry run of a reset says what it opens, and changes nothing'
   const again = await guarded.administrator()
   const networks = ['127.0.0.1/32', '10.0.0.0/8']
   t.same((await again('POST', 'state/reset', { dryRun: true })).data.entry, {
-    ...{ installAllowed: true, tokenRequired: true, networks, productClosed: true },
+    installAllowed: true,
+    tokenRequired: true,
+    networks,
+    productClosed: true,
   })
 })
 
@@ -188,8 +191,11 @@ onSqlite(t, 'I-156 I-157 the lock alone', async (t, db) => {
   const { code, data } = await install('lock')
   t.equal(code, '200')
   t.match(data, {
-    ...{ authorized: true, locked: true, lockedAt: '2026-01-01T00:00:00.000Z' },
-    ...{ status: { installed: true, locked: true }, message: /no user yet/ },
+    authorized: true,
+    locked: true,
+    lockedAt: '2026-01-01T00:00:00.000Z',
+    status: { installed: true, locked: true },
+    message: /no user yet/,
   })
   t.equal(await users.hasUsers(), false, 'I-157')
   t.match((await look('status')).data, { installed: true, installAllowed: false }, 'I-072')
@@ -269,7 +275,9 @@ onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', asyn
   const { durationMs } = data.sessions[0]
   t.ok(Number.isSafeInteger(durationMs) && durationMs >= 0, 'how long the run took')
   await server.inject({
-    ...{ method: 'POST', url: '/api/v1/admin/install/state/reset', payload: { confirmation: 'no' } },
+    method: 'POST',
+    url: '/api/v1/admin/install/state/reset',
+    payload: { confirmation: 'no' },
     headers: { ...headers, 'x-reason': encodeURIComponent('搬家') },
   })
   t.match((await admin('GET', 'audit-logs?action=state-reset')).data.items, [{ summary: { reason: '搬家' } }])
@@ -401,23 +409,31 @@ onEachDatabase(t, 'I-002 I-057 I-058 I-059 I-060 I-169 I-171 audit', async (t, d
   const admin = await administrator()
   await admin('POST', 'migrate')
   await running.service(installAudit).record({
-    ...{
-      action: 'quickstart-cleanup',
-      status: 'passed',
-      operator: 'founder',
-      clientIp: '',
-      userAgent: '',
-      traceId: '',
-    },
+    action: 'quickstart-cleanup',
+    status: 'passed',
+    operator: 'founder',
+    clientIp: '',
+    userAgent: '',
+    traceId: '',
     summary: { module: 'forum', targets: 3 },
   })
   const { data } = await admin('GET', 'audit-logs?size=100')
   t.same(
     data.items.map(({ action, status }: Record<string, string>) => `${action} ${status}`).reverse(),
     [
-      ...['entry-check passed', 'preflight warning', 'config-validate warning', 'config-plan warning'],
-      ...['config-write warning', 'migrate passed', 'execute failed', 'administrator passed', 'retry passed'],
-      ...['execute passed', 'entry-check failed', 'forced-migration passed', 'quickstart-cleanup passed'],
+      'entry-check passed',
+      'preflight warning',
+      'config-validate warning',
+      'config-plan warning',
+      'config-write warning',
+      'migrate passed',
+      'execute failed',
+      'administrator passed',
+      'retry passed',
+      'execute passed',
+      'entry-check failed',
+      'forced-migration passed',
+      'quickstart-cleanup passed',
     ].map((line) => (db.dialect === 'sqlite' ? line.replace(/(config-\w+) warning/, '$1 passed') : line)),
     'I-058 I-059 I-171',
   )

@@ -80,10 +80,19 @@ t.test('I-163 I-204 I-206 I-210 codes', async (t) => {
   const members = ({ schema }: { schema: object }) => Object.keys((schema as { properties: object }).properties)
   t.same(members(InstallCompletedEvent), ['sessionId', 'completedAt', 'restartSuggested', 'logCount', 'message'])
   t.same(members(InstallExecutionFailedEvent), [
-    ...['sessionId', 'failedAt', 'failedStepCode', 'stepMessage', 'failedStepCount', 'logCount', 'message'],
+    'sessionId',
+    'failedAt',
+    'failedStepCode',
+    'stepMessage',
+    'failedStepCount',
+    'logCount',
+    'message',
   ])
   t.same(entryReasons, [
-    ...['install.token.not-required', 'install.token.valid', 'install.token.invalid', 'install.token.not-allowed'],
+    'install.token.not-required',
+    'install.token.valid',
+    'install.token.invalid',
+    'install.token.not-allowed',
   ])
 })
 

@@ -326,8 +326,15 @@ t.test('E6 A page whose name was led to this machine installs nothing without a 
   const { call, install, look, form, accounts, server } = await start(t, site)
   const rebound = (host: string) => ({ host, 'sec-fetch-site': 'same-origin', origin: `http://${host}` })
   const foreign = [
-    ...['evil.example:3000', 'localhost.evil.example', 'shop.example.com.evil.example', '127.0.0.1.evil.example'],
-    ...['127.1', '0x7f000001', '[::1', 'evil.example/localhost', 'localhost@evil.example'],
+    'evil.example:3000',
+    'localhost.evil.example',
+    'shop.example.com.evil.example',
+    '127.0.0.1.evil.example',
+    '127.1',
+    '0x7f000001',
+    '[::1',
+    'evil.example/localhost',
+    'localhost@evil.example',
   ]
   for (const host of foreign) {
     const headers = rebound(host)
@@ -354,8 +361,17 @@ t.test('E6 A page whose name was led to this machine installs nothing without a 
   t.equal(await accounts.hasUsers(), false)
 
   const own = [
-    ...['localhost', 'LOCALHOST:3000', 'shop.localhost:3000', 'localhost.', '127.0.0.1:3000', '[::1]:3000'],
-    ...['192.168.1.5:8080', '203.0.113.9', '[2001:db8::1]', 'shop.example.com', 'SHOP.example.com:443'],
+    'localhost',
+    'LOCALHOST:3000',
+    'shop.localhost:3000',
+    'localhost.',
+    '127.0.0.1:3000',
+    '[::1]:3000',
+    '192.168.1.5:8080',
+    '203.0.113.9',
+    '[2001:db8::1]',
+    'shop.example.com',
+    'SHOP.example.com:443',
   ]
   for (const host of own) {
     t.match((await install('token/verify', { body: {}, headers: { host } })).data, { valid: true, hint: '' }, host)
@@ -557,8 +573,11 @@ for (const { dialect, skip } of dialectsUnderTest) {
       const local = (await look('config/defaults', { headers: { host: 'localhost:3000' } })).data
       t.match(local, {
         site: {
-          ...{ name: 'Acme', title: 'Acme shop', url: 'https://shop.example.com' },
-          ...{ defaultLocale: 'zh-CN', timeZone: 'Asia/Shanghai' },
+          name: 'Acme',
+          title: 'Acme shop',
+          url: 'https://shop.example.com',
+          defaultLocale: 'zh-CN',
+          timeZone: 'Asia/Shanghai',
         },
         database: { ...shown, password: secrets.database, passwordSet: true },
         cache: { host: 'cache.internal', port: 6380, database: 3, password: secrets.cache, passwordSet: true },

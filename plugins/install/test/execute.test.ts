@@ -68,12 +68,27 @@ onEachDatabase(
     const { code, data } = await execute()
     t.equal(code, '200')
     t.same(Object.keys(data).sort(), [
-      ...['administratorReady', 'authorized', 'configWritten', 'failedField', 'locked', 'message'],
-      ...['passed', 'records', 'restartRequired', 'retriedSessionId', 'sessionId'],
+      'administratorReady',
+      'authorized',
+      'configWritten',
+      'failedField',
+      'locked',
+      'message',
+      'passed',
+      'records',
+      'restartRequired',
+      'retriedSessionId',
+      'sessionId',
     ])
     t.match(data, {
-      ...{ authorized: true, passed: true, restartRequired: false, configWritten: true, administratorReady: true },
-      ...{ locked: true, retriedSessionId: '', message: 'The product is installed.' },
+      authorized: true,
+      passed: true,
+      restartRequired: false,
+      configWritten: true,
+      administratorReady: true,
+      locked: true,
+      retriedSessionId: '',
+      message: 'The product is installed.',
     })
     t.same(codesOf(data.records), builtIn, 'I-051 I-130')
     for (const record of data.records) {
@@ -97,7 +112,10 @@ onEachDatabase(
     const admin = await administrator()
     t.same((await admin('GET', `sessions/${data.sessionId}`)).data.records, data.records, 'I-132')
     t.hasStrict((await admin('GET', `sessions/${data.sessionId}`)).data.session, {
-      ...{ status: 'passed', failedStep: '', retriedSessionId: '', clientIp: '127.0.0.1' },
+      status: 'passed',
+      failedStep: '',
+      retriedSessionId: '',
+      clientIp: '127.0.0.1',
     })
     const lines = readFileSync(join(root, 'data/storage/install/execution.log'), 'utf8').trim().split('\n')
     t.same(
@@ -139,7 +157,11 @@ onEachDatabase(
     })
     const failed = (await execute()).data
     t.match(failed, {
-      ...{ authorized: true, passed: false, configWritten: true, administratorReady: false, locked: false },
+      authorized: true,
+      passed: false,
+      configWritten: true,
+      administratorReady: false,
+      locked: false,
       message: /shop-tables/,
     })
     t.same(codesOf(failed.records), [...builtIn.slice(0, 7), 'shop-tables'], 'I-131')
@@ -183,8 +205,13 @@ onEachDatabase(
       {
         type: 'install.execution.failed',
         payload: {
-          ...{ sessionId: failed.sessionId, failedAt: /Z$/, failedStepCode: 'shop-tables', failedStepCount: 1 },
-          ...{ stepMessage: failed.records.at(-1).message, logCount: 8, message: failed.message },
+          sessionId: failed.sessionId,
+          failedAt: /Z$/,
+          failedStepCode: 'shop-tables',
+          failedStepCount: 1,
+          stepMessage: failed.records.at(-1).message,
+          logCount: 8,
+          message: failed.message,
         },
       },
       { type: 'install.execution.completed', payload: { sessionId: retried.sessionId } },
@@ -404,8 +431,12 @@ onSqlite(t, 'I-206 a failure before the first migration is announced', async (t,
     {
       type: 'install.execution.failed',
       payload: {
-        ...{ sessionId: data.sessionId, failedStepCode: 'config-validation', failedStepCount: 1 },
-        ...{ failedAt: '2026-01-01T00:00:00.000Z', logCount: data.records.length, message: data.message },
+        sessionId: data.sessionId,
+        failedStepCode: 'config-validation',
+        failedStepCount: 1,
+        failedAt: '2026-01-01T00:00:00.000Z',
+        logCount: data.records.length,
+        message: data.message,
         stepMessage: data.records.at(-1).message,
       },
     },

@@ -89,8 +89,14 @@ for (const { dialect, skip } of servers) {
     await onServer(dialect, `create user ${user}@'%' identified by 'Pl1nth-probe'`)
     t.teardown(() => onServer(dialect, `drop user ${user}@'%'`))
     const rights = {
-      ...{ select: 'create', create: 'alter', index: 'alter', alter: 'write', insert: 'write', update: 'write' },
-      ...{ delete: 'drop', drop: 'passed' },
+      select: 'create',
+      create: 'alter',
+      index: 'alter',
+      alter: 'write',
+      insert: 'write',
+      update: 'write',
+      delete: 'drop',
+      drop: 'passed',
     }
     for (const [right, finding] of Object.entries(rights)) {
       await onServer(dialect, `grant ${right} on ${name}.* to ${user}@'%'`)

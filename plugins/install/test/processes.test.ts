@@ -95,8 +95,15 @@ t.test('an outside supervisor is told by the exit code', { timeout: 600_000 }, a
 
 const killPoints = [
   ...[
-    ...['security-entry', 'environment-preflight', 'config-validation', 'config-write', 'database-migration'],
-    ...['table-readiness', 'base-identity', 'administrator', 'install-lock'],
+    'security-entry',
+    'environment-preflight',
+    'config-validation',
+    'config-write',
+    'database-migration',
+    'table-readiness',
+    'base-identity',
+    'administrator',
+    'install-lock',
   ].map((step) => ({ call: 'appendFile', holds: `"stepCode":"${step}"`, when: 'after' }) as const),
   { call: 'rename', holds: '/.env', when: 'before' },
   { call: 'rename', holds: '/.env', when: 'after' },
@@ -105,11 +112,10 @@ const killPoints = [
 
 t.test('killed at each step, started and run again: installed, one administrator', { timeout: 900_000 }, async (t) => {
   const answers = {
-    ...{ PLINTH_INSTALL_SITE_NAME: 'Acme', PLINTH_INSTALL_SITE_DEFAULT_LOCALE: 'zh-CN' },
-    ...{
-      PLINTH_INSTALL_ADMINISTRATOR_USERNAME: 'founder',
-      PLINTH_INSTALL_ADMINISTRATOR_PASSWORD: secrets.administrator,
-    },
+    PLINTH_INSTALL_SITE_NAME: 'Acme',
+    PLINTH_INSTALL_SITE_DEFAULT_LOCALE: 'zh-CN',
+    PLINTH_INSTALL_ADMINISTRATOR_USERNAME: 'founder',
+    PLINTH_INSTALL_ADMINISTRATOR_PASSWORD: secrets.administrator,
   }
   for (const killAt of killPoints) {
     const about = `${killAt.when} ${killAt.call} ${killAt.holds}`

@@ -49,8 +49,11 @@ async function databaseForUser(t: Test, server: TestServer, grants: readonly str
 /** The database as another product uses it. */
 async function productOn(t: Test, server: TestServer, { database: name, username, password }: DatabaseForm) {
   const config = {
-    ...{ 'platform.database.type': server, 'platform.database.name': name, 'platform.database.username': username },
-    ...{ 'platform.database.password': password, 'platform.database.migrate-at-start': false },
+    'platform.database.type': server,
+    'platform.database.name': name,
+    'platform.database.username': username,
+    'platform.database.password': password,
+    'platform.database.migrate-at-start': false,
   }
   const product = defineProduct({ name: 'other', plugins: [databasePlugin], config })
   const running = await startForTest(product, { roles: ['cli'] })

@@ -110,7 +110,11 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     t.match(planned, { passed: true, restartRequired: true }, 'I-135')
     const { data } = await install('execute', { body })
     t.match(data, {
-      ...{ passed: true, configWritten: true, restartRequired: true, administratorReady: false, locked: false },
+      passed: true,
+      configWritten: true,
+      restartRequired: true,
+      administratorReady: false,
+      locked: false,
       message: /once more/,
     })
     t.hasStrict(data.records.at(-1), { stepCode: 'config-write', status: 'passed' }, 'it stops before the migration')

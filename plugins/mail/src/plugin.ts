@@ -26,7 +26,9 @@ export default definePlugin({
 
     const drivers = contributions(mailDriver)
     const service = new MailService({
-      ...{ drivers, clock, log },
+      drivers,
+      clock,
+      log,
       settings: () => {
         const domainName = config.get('platform.mail.dkim.domain')
         const keySelector = config.get('platform.mail.dkim.selector')

@@ -119,12 +119,14 @@ t.test('a product signs in at a trusted server alone', async (t) => {
 t.test('a mail is signed for the domain with the selector and the key', async (t) => {
   const privateKey = () =>
     generateKeyPairSync('rsa', {
-      ...{ modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' } },
+      modulusLength: 2048,
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
       privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
     }).privateKey
   const server = await startMailServer(t)
   const dkim = {
-    ...{ 'platform.mail.dkim.domain': 'shop.example', 'platform.mail.dkim.selector': 's1' },
+    'platform.mail.dkim.domain': 'shop.example',
+    'platform.mail.dkim.selector': 's1',
     'platform.mail.dkim.private-key': privateKey(),
   }
   const [domains] = await effectOf(t, 'platform.mail.dkim.domain', {

@@ -280,8 +280,10 @@ t.test('without TLS nothing is sent and no password told, where TLS must be', as
   const security = 'platform.mail.smtp.security'
   for (const how of ['auto', 'starttls'] as const) {
     const { facility } = await startMail(t, {
-      ...{ ...server.config, [security]: how },
-      ...{ 'platform.mail.smtp.username': 'shop', 'platform.mail.smtp.password': 'planted-secret-1' },
+      ...server.config,
+      [security]: how,
+      'platform.mail.smtp.username': 'shop',
+      'platform.mail.smtp.password': 'planted-secret-1',
     })
     t.hasStrict(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.tls-failed' }], how)
   }
@@ -385,13 +387,15 @@ t.test('a stop gives up what hangs and leaves no connection', async (t) => {
 t.test('DKIM signs what is configured', async (t) => {
   const { generateKeyPairSync } = await import('node:crypto')
   const { privateKey } = generateKeyPairSync('rsa', {
-    ...{ modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' } },
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   })
   const server = await startMailServer(t)
   const { facility } = await startMail(t, {
     ...server.config,
-    ...{ 'platform.mail.dkim.domain': 'shop.example', 'platform.mail.dkim.selector': 's1' },
+    'platform.mail.dkim.domain': 'shop.example',
+    'platform.mail.dkim.selector': 's1',
     'platform.mail.dkim.private-key': privateKey,
   })
   t.hasStrict(await outcomes(send(facility, { unsubscribeUrl: 'https://shop.example/u' })), [{ outcome: 'accepted' }])

@@ -245,16 +245,14 @@ export const DayPositionRow = defineEntity({
 })
 
 export const entities = [
-  ...[
-    RuleRow,
-    SourceRow,
-    SourceUseRow,
-    SubstituteRow,
-    OrderRewardRow,
-    ReversalRow,
-    CheckInRow,
-    ExpireBatchRow,
-    DayRow,
-    DayPositionRow,
-  ],
+  RuleRow,
+  SourceRow,
+  SourceUseRow,
+  SubstituteRow,
+  OrderRewardRow,
+  ReversalRow,
+  CheckInRow,
+  ExpireBatchRow,
+  DayRow,
+  DayPositionRow,
 ]

@@ -49,7 +49,10 @@ export default definePlugin({
     const { calendar, days, expiry, isConfirmedAsset, lots, orders, rewards } = parts
 
     contribute(ledgerAssets, defaultAsset, {
-      ...{ displayName: { en: 'Points', 'zh-CN': '积分' }, scale: 0, monthZone: calendar.zone, lots },
+      displayName: { en: 'Points', 'zh-CN': '积分' },
+      scale: 0,
+      monthZone: calendar.zone,
+      lots,
     })
     for (const [kind, name] of kindNames) contribute(ledgerKinds, kind, name)
     provide(memberPoints, {

@@ -10,6 +10,13 @@ import { site } from '@plinth/site'
 
 /** Services that the plugin uses. */
 export const requires = {
-  ...{ kernel, database, events, http, site, identity, ledger },
-  ...{ i18n: optional(i18n), scheduler: optional(scheduler) },
+  kernel,
+  database,
+  events,
+  http,
+  site,
+  identity,
+  ledger,
+  i18n: optional(i18n),
+  scheduler: optional(scheduler),
 } as const

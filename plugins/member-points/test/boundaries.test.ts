@@ -100,13 +100,12 @@ onSqlite(t, 'P-006 P-059 P-060 no claim of a task, events in, none out', async (
 t.test('P-061 P-056 permissions and refusals are its own', async (t) => {
   const codes = (memberPoints.permissions ?? []).map(({ code }) => code)
   t.same(codes, [
-    ...[
-      'member-points:account:view',
-      'member-points:ledger:view',
-      'member-points:rule:view',
-      'member-points:rule:save',
-    ],
-    ...['member-points:adjust', 'member-points:expire:run'],
+    'member-points:account:view',
+    'member-points:ledger:view',
+    'member-points:rule:view',
+    'member-points:rule:save',
+    'member-points:adjust',
+    'member-points:expire:run',
   ])
   const { default: en } = await import('../src/messages/en.json', { with: { type: 'json' } })
   const failures = own.find(({ file }) => file.endsWith('/failures.ts'))?.text ?? ''

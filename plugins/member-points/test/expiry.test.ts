@@ -34,7 +34,10 @@ async function grantMany(product: Points, name: string, users: readonly number[]
   for (let from = 0; from < count; from += 1000) {
     const numbers = Array.from({ length: Math.min(1000, count - from) }, (_, index) => from + index)
     await ledger.batch({
-      ...{ asset, kind: 'test.grant', direction: 'credit', accountIds: accounts },
+      asset,
+      kind: 'test.grant',
+      direction: 'credit',
+      accountIds: accounts,
       postings: async () =>
         numbers.map((one) => {
           const lots = { source: { id: db.newId(), type: 'test', key: `${name} ${one}` }, expiresAt }

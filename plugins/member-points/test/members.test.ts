@@ -43,17 +43,16 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
 
   await t.test('P-011 P-012 who never had a point has none', async (t) => {
     t.same(await overview(ada), {
-      ...{
-        asset,
-        available: 0,
-        frozen: 0,
-        monthEarned: 0,
-        monthUsed: 0,
-        monthReturned: 0,
-        monthReversed: 0,
-        monthExpired: 0,
-      },
-      ...{ expiringSoon: 0, expiringSoonDays: 30 },
+      asset,
+      available: 0,
+      frozen: 0,
+      monthEarned: 0,
+      monthUsed: 0,
+      monthReturned: 0,
+      monthReversed: 0,
+      monthExpired: 0,
+      expiringSoon: 0,
+      expiringSoonDays: 30,
     })
     t.same((await ada.call('GET', `${me}/ledgers`)).data.items, [])
   })
@@ -155,8 +154,14 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
     t.equal((await rows('select id from points_check_in where user_id = ?', [bob.id])).length, 1)
     const english = own.items.at(-1)
     t.match(english, {
-      ...{ kind: 'points.check-in', points: 5, frozenPoints: 0, availableAfter: 5, referenceId: '2026-05-30' },
-      ...{ displayName: 'Daily check-in', displayTitle: 'Check-in on 2026-05-30', displayDescription: '' },
+      kind: 'points.check-in',
+      points: 5,
+      frozenPoints: 0,
+      availableAfter: 5,
+      referenceId: '2026-05-30',
+      displayName: 'Daily check-in',
+      displayTitle: 'Check-in on 2026-05-30',
+      displayDescription: '',
     })
     const chinese = (await ada.call('GET', `${me}/ledgers`, undefined, { 'accept-language': 'zh-CN' })).data.items.at(
       -1,
@@ -361,7 +366,9 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.same((await admin.call('GET', `${admins}/ledgers?userId=424242`)).data.items, [])
 
     const role = await admin.call('POST', 'admin/iam/roles', {
-      ...{ code: 'desk', name: 'Desk', dataScope: 'org' },
+      code: 'desk',
+      name: 'Desk',
+      dataScope: 'org',
       permissions: ['member-points:account:view', 'member-points:ledger:view', 'member-points:adjust'],
     })
     t.equal(role.code, '200', role.message)
@@ -388,8 +395,14 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.same(
       codes.map(({ code }) => code),
       [
-        ...['check-in', 'expiry', 'first-order', 'manual-adjustment', 'marketing-lottery', 'order-reward'],
-        ...['profile-completion', 'review-reward'],
+        'check-in',
+        'expiry',
+        'first-order',
+        'manual-adjustment',
+        'marketing-lottery',
+        'order-reward',
+        'profile-completion',
+        'review-reward',
       ],
     )
     const rule = { code: 'check-in', type: 'check-in', config: { points: 9, expiresInDays: 10 } }

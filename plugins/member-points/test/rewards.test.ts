@@ -39,7 +39,9 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
   const save = async (config: object, more: object = {}) =>
     // A session does not last as long as these tests do by their clock.
     (await product.loginAs('root')).call('POST', 'admin/member-points/rules', {
-      ...{ code: 'order-reward', type: 'order', config: { points: 1, perAmount: 100, ...config } },
+      code: 'order-reward',
+      type: 'order',
+      config: { points: 1, perAmount: 100, ...config },
       ...more,
     })
   const reversals = (orderNo: string) =>
@@ -310,7 +312,11 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     await Promise.all(
       parts.map((refundAmount, index) =>
         events.publish(orderRefunded, {
-          ...{ refundNo: `r13-${index}`, orderNo: 'r13', userId: 13, refundAmount, orderCashAmount: 9999 },
+          refundNo: `r13-${index}`,
+          orderNo: 'r13',
+          userId: 13,
+          refundAmount,
+          orderCashAmount: 9999,
         }),
       ),
     )

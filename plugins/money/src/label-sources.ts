@@ -35,7 +35,8 @@ export function ledgerLabels(
     return { id, name: `${type} ${owner} · ${named(assets.get(asset)?.displayName, asset, locale)}` }
   }
   const journalLabel = ({ id, kind }: JournalRow, locale: string): Label => ({
-    ...{ id, name: named(kinds.get(kind), kind, locale) },
+    id,
+    name: named(kinds.get(kind), kind, locale),
   })
   return {
     'money.account': {

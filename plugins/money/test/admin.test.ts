@@ -31,8 +31,21 @@ async function start(t: Test, at: TestDatabase) {
   const product = defineProduct({
     name: 'test',
     plugins: [
-      ...[asyncTask, databasePlugin, events, httpPlugin, i18n, iam, idempotency, money, rateLimit, sharedWindow],
-      ...[sharedStore, storage, systemConfig, lotTables, assetsPlugin({ lots })],
+      asyncTask,
+      databasePlugin,
+      events,
+      httpPlugin,
+      i18n,
+      iam,
+      idempotency,
+      money,
+      rateLimit,
+      sharedWindow,
+      sharedStore,
+      storage,
+      systemConfig,
+      lotTables,
+      assetsPlugin({ lots }),
     ],
     config: {
       ...at.config,
@@ -76,7 +89,12 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
   }
   const { holdId } = await books.hold({ ...of(0), amount: 30, key: 'hold', kind, expiresAt: Date.UTC(2090, 0) })
   const spent = await books.debit({
-    ...{ ...of(0), amount: 20, key: 'spend', kind: 'test.spend', actor: 'user:7', reason: 'why not' },
+    ...of(0),
+    amount: 20,
+    key: 'spend',
+    kind: 'test.spend',
+    actor: 'user:7',
+    reason: 'why not',
     reference: { type: 'order', id: '4711' },
   })
 
@@ -132,13 +150,15 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
     await until(async () => (await tasks.get(data.taskId)).status === 'succeeded', 'the task ends', 0)
     t.hasStrict((await get(`reconciliations/${data.id}`)).data, { state: 'completed', accounts: 5, findings: 3 })
     t.match((await get(`reconciliations/${data.id}/findings`)).data.items, [
-      ...[{ rule: 'lots-remaining', accountId: ids[4], expected: 105, found: 104 }, { rule: 'last-entry' }],
+      { rule: 'lots-remaining', accountId: ids[4], expected: 105, found: 104 },
+      { rule: 'last-entry' },
       { rule: 'entries-available' },
     ])
     t.equal((await get('reconciliations')).data.total, 1)
     t.hasStrict(await get('reconciliations/1'), { code: '404', data: { reason: 'money.reconciliation-unknown' } })
     t.hasStrict(await call('POST', `${root}/reconciliations`, admin, { asset: 'gold' }), {
-      ...{ code: '400', data: { reason: 'money.asset-unknown', field: 'asset' } },
+      code: '400',
+      data: { reason: 'money.asset-unknown', field: 'asset' },
     })
   })
 
@@ -201,7 +221,9 @@ onSqlite(t, 'tasks of the ledger', async (t, at) => {
   const { ledger, running, db } = await startLedger(t, at, { clock })
   const runtime = (extra: object) =>
     ({
-      ...{ services: { database: db }, clock, signal: new AbortController().signal },
+      services: { database: db },
+      clock,
+      signal: new AbortController().signal,
       log: { warn: () => {}, error: (about: object) => errors.push(about) },
       own: (ref: typeof reconciliations) => running.service(ref),
       ...extra,

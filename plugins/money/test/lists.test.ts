@@ -11,7 +11,12 @@ onEachDatabase(t, 'K-014 entries say what their journals are about', async (t, a
   for (let index = 0; index < 300; index++) {
     await ledger.credit({
       ...of(1 + (index % 3)),
-      ...{ amount: 1, key: `${index}`, kind: 'test.grant', reference, actor: 'user:9', reason: 'thanks' },
+      amount: 1,
+      key: `${index}`,
+      kind: 'test.grant',
+      reference,
+      actor: 'user:9',
+      reason: 'thanks',
     })
     await ledger.credit({ owner: user(1), asset: 'cny', amount: 1, key: `cny ${index}`, kind: 'test.grant' })
   }

@@ -69,7 +69,8 @@ onEachDatabase(t, 'operators book refunds and close payment orders, with a previ
     })
     t.equal(await balance(), 3_000, 'a preview changes nothing')
     t.hasStrict(await admin('R-1/refund', { amount: 500, transactionHash: 'B-1', reason }), {
-      ...{ code: '200', data: { status: 'success', refundedAmount: 500 } },
+      code: '200',
+      data: { status: 'success', refundedAmount: 500 },
     })
     await admin('R-1/refund', { amount: 500, transactionHash: 'B-1', reason })
     t.equal(await balance(), 2_500, 'a number is booked once')
@@ -90,11 +91,13 @@ onEachDatabase(t, 'operators book refunds and close payment orders, with a previ
     t.match((await admin('C-1/refund/preview', {})).data, { transactionRequired: true, possible: true })
     for (const transactionHash of [undefined, 'B-2', '0x12', paidBy]) {
       t.hasStrict(await admin('C-1/refund', { reason, transactionHash }), {
-        ...{ code: '400', data: { reason: 'payment.refund-hash-needed', field: 'transactionHash' } },
+        code: '400',
+        data: { reason: 'payment.refund-hash-needed', field: 'transactionHash' },
       })
     }
     t.hasStrict(await admin('C-1/refund', { reason, transactionHash: hash.toUpperCase().replace('0X', '0x') }), {
-      ...{ code: '200', data: { status: 'refunded' } },
+      code: '200',
+      data: { status: 'refunded' },
     })
     const { items } = await book.transactions(
       { outTradeNo: 'C-1', type: 'refund' },

@@ -22,8 +22,17 @@ async function startPayments(t: Test, db: TestDatabase) {
   const service = running.service(payments)
   const create = (outTradeNo: string, more: Partial<PaymentTerms> = {}) =>
     service.create({
-      ...{ outTradeNo, provider: 'web3', scene: 'recharge', userId: 7, asset: 'wallet:cny', amount: 1_000 },
-      ...{ chainName: 'local', chainId: 31337, receiver, tokenContract: token, amountRaw: '1000000' },
+      outTradeNo,
+      provider: 'web3',
+      scene: 'recharge',
+      userId: 7,
+      asset: 'wallet:cny',
+      amount: 1_000,
+      chainName: 'local',
+      chainId: 31337,
+      receiver,
+      tokenContract: token,
+      amountRaw: '1000000',
       ...more,
     })
   return { clock, create, payments: service, db: running.service(database) }
@@ -67,11 +76,15 @@ onEachDatabase(t, 'pending orders that claim a transfer are found by hash and by
   await payments.provePayer('C-4', payer, 'account')
   await payments.attachTransaction('C-5', hashNumber(2))
   const claims = await payments.pendingClaims({
-    ...{ chainName: 'local', payers: [payer] },
+    chainName: 'local',
+    payers: [payer],
     transactionHashes: [hash, hashNumber(2), hashNumber(3)],
   })
   const found = claims.map(({ transactionHash, payer: by, newest, total }) => [
-    ...[transactionHash, by, newest.map(({ outTradeNo }) => outTradeNo), total],
+    transactionHash,
+    by,
+    newest.map(({ outTradeNo }) => outTradeNo),
+    total,
   ])
   t.same(
     new Set(found.map((row) => JSON.stringify(row))),

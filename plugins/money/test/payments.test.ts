@@ -55,7 +55,11 @@ async function startPayments(t: Test, db: TestDatabase) {
   t.teardown(() => running.stop('test ended'))
   const book = running.service(ledger)
   return {
-    ...{ running, clock, heard, db: running.service(database), payments: running.service(payments) },
+    running,
+    clock,
+    heard,
+    db: running.service(database),
+    payments: running.service(payments),
     balanceOf: async (userId: number) => (await book.balance({ owner: user(userId), asset })).available,
     published: async () => {
       await running.service(events).idle()
@@ -65,14 +69,28 @@ async function startPayments(t: Test, db: TestDatabase) {
 }
 
 const recharge = (outTradeNo: string, more: Partial<PaymentTerms> = {}): PaymentTerms => ({
-  ...{ outTradeNo, provider: 'web3', scene: 'recharge', userId: 7, asset, amount: 1_000 },
-  ...{ chainName: 'sepolia', chainId: 11155111, receiver: '0xreceiver', tokenContract: '0xtoken' },
-  ...{ amountRaw: (10n ** 30n).toString(), requiredConfirmations: 12 },
+  outTradeNo,
+  provider: 'web3',
+  scene: 'recharge',
+  userId: 7,
+  asset,
+  amount: 1_000,
+  chainName: 'sepolia',
+  chainId: 11155111,
+  receiver: '0xreceiver',
+  tokenContract: '0xtoken',
+  amountRaw: (10n ** 30n).toString(),
+  requiredConfirmations: 12,
   ...more,
 })
 const settlement = (outTradeNo: string, hash = '0xhash', more: object = {}) => ({
-  ...{ outTradeNo, type: 'web3-settlement', transactionHash: hash, eventKey: `sepolia:${hash}:3` },
-  ...{ chainName: 'sepolia', logOrdinal: 0, ...more },
+  outTradeNo,
+  type: 'web3-settlement',
+  transactionHash: hash,
+  eventKey: `sepolia:${hash}:3`,
+  chainName: 'sepolia',
+  logOrdinal: 0,
+  ...more,
 })
 const said = (outcome: SettlementOutcome) => (outcome.outcome === 'settled' ? 'settled' : outcome.reason)
 const tally = (words: readonly string[]) => ({
@@ -89,9 +107,21 @@ onEachDatabase(
     const { payments, balanceOf, published, clock } = await startPayments(t, db)
     const made = await payments.create(recharge('R-1'))
     t.hasStrict(made, {
-      ...{ outTradeNo: 'R-1', provider: 'web3', scene: 'recharge', userId: 7, asset, amount: 1_000, status: 'pending' },
-      ...{ chainName: 'sepolia', receiver: '0xreceiver', tokenContract: '0xtoken', requiredConfirmations: 12 },
-      ...{ amountRaw: '1000000000000000000000000000000', transactionHash: null, version: 1, paidAt: null },
+      outTradeNo: 'R-1',
+      provider: 'web3',
+      scene: 'recharge',
+      userId: 7,
+      asset,
+      amount: 1_000,
+      status: 'pending',
+      chainName: 'sepolia',
+      receiver: '0xreceiver',
+      tokenContract: '0xtoken',
+      requiredConfirmations: 12,
+      amountRaw: '1000000000000000000000000000000',
+      transactionHash: null,
+      version: 1,
+      paidAt: null,
     })
     t.same(await payments.create(recharge('R-1')), made, 'the same terms again are the same order')
     t.equal(await reasonOf(payments.create(recharge('R-1', { amount: 999 }))), '409 payment.terms-differ')

@@ -144,7 +144,11 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     const [x = 0, y = 0, z = 0] = accounts
     const run = () =>
       ledger.batch({
-        ...{ asset, kind: 'test.expire', direction: 'debit', counter: 'expired', accountIds: [z, x, y] },
+        asset,
+        kind: 'test.expire',
+        direction: 'debit',
+        counter: 'expired',
+        accountIds: [z, x, y],
         postings: async () => [
           { accountId: x, amount: 4, key: 'batch:1' },
           { accountId: y, amount: 11, key: 'batch:2' },
@@ -205,7 +209,9 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.match(await reverse(25, 'back:1'), { available: 65, replayed: true })
     t.equal(await reasonOf(reverse(24, 'back:1')), '409 money.idempotency-mismatch')
     t.hasStrict(await reverse(36, 'back:2').catch((error) => error), {
-      ...{ code: '409', reason: 'money.exceeds-journal', data: { amount: 35 } },
+      code: '409',
+      reason: 'money.exceeds-journal',
+      data: { amount: 35 },
     })
     t.equal(await reasonOf(reverse(undefined, 'back:2')), '409 money.exceeds-journal', 'all of it is 60')
     t.match(await reverse(35, 'back:2'), { available: 100 })
@@ -230,22 +236,14 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
     t.equal(await reasonOf(ledger.reverse({ journalId: 1, key: 'back:5' })), '404 money.journal-unknown')
     const all = await Promise.all(
       [1, 2, 3].map((index) =>
-        reasonOf(
-          ledger.reverse({
-            ...{ journalId: captured.journalId, amount: 10, key: `back:race:${index}` },
-          }),
-        ),
+        reasonOf(ledger.reverse({ journalId: captured.journalId, amount: 10, key: `back:race:${index}` })),
       ),
     )
     t.same(all, Array(3).fill('409 money.exceeds-journal'))
     const again = await ledger.debit({ ...of('back'), amount: 25, key: 'back:more', kind })
     const race = await Promise.all(
       [1, 2, 3, 4].map((index) =>
-        reasonOf(
-          ledger.reverse({
-            ...{ journalId: again.journalId, amount: 10, key: `back:many:${index}` },
-          }),
-        ),
+        reasonOf(ledger.reverse({ journalId: again.journalId, amount: 10, key: `back:many:${index}` })),
       ),
     )
     t.equal(race.filter((answer) => answer === 'done').length, 2, 'callers at the same time get no more than was taken')

@@ -64,28 +64,25 @@ onEachDatabase(t, 'K-014 reconciliation', async (t, at) => {
     await db.execute('update test_lot set remaining = remaining - 1 where account_id = ? and remaining > 50', [d ?? 0])
     await db.execute('update test_lot set held = held + 1 where account_id = ? and remaining > 50', [e ?? 0])
     await db.execute('update money_entry set d_available = d_available + 1 where journal_id = ? and account_id = ?', [
-      ...[journals[5] ?? 0, f ?? 0],
+      journals[5] ?? 0,
+      f ?? 0,
     ])
     await db.execute('delete from money_entry where journal_id = ?', [journals[6] ?? 0])
     const { found } = await reconcile()
     t.same(
       found.filter(([, id]) => id !== accounts[6]),
       [
-        ...[
-          ['entries-available', a],
-          ['last-entry', a],
-          ['lots-remaining', a],
-          ['entries-count', b],
-          ['last-entry', b],
-          ['holds', c],
-          ['lots-remaining', d],
-          ['lots-held', e],
-          ['entries-available', f],
-        ],
-        ...[
-          ['journal-balance', journals[5]],
-          ['journal-empty', journals[6]],
-        ],
+        ['entries-available', a],
+        ['last-entry', a],
+        ['lots-remaining', a],
+        ['entries-count', b],
+        ['last-entry', b],
+        ['holds', c],
+        ['lots-remaining', d],
+        ['lots-held', e],
+        ['entries-available', f],
+        ['journal-balance', journals[5]],
+        ['journal-empty', journals[6]],
       ],
     )
     t.ok(found.some(([rule, id]) => rule === 'entries-count' && id === accounts[6]))
@@ -102,7 +99,10 @@ onEachDatabase(t, 'K-014 reconciliation reads all journals, also beyond the firs
   const reconciler = running.service(reconciliations) as Reconciler
   const { accountId } = await ledger.credit({ ...of(1), amount: 1, key: 'page:0', kind })
   await ledger.batch({
-    ...{ asset, kind, direction: 'credit', accountIds: [accountId] },
+    asset,
+    kind,
+    direction: 'credit',
+    accountIds: [accountId],
     postings: async () => Array.from({ length: 999 }, (_, at) => ({ accountId, amount: 1, key: `page:${at + 1}` })),
   })
   const { journalId } = await ledger.credit({ ...of(1), amount: 1, key: 'page:last', kind })

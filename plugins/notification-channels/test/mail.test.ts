@@ -152,8 +152,11 @@ t.test('N-008 N-021 a template in MJML arrives as HTML, with its text beside it'
   const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
   const text = '<mj-text>Dear {{name}}, order {{no}} is paid.</mj-text>'
   const template = {
-    ...{ code: 'order.paid', channel: 'mail', locale: 'en' },
-    ...{ subject: 'Order {{no}} of {{name}}', content: 'Dear {{name}}, order {{no}} is paid.' },
+    code: 'order.paid',
+    channel: 'mail',
+    locale: 'en',
+    subject: 'Order {{no}} of {{name}}',
+    content: 'Dear {{name}}, order {{no}} is paid.',
     html: `<mjml><mj-body><mj-section><mj-column>${text}</mj-column></mj-section></mj-body></mjml>`,
     htmlFormat: 'mjml',
   }

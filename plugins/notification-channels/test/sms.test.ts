@@ -137,7 +137,8 @@ t.test(
     const key = 'platform.notification.channels.sms'
     const order = {
       // The facility itself has no driver: those of the order are enough.
-      ...{ ...twilio(company.url), 'platform.sms.driver': '' },
+      ...twilio(company.url),
+      'platform.sms.driver': '',
       [`${key}.drivers-order`]: ['tencent', 'twilio', 'log'],
     }
     const draft = { content: 'x', recipients: [{ kind: 'mobile' as const, number: '13800138000' }] }
@@ -191,7 +192,8 @@ t.test('N-009 N-020 fail-over sends the code of the template at the company that
     [`${key}.drivers-order`]: ['aliyun', 'twilio'],
   })
   const draft = {
-    ...{ content: 'Your order A1', variables: { no: 'A1' } },
+    content: 'Your order A1',
+    variables: { no: 'A1' },
     recipients: [{ kind: 'mobile' as const, number: '13800138000' }],
   }
   const bodies = () => company.asked.map(({ path, body }) => `${path} ${body}`).splice(0)

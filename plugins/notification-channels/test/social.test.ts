@@ -29,8 +29,16 @@ async function start(
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
   const plugins = [
-    ...[databasePlugin, httpPlugin, i18n, sharedStore, systemConfig, outgoingHttp, door],
-    ...[socialPlugin, notificationPlugin, socialChannel],
+    databasePlugin,
+    httpPlugin,
+    i18n,
+    sharedStore,
+    systemConfig,
+    outgoingHttp,
+    door,
+    socialPlugin,
+    notificationPlugin,
+    socialChannel,
   ]
   const settings = {
     ...at.config,

@@ -55,7 +55,8 @@ async function start(t: Test, { config, plugins }: Started) {
   t.teardown(() => running.stop('test ended'))
   const ask = async (method: 'GET' | 'POST', path: string, language: string, payload?: object) => {
     const answer = await running.service(http).inject({
-      ...{ method, url: `/api/v1/admin/notification/channels${path}` },
+      method,
+      url: `/api/v1/admin/notification/channels${path}`,
       headers: { 'accept-language': language },
       ...(payload === undefined ? {} : { payload }),
     })

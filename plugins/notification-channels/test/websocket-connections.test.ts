@@ -163,7 +163,11 @@ t.test('a client that reads too slowly is dropped, and holds up nobody', async (
   let sent = 0
   for (; sent < 2_000; sent++) {
     const message = {
-      ...{ id: `m${sent}`, subject: 's', content: 'x'.repeat(60_000), variables: {}, attributes: {} },
+      id: `m${sent}`,
+      subject: 's',
+      content: 'x'.repeat(60_000),
+      variables: {},
+      attributes: {},
       recipients: [{ kind: 'user', userId: ada.id } as const],
     }
     const outcome = await channel.send(message, { signal, idempotencyKey: `k${sent}`, attempt: 1 })

@@ -12,7 +12,10 @@ t.test('news reaches who is online', async (t) => {
   const phone = await connect({ token: ada.token, query: '?locale=en' })
   const other = await connect({ token: bob.token })
   const order = {
-    ...{ messageId: 'm1', subject: 'Your order', content: 'messages.shop.paid', variables: { orderNo: 'A7' } },
+    messageId: 'm1',
+    subject: 'Your order',
+    content: 'messages.shop.paid',
+    variables: { orderNo: 'A7' },
     attributes: { module: 'mall', event: 'order.status-changed', orderNo: 'A7' },
   }
 
@@ -26,8 +29,15 @@ t.test('news reaches who is online', async (t) => {
       const { displayContent, displaySubject, ...stored } = item
       t.match(shown, { event: 'notification.created', data: stored })
       t.match(shown.data, {
-        ...{ id: item.id, unread: true, readAt: null, module: 'mall', event: 'order.status-changed' },
-        ...{ targetType: 'order', targetId: 'A7', targetRoute: '/mall/orders/A7', displayContent: '订单 A7 已支付' },
+        id: item.id,
+        unread: true,
+        readAt: null,
+        module: 'mall',
+        event: 'order.status-changed',
+        targetType: 'order',
+        targetId: 'A7',
+        targetRoute: '/mall/orders/A7',
+        displayContent: '订单 A7 已支付',
       })
       t.match(onPhone, { event: 'notification.created', data: { id: item.id, displayContent: 'Order A7 is paid' } })
       await other.settled()

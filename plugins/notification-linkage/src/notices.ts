@@ -50,14 +50,16 @@ interface OfTopic {
   readonly userId: number
 }
 const ofTopic = (userId: number, { topicId, topicTitle, userId: actorId }: OfTopic, more: object = {}): Notice => ({
-  ...{ userId, actorId },
+  userId,
+  actorId,
   variables: { topicTitle },
   attributes: { module: 'forum', topicId, ...more },
 })
 
 const fromPerson = <T extends { fromUserId: number; fromUserName?: string; toUserId: number }>(ref: EventRef<T>) =>
   kind(ref, ({ fromUserId, fromUserName, toUserId }) => ({
-    ...{ userId: toUserId, actorId: fromUserId },
+    userId: toUserId,
+    actorId: fromUserId,
     variables: { name: fromUserName ?? `#${fromUserId}` },
     attributes: { module: 'social', sourceType: 'user', sourceId: String(fromUserId), targetUserId: fromUserId },
   }))
@@ -82,7 +84,8 @@ export const noticeKinds: readonly NoticeKind[] = [
   kind(forumReportStatusChanged, (event) =>
     isDealtWith(event)
       ? {
-          ...{ userId: event.reporterId, actorId: event.userId },
+          userId: event.reporterId,
+          actorId: event.userId,
           variables: { reportId: event.reportId, status: event.status },
           attributes: { module: 'forum', reportId: event.reportId },
         }
@@ -97,20 +100,25 @@ export const noticeKinds: readonly NoticeKind[] = [
     muted
       ? undefined
       : {
-          ...{ userId: recipientId, actorId: senderId },
+          userId: recipientId,
+          actorId: senderId,
           variables: { senderName, preview },
           attributes: {
-            ...{ module: 'conversation', messagePreview: preview, ...conversation },
+            module: 'conversation',
+            messagePreview: preview,
+            ...conversation,
             sender: { userId: senderId ?? null, name: senderName },
           },
         },
   ),
   kind(orderStatusChanged, ({ orderNo, userId, status }) => ({
-    ...{ userId, variables: { orderNo, status } },
+    userId,
+    variables: { orderNo, status },
     attributes: { module: 'mall', orderNo },
   })),
   kind(afterSalesStatusChanged, ({ afterSalesNo, orderNo, userId, status }) => ({
-    ...{ userId, variables: { afterSalesNo, orderNo, status } },
+    userId,
+    variables: { afterSalesNo, orderNo, status },
     attributes: { module: 'mall', afterSalesNo, sourceType: 'order', sourceId: orderNo },
   })),
 ]

@@ -33,7 +33,9 @@ export default definePlugin({
     const tell = async ({ id, type }: Delivery, { userId, variables, attributes }: Notice) => {
       const root = `messages.notification-linkage.${type}`
       const draft = {
-        ...{ subject: `${root}.subject`, content: `${root}.content`, variables },
+        subject: `${root}.subject`,
+        content: `${root}.content`,
+        variables,
         recipients: [{ kind: 'user' as const, userId }],
         attributes: { ...attributes, event: type },
       }

@@ -51,8 +51,18 @@ async function start(
   const product = defineProduct({
     name: 'linkage',
     plugins: [
-      ...[databasePlugin, eventsPlugin, httpPlugin, i18nPlugin, iamPlugin, storagePlugin, asyncTaskPlugin],
-      ...[notificationPlugin, rulesPlugin, linkage, ...[...kept.values()].map(({ plugin }) => plugin), ...more],
+      databasePlugin,
+      eventsPlugin,
+      httpPlugin,
+      i18nPlugin,
+      iamPlugin,
+      storagePlugin,
+      asyncTaskPlugin,
+      notificationPlugin,
+      rulesPlugin,
+      linkage,
+      ...[...kept.values()].map(({ plugin }) => plugin),
+      ...more,
     ],
     config: {
       ...at.config,
@@ -76,7 +86,9 @@ async function start(
     return kept.get(code)?.sent.splice(0) ?? []
   }
   return {
-    ...{ running, bus, sent },
+    running,
+    bus,
+    sent,
     /** Publishes a fact and answers what the users are told of it. */
     async told<T>(ref: facts.EventRef<T>, fact: T) {
       await bus.publish(ref, fact)
@@ -128,7 +140,10 @@ onSqlite(t, 'N-096..N-099 N-162 N-170 N-176 each fact is told to the user concer
   })
   await t.test('N-097 a message of a conversation names it, its beginning and its sender', async () => {
     await expected(facts.conversationMessageCreated, message, ann, {
-      ...{ module: 'conversation', conversationId: 77, conversationType: 'group', messagePreview: 'Hello' },
+      module: 'conversation',
+      conversationId: 77,
+      conversationType: 'group',
+      messagePreview: 'Hello',
       sender: { userId: bob, name: 'Bob' },
     })
   })

@@ -77,7 +77,9 @@ const rules = adminList('getNotificationRules', (row) => ({
   ],
   bulk: [
     adminBulk('deleteNotificationRules', {
-      ...{ label: text('Delete', '删除'), ids: 'ids', tone: 'danger' },
+      label: text('Delete', '删除'),
+      ids: 'ids',
+      tone: 'danger',
       confirm: text('The rules are deleted; their events are sent to nobody.', '这些规则将被删除，其事件不再发送。'),
     }),
   ],

@@ -123,10 +123,17 @@ export class AlertStates {
          expires_at_ms = ${now.sql} + ?
        where state_key = ?`,
       [
-        ...[...past, by, by],
-        ...[...past, ...now.parameters],
-        ...[...now.parameters, ...now.parameters, ...now.parameters],
-        ...[...now.parameters, keptMs, stateKey],
+        ...past,
+        by,
+        by,
+        ...past,
+        ...now.parameters,
+        ...now.parameters,
+        ...now.parameters,
+        ...now.parameters,
+        ...now.parameters,
+        keptMs,
+        stateKey,
       ],
     )
     return counted > 0

@@ -15,7 +15,9 @@ import type { AlertState, Escalation, NotificationRule, RuleDecision, RuleEvent,
 export function decide(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {
   const { dedupeKey, occurredAt } = event
   const refuse = (outcome: RuleOutcome): RuleDecision => ({
-    ...{ shouldSend: false, outcome, dedupeKey },
+    shouldSend: false,
+    outcome,
+    dedupeKey,
     channels: [],
     recipientUserIds: [],
   })

@@ -33,8 +33,16 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: {
     // Without events the facade keeps no message.
-    ...{ kernel, database, events, http, identity, notification, asyncTasks },
-    ...{ i18n: optional(i18n), metrics: optional(metrics), preferences: optional(notificationPreferences) },
+    kernel,
+    database,
+    events,
+    http,
+    identity,
+    notification,
+    asyncTasks,
+    i18n: optional(i18n),
+    metrics: optional(metrics),
+    preferences: optional(notificationPreferences),
   },
   provides: [notificationRules],
   contributes: [optional(adminPages), optional(attention)],
@@ -63,7 +71,10 @@ export default definePlugin({
     const judged = metrics && ruleMetrics(metrics)
     if (judged !== undefined) onStop(judged.stop)
     const raised = new RaisedEvents({
-      ...{ db, rules: cache, notification, log },
+      db,
+      rules: cache,
+      notification,
+      log,
       states: new AlertStates(db, clock, log),
       sender: new AlertSender({ notification, identity, log }),
       quietMs: () => config.get('platform.notification.rules.quiet-period'),

@@ -68,7 +68,9 @@ export class RaisedEvents implements NotificationRules {
       Math.max(quietMs(), longestWindow(rule)),
     )
     const event: RuleEvent = {
-      ...{ code: rule.code, dedupeKey, occurredAt: nowMs },
+      code: rule.code,
+      dedupeKey,
+      occurredAt: nowMs,
       // Who counts says over which time; what is counted here is counted over the window of the rule.
       ...(raised.count === undefined
         ? { count, windowMs: rule.thresholdWindowMs }
@@ -110,8 +112,11 @@ export class RaisedEvents implements NotificationRules {
 }
 
 const refused = (outcome: RuleOutcome, dedupeKey: string): RuleDecision => ({
-  ...{ shouldSend: false, outcome, dedupeKey },
-  ...{ channels: [], recipientUserIds: [] },
+  shouldSend: false,
+  outcome,
+  dedupeKey,
+  channels: [],
+  recipientUserIds: [],
 })
 
 /** Nothing is counted for what is sent to nobody. */

@@ -130,9 +130,13 @@ function viewOfTemplate(
 ): Omit<Static<typeof templateView>, 'published'> {
   const texts = alertTexts(code)
   return {
-    ...{ code, category: categoryOf(code), displayName: translate(texts.name) },
-    ...{ subject: translate(texts.subject), content: translate(texts.content) },
-    ...{ ...thresholds, channels: [...channels] },
+    code,
+    category: categoryOf(code),
+    displayName: translate(texts.name),
+    subject: translate(texts.subject),
+    content: translate(texts.content),
+    ...thresholds,
+    channels: [...channels],
     escalation: { ...escalation, channels: [...escalation.channels] },
   }
 }

@@ -299,6 +299,9 @@ const summaryOf = ({
   recipientUserIds,
   escalation,
 }: NotificationRule): AuditSummary => ({
-  ...{ enabled, thresholdCount, channels, recipientUserIds },
+  enabled,
+  thresholdCount,
+  channels,
+  recipientUserIds,
   escalation: escalation.enabled,
 })

@@ -15,7 +15,10 @@ const rule = (members: Partial<NotificationRule> = {}): NotificationRule => ({
   ...members,
 })
 const at = (occurredAt: number, members: Partial<RuleEvent> = {}): RuleEvent => ({
-  ...{ code: 'open-platform.balance-low', dedupeKey: 'app:1', occurredAt, count: 1 },
+  code: 'open-platform.balance-low',
+  dedupeKey: 'app:1',
+  occurredAt,
+  count: 1,
   ...members,
 })
 const outcome = (...parts: Parameters<typeof decide>) => decide(...parts).outcome
@@ -78,8 +81,11 @@ t.test('N-078 within the silence window nobody is bothered again', async (t) => 
 
 t.test('N-083 N-084 B38 what goes on is escalated, in the silence too, and not again within its window', async (t) => {
   const escalation = {
-    ...{ enabled: true, afterMs: 30 * minute, dedupeWindowMs: 120 * minute },
-    ...{ channels: ['mail', 'database'], recipientUserIds: [9, 7] },
+    enabled: true,
+    afterMs: 30 * minute,
+    dedupeWindowMs: 120 * minute,
+    channels: ['mail', 'database'],
+    recipientUserIds: [9, 7],
   }
   const patient = rule({ silenceWindowMs: 240 * minute, escalation })
   t.equal(outcome(patient, at(0), {}), 'sent', 'the first message is for the receivers of the rule')

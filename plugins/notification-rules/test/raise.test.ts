@@ -119,7 +119,10 @@ onSqlite(t, 'N-085 N-086 what is sent, to whom and under which scope', async (t,
   const variables = { appName: 'Acme', balance: 5 }
   const attributes = { targetType: 'open-app', targetId: '12', module: 'open-platform' }
   t.match(await raise({ code, dedupeKey: 'app:12', locale: 'zh-CN', variables, attributes }), {
-    ...{ shouldSend: true, channels: ['database'], recipientUserIds: [ann, bob], dedupeKey: 'app:12' },
+    shouldSend: true,
+    channels: ['database'],
+    recipientUserIds: [ann, bob],
+    dedupeKey: 'app:12',
   })
   await settled()
   t.match(inbox.last(), {
@@ -197,9 +200,17 @@ onSqlite(t, 'a count of the caller is judged as it is, and what fits no event is
   t.equal((await raise({ code, count: 4, windowMs: 60_000 })).outcome, 'below-threshold')
   t.equal((await raise({ code, count: 5, windowMs: 60_000 })).outcome, 'sent')
   for (const wrong of [
-    ...[{ code: 'Balance' }, { code: 'balance' }, { code: `a.${'b'.repeat(127)}` }],
-    ...[{ dedupeKey: '' }, { dedupeKey: 'k'.repeat(201) }, { dedupeKey: 'a\nb' }],
-    ...[{ count: 0 }, { count: 1.5 }, { count: 1_000_001 }, { windowMs: 0 }, { windowMs: Number.NaN }],
+    { code: 'Balance' },
+    { code: 'balance' },
+    { code: `a.${'b'.repeat(127)}` },
+    { dedupeKey: '' },
+    { dedupeKey: 'k'.repeat(201) },
+    { dedupeKey: 'a\nb' },
+    { count: 0 },
+    { count: 1.5 },
+    { count: 1_000_001 },
+    { windowMs: 0 },
+    { windowMs: Number.NaN },
   ]) {
     await rejectsWith(t, raise({ code, ...wrong }), { code: '400', reason: 'notification-rules.event-invalid' })
   }

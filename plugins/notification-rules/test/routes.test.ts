@@ -12,12 +12,15 @@ onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, switched and de
   const { rules, user } = await startRules(t, at)
   const [ann, bob] = [await user('ann'), await user('bob')]
   const written = {
-    ...{ code, enabled: true, thresholdCount: 3, thresholdWindow: 600, dedupeWindow: 60, silenceWindow: 120 },
-    ...{ channels: ['database'], recipientUserIds: [ann] },
-    escalation: {
-      ...{ enabled: true, after: 1800, dedupeWindow: 3600 },
-      ...{ channels: ['mail'], recipientUserIds: [bob] },
-    },
+    code,
+    enabled: true,
+    thresholdCount: 3,
+    thresholdWindow: 600,
+    dedupeWindow: 60,
+    silenceWindow: 120,
+    channels: ['database'],
+    recipientUserIds: [ann],
+    escalation: { enabled: true, after: 1800, dedupeWindow: 3600, channels: ['mail'], recipientUserIds: [bob] },
   }
   const created = await rules('POST', '', written)
   t.hasStrict(created, { code: '200', data: { ...written, version: 1, updatedBy: 'root' } })
@@ -101,13 +104,19 @@ onSqlite(t, 'N-069..N-074 what is stored is normalised', async (t, at) => {
       recipientUserIds: [ann, ann],
     }
     t.same((await stored({ escalation })).escalation, {
-      ...{ enabled: true, after: 60, dedupeWindow: null, channels: ['mail'], recipientUserIds: [ann] },
+      enabled: true,
+      after: 60,
+      dedupeWindow: null,
+      channels: ['mail'],
+      recipientUserIds: [ann],
     })
   })
   await t.test('a change is normalised as well', async (t) => {
     const { id } = await stored({ thresholdCount: 4, dedupeWindow: 9, channels: ['mail'] })
     t.match((await rules('PUT', `/${id}`, { thresholdCount: -1, dedupeWindow: -1, channels: [] })).data, {
-      ...{ thresholdCount: 1, dedupeWindow: null, channels: ['database'] },
+      thresholdCount: 1,
+      dedupeWindow: null,
+      channels: ['database'],
     })
   })
 })
@@ -299,8 +308,11 @@ onSqlite(t, 'C-018 N-149..N-153 N-164..N-166 N-168 built-in templates, and what 
   await t.test('N-151 N-152 N-087 N-088 the summary', async (t) => {
     const untouched = (await rules('GET', '/ops-summary')).data
     const published = [
-      ...['events.outbox.delivery-failed', 'async-task.failed'],
-      ...['forum.reply.created', 'forum.topic.liked', 'forum.reply.liked'],
+      'events.outbox.delivery-failed',
+      'async-task.failed',
+      'forum.reply.created',
+      'forum.topic.liked',
+      'forum.reply.liked',
     ]
     t.match(untouched, { total: 0, coverage: { templates: 5, covered: 0, missing: 5 }, silencedRuleCodes: [] })
     t.same(untouched.codesToConfigure, published, 'operations configure what a loaded plugin publishes')
@@ -324,7 +336,9 @@ onSqlite(t, 'C-018 N-149..N-153 N-164..N-166 N-168 built-in templates, and what 
     await rules('POST', '', { code: 'shop.order.lost', escalation: { enabled: false } })
     const { data } = await rules('GET', '/ops-summary')
     t.match(data, {
-      ...{ total: 5, enabled: 4, disabled: 1 },
+      total: 5,
+      enabled: 4,
+      disabled: 1,
       escalation: { enabled: 3, complete: 2, incomplete: 1 },
       recipients: { configured: 2, missing: 3, enabledMissingCodes: ['async-task.failed', 'shop.order.lost'] },
       coverage: { templates: 5, covered: 3, missing: 2 },

@@ -103,7 +103,13 @@ export const resolvers: Resolvers<Parts, Given> = {
       return (
         db &&
         new SendRecorder({
-          ...{ db, clock, log, redact, countLost, retryLater, ownerOf },
+          db,
+          clock,
+          log,
+          redact,
+          countLost,
+          retryLater,
+          ownerOf,
           longestSendMs: () => sendDeadlineMs() + recordSlackMs,
           judge: (code, result, row) => verdictOn(result, row, channels.get(code), retrySettings(), Math.random),
         })

@@ -96,7 +96,16 @@ export default definePlugin({
       meter?.stop()
     })
     const given = {
-      ...{ ...services, db, translator, config, clock, log, redact, settings, meter, countLost: lost?.countLost },
+      ...services,
+      db,
+      translator,
+      config,
+      clock,
+      log,
+      redact,
+      settings,
+      meter,
+      countLost: lost?.countLost,
       channels: contributions(notificationChannel),
       contributor: (code: string) => contributor(notificationChannel, code),
     }

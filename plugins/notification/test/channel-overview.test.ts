@@ -120,7 +120,9 @@ onSqlite(t, 'what a channel says of itself: keys, rest, limit and services', asy
     },
     setup: ({ contribute }) =>
       contribute(notificationChannel, 'plain', {
-        ...{ displayName: 'Plain', recipientKinds: [], traits: { idempotent: false } },
+        displayName: 'Plain',
+        recipientKinds: [],
+        traits: { idempotent: false },
         send: async () => ({ outcome: 'accepted' }),
       }),
   })
@@ -225,7 +227,7 @@ onSqlite(t, 'a test message goes out at once, and stands in the send log', async
     {},
     {
       providers: () => [
-        { ...{ code: 'chat', displayName: 'Chat', messageTypes: [], attributes: [] }, receiver: 'robots.chat.room' },
+        { code: 'chat', displayName: 'Chat', messageTypes: [], attributes: [], receiver: 'robots.chat.room' },
       ],
     },
   )

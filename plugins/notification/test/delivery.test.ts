@@ -102,15 +102,15 @@ onEachDatabase(
     const { items } = await messages()
     t.hasStrict(items, [
       {
-        ...{
-          messageId,
-          subject: 'To many',
-          channels: ['mail', 'pigeon', 'hook'],
-          recipientCount: 1_204,
-          state: 'finished',
-        },
+        messageId,
+        subject: 'To many',
+        channels: ['mail', 'pigeon', 'hook'],
+        recipientCount: 1_204,
+        state: 'finished',
         outcomes: { accepted: 1_204, rejected: 1, deferred: 1, unknown: 0, skipped: 0 },
-        ...{ senderUserId: null, traceId: 'trace-0001', createdAt: new Date(clock.now()).toISOString() },
+        senderUserId: null,
+        traceId: 'trace-0001',
+        createdAt: new Date(clock.now()).toISOString(),
       },
     ])
     t.match(await summary(), { total: 1_206, success: 1_204, failed: 2, retryable: 2, sending: 0 })
@@ -200,7 +200,9 @@ onSqlite(t, 'N-019 K-016 what cannot be kept, and options out of their range, ar
     await t.rejects(facade.enqueue(draft, options), RangeError)
   }
   await rejectsWith(t, facade.enqueue(draft, { notBefore: clock.now() + 367 * 24 * hourMs }), {
-    ...{ code: '400', reason: 'notification.not-before-too-far', data: { field: 'notBefore' } },
+    code: '400',
+    reason: 'notification.not-before-too-far',
+    data: { field: 'notBefore' },
   })
   t.match(await messages(), { total: 0 })
   t.notMatch(await table(), '4829137')
@@ -620,8 +622,13 @@ t.test('N-016 N-018 N-027 N-028 N-029 a message is built step by step, with reci
     template: 'order.paid',
     locale: 'zh-CN',
     variables: {
-      ...{ order: '43', total: '12.5', big: '100000000000000000000', gift: 'true', note: null },
-      ...{ at: '1970-01-01T00:00:00.000Z', code: '482913' },
+      order: '43',
+      total: '12.5',
+      big: '100000000000000000000',
+      gift: 'true',
+      note: null,
+      at: '1970-01-01T00:00:00.000Z',
+      code: '482913',
     },
     secretVariables: ['code'],
     attributes: { module: 'mall', orderNo: 43 },

@@ -40,8 +40,16 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
     'platform.events.retry.max-delay': '50ms',
   }
   const plugins = [
-    ...[databasePlugin, eventsPlugin, http, i18n, iam, notificationPlugin, inboxPlugin, databaseChannel],
-    ...[channel('hook', ['user']).plugin, channel('pigeon', ['user'], { recipients: 'each' }).plugin],
+    databasePlugin,
+    eventsPlugin,
+    http,
+    i18n,
+    iam,
+    notificationPlugin,
+    inboxPlugin,
+    databaseChannel,
+    channel('hook', ['user']).plugin,
+    channel('pigeon', ['user'], { recipients: 'each' }).plugin,
   ]
   const web = await startForTest(defineProduct({ name: 'fan-out', plugins, config }), { roles: ['web'] })
   t.teardown(() => web.stop('test ended'))

@@ -46,14 +46,12 @@ async function start(t: Test, set: Record<string, string> = {}) {
     if (code !== '200') throw new Error(message)
   }
   return {
-    ...{
-      running,
-      lines,
-      call,
-      save,
-      sent: running.service(sentNotifications),
-      facade: running.service(notificationRef),
-    },
+    running,
+    lines,
+    call,
+    save,
+    sent: running.service(sentNotifications),
+    facade: running.service(notificationRef),
     send: (message: object) => call('POST', 'notifications/send', { channels: ['memory'], ...message }),
     preview: (message: object) => call('POST', 'notifications/template-preview', message),
   }
@@ -221,7 +219,9 @@ t.test('half of a surrogate pair reaches no channel', async (t) => {
   const cycle: Record<string, unknown> = { half }
   cycle['self'] = cycle
   const draft = {
-    ...{ subject: half, content: `x${half}y`, html: half },
+    subject: half,
+    content: `x${half}y`,
+    html: half,
     variables: { a: half, n: 1 },
     attributes: { module: `m${half}`, 'webhook.payload': { deep: [{ text: half }] }, cycle },
   }

@@ -78,14 +78,17 @@ t.test('a send to a channel that needs recipients names the field that has none'
   const { call } = await start(t)
   for (const body of [{}, { recipientUserIds: [] }]) {
     t.hasStrict(await call('POST', 'send', { channels: ['database'], content: 'x', ...body }), {
-      ...{ status: 200, code: '400', message: 'The channel "database" needs a recipient. Choose at least one.' },
+      status: 200,
+      code: '400',
+      message: 'The channel "database" needs a recipient. Choose at least one.',
       data: { reason: 'notification.recipient-missing', field: 'recipientUserIds', channel: 'database' },
     })
   }
   const { data } = await call('POST', 'send', { channels: ['database', 'memory'], content: 'x' })
   t.hasStrict(data, [{ success: false, errorCode: 'notification.recipient-missing' }, { success: true }])
   t.hasStrict(await call('POST', 'send', { channels: ['memory'], content: 'x', recipients: [7] }), {
-    ...{ code: '400', data: { errors: [{ field: 'recipients', rule: 'additionalProperties' }] } },
+    code: '400',
+    data: { errors: [{ field: 'recipients', rule: 'additionalProperties' }] },
   })
 })
 

@@ -36,7 +36,8 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
     },
   } as unknown as Database
   const recorder = new SendRecorder({
-    ...{ db, clock },
+    db,
+    clock,
     log: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
     redact: (text) => text,
     countLost: (rows) => {

@@ -43,8 +43,19 @@ async function start(
   const product = defineProduct({
     name: 'codes',
     plugins: [
-      ...[database, http, site, rateLimit, memoryStore, sharedStore, verification, notification, logChannel],
-      ...[systemConfig, door, ...translator, ...channels],
+      database,
+      http,
+      site,
+      rateLimit,
+      memoryStore,
+      sharedStore,
+      verification,
+      notification,
+      logChannel,
+      systemConfig,
+      door,
+      ...translator,
+      ...channels,
     ],
     config: {
       ...db.config,

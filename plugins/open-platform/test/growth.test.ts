@@ -18,7 +18,15 @@ onEachDatabase(t, 'C-051 every page of usage is a walk of its index that begins 
   for (let day = 0; day < 200; day++) {
     const date = new Date(Date.UTC(2025, 8, 1) + day * 86_400_000).toISOString().slice(0, 10)
     const rows = Array.from({ length: 20 }, (_, index) => [
-      ...[++id, date, 1 + (index >> 1), 'app', 'GET', `/r${index % 2}`, 1, 0, 1],
+      ++id,
+      date,
+      1 + (index >> 1),
+      'app',
+      'GET',
+      `/r${index % 2}`,
+      1,
+      0,
+      1,
     ])
     const places = rows.map(() => '(?, ?, ?, ?, ?, ?, ?, ?, ?)').join(', ')
     await db.execute(`insert into open_call_day (${columns}) values ${places}`, rows.flat())

@@ -296,8 +296,12 @@ t.test('C-051 calls wait for a database that is away; when too many wait, more a
   })
   meter.start()
   const caller: OpenCaller = {
-    ...{ appId: 1, appKey: 'app_1', name: 'x', scopes: new Set<string>() },
-    ...{ rateLimitPerMinute: 0, ownerUserId: null },
+    appId: 1,
+    appKey: 'app_1',
+    name: 'x',
+    scopes: new Set<string>(),
+    rateLimitPerMinute: 0,
+    ownerUserId: null,
   }
   const accept = async (count: number, from: number) => {
     const ended = Array.from({ length: count }, (_, index) => {

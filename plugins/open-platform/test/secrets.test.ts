@@ -167,7 +167,8 @@ onEachDatabase(
         },
       })
     const watched = {
-      ...{ dialect: real.dialect, fork: watchedManager },
+      dialect: real.dialect,
+      fork: watchedManager,
       async query(sql: string, parameters: never) {
         const rows = await real.query<object>(sql, parameters)
         work.push(['query', rows.map(typesOf)])

@@ -102,8 +102,15 @@ t.test('C-046 the document tells everything that callers and operators meet', as
     ...Object.keys(openPlatform.config ?? {}),
     ...(openPlatform.permissions ?? []).map(({ code }) => code),
     ...Object.keys(openPlatformError.table),
-    ...['HMAC-SHA256', '/api/v1', `${timestampToleranceMs / 1000} s`, 'scope', 'nonce'],
-    ...['X-Open-RateLimit-Limit', 'X-Open-RateLimit-Remaining', 'X-Open-RateLimit-Reset', 'Retry-After'],
+    'HMAC-SHA256',
+    '/api/v1',
+    `${timestampToleranceMs / 1000} s`,
+    'scope',
+    'nonce',
+    'X-Open-RateLimit-Limit',
+    'X-Open-RateLimit-Remaining',
+    'X-Open-RateLimit-Reset',
+    'Retry-After',
   ]
   for (const name of named) t.ok(document.includes(name), name)
 })

@@ -193,7 +193,11 @@ class Exchange implements Dispatcher.DispatchHandler {
       const { origin, path } = this.#address
       agent.dispatch(
         {
-          ...{ origin, path, method, headersTimeout: headerTimeoutMs, bodyTimeout: bodyTimeoutMs },
+          origin,
+          path,
+          method,
+          headersTimeout: headerTimeoutMs,
+          bodyTimeout: bodyTimeoutMs,
           headers: sentHeaders(headers),
           ...(body === undefined ? {} : { body: typeof body === 'string' ? body : Buffer.from(body) }),
         },

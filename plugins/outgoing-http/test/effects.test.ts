@@ -102,8 +102,15 @@ t.test('a request without a response ends at the deadline', async (t) => {
  */
 async function passTimeouts(t: Test, host: string, url: string, code: 'connect-timeout' | 'answer-timeout') {
   const settings = {
-    ...{ allowedHosts: [host], allowedCidrs: [], allowedPorts: [], allowHttp: true, deadlineMs: 60_000 },
-    ...{ connectTimeoutMs: 60_000, headerTimeoutMs: 100, bodyTimeoutMs: 100, maxResponseBytes: 1024 },
+    allowedHosts: [host],
+    allowedCidrs: [],
+    allowedPorts: [],
+    allowHttp: true,
+    deadlineMs: 60_000,
+    connectTimeoutMs: 60_000,
+    headerTimeoutMs: 100,
+    bodyTimeoutMs: 100,
+    maxResponseBytes: 1024,
     ...(code === 'connect-timeout' ? { connectTimeoutMs: 100 } : {}),
   }
   const client = new OutgoingHttpClient({ settings: () => settings, clock: manualClock(), lookup: () => {} })

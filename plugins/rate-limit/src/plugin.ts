@@ -46,7 +46,10 @@ export default definePlugin({
     if (counter !== undefined) onStop(counter.stop)
 
     const limiter = new StoreRateLimiter({
-      ...{ stores, settings, clock, watch },
+      stores,
+      settings,
+      clock,
+      watch,
       counts: counter ?? noCounts,
       deadlines: () => deadlines,
       denials: new DenyCache(clock, () => settings.denyCacheTtlMs),

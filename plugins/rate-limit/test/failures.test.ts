@@ -233,7 +233,8 @@ t.test('joint limits: stores that fail are replaced, and one closed limit refuse
   const { limiter, remote, counted, clock } = await startRemote(t)
   const pair = (policies: readonly (FailurePolicy | undefined)[]) =>
     policies.map((policy, index) => ({
-      ...{ key: `k${index}`, maxAttempts: 2 },
+      key: `k${index}`,
+      maxAttempts: 2,
       ...(policy === undefined ? {} : { failurePolicy: policy }),
     }))
   const local = { key: 'local', maxAttempts: 9, store: 'memory' }

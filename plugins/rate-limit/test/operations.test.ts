@@ -38,9 +38,20 @@ t.test('R-019 R-020 R-025 R-030 R-070 R-071 R-072 the operations snapshot', asyn
     { name: 'memory', provider: 'memory', shared: false, algorithm: 'fixed-window', available: true },
   ])
   t.same(Object.keys(data).sort(), [
-    ...['annotationEnabled', 'clientHeaders', 'defaultMaxAttempts', 'defaultStore', 'defaultWindow', 'ipv6Prefix'],
-    ...['metricName', 'metricsAvailable', 'protectionGaps', 'responseHeaders', 'runbookHints', 'stores'],
-    ...['trustForwardedHeaders', 'trustedProxies'],
+    'annotationEnabled',
+    'clientHeaders',
+    'defaultMaxAttempts',
+    'defaultStore',
+    'defaultWindow',
+    'ipv6Prefix',
+    'metricName',
+    'metricsAvailable',
+    'protectionGaps',
+    'responseHeaders',
+    'runbookHints',
+    'stores',
+    'trustForwardedHeaders',
+    'trustedProxies',
   ])
   t.same((await call(path, { headers: viewer })).data, data, 'asking changes nothing')
   t.match(await running.service(http).openapi(), { paths: { [path]: { get: {} } } })

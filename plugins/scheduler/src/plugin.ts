@@ -75,18 +75,35 @@ export default definePlugin({
     const counts = services.metrics && runMetrics(services.metrics, () => dispatch.overdue()?.ms ?? 0)
     const watch = new TaskWatch(clock, times)
     const runner = new TaskRunner({
-      ...{ tasks, rows, watch, times, clock, log, redact, metrics: counts, onEnded: wake },
+      tasks,
+      rows,
+      watch,
+      times,
+      clock,
+      log,
+      redact,
+      metrics: counts,
+      onEnded: wake,
       publishFailure: services.events && failureEvents(services.events, db),
       historySize: () => config.get('platform.scheduler.history.size'),
     })
     const { runs } = runner
     const engine = engineOf({
-      ...{ engine: config.get('platform.scheduler.engine'), server: redis, queueName: 'scheduler', leaseMs },
-      ...{ concurrency: tasks.length, clock, log },
+      engine: config.get('platform.scheduler.engine'),
+      server: redis,
+      queueName: 'scheduler',
+      leaseMs,
+      concurrency: tasks.length,
+      clock,
+      log,
     })
     const dispatch = new TaskDispatch({ tasks, rows, watch, runs, engine, clock, log })
     worker = new RunEngine({
-      ...{ ...about, engine, times, runs, wakeUp },
+      ...about,
+      engine,
+      times,
+      runs,
+      wakeUp,
       run: (name) => runs.run(name),
       look: (pollMs) => dispatch.look(pollMs),
       pollIntervalMs: () => config.get('platform.scheduler.poll-interval'),

@@ -25,7 +25,8 @@ export function runMetrics(registry: Registry, overdueMs: () => number): RunMetr
   new Gauge({
     name: 'scheduler_task_overdue_seconds',
     help: 'Seconds that the task has waited which is due longest and has not begun, as this instance sees it',
-    ...{ aggregator: 'max', registers: [registry] },
+    aggregator: 'max',
+    registers: [registry],
     collect() {
       this.set(overdueMs() / 1000)
     },

@@ -111,8 +111,16 @@ export class SchedulerService implements Scheduler {
     const due = row?.endedAt ? new Date(row.endedAt.getTime() + fixedDelayMs) : now
     const runsByItself = autoStartup && !paused
     return {
-      ...{ name, plugin, displayName, fixedDelayMs, autoStartup, paused, running, requested },
-      ...{ irreversible, heldBack },
+      name,
+      plugin,
+      displayName,
+      fixedDelayMs,
+      autoStartup,
+      paused,
+      running,
+      requested,
+      irreversible,
+      heldBack,
       lastRun: run === undefined ? null : runOf(run),
       nextRunAt: running ? null : requested ? now : runsByItself ? due : null,
       overdue: !running && !heldBack && runsByItself && now.getTime() - due.getTime() > this.#parts.leaseMs,

@@ -39,7 +39,12 @@ export class TaskRunner {
     this.#parts = parts
     this.#byName = new Map(tasks.map((task) => [task.name, task]))
     this.runs = new LeasedRuns({
-      ...{ times, clock, log, onEnded, subject: 'scheduled task', concurrency: tasks.length },
+      times,
+      clock,
+      log,
+      onEnded,
+      subject: 'scheduled task',
+      concurrency: tasks.length,
       about: (task) => ({ task }),
       newRun: () => new LeasedRun(),
       attempt: (name, run) => this.#attempt(name, run),

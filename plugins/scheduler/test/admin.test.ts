@@ -56,8 +56,14 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
   await ended(1)
   const [state] = (await view(root)).data
   t.hasStrict(state, {
-    ...{ name: 'probe.task', plugin: 'probe', displayName: 'Probe', fixedDelayMs: 60_000, autoStartup: true },
-    ...{ paused: false, running: false, requested: false },
+    name: 'probe.task',
+    plugin: 'probe',
+    displayName: 'Probe',
+    fixedDelayMs: 60_000,
+    autoStartup: true,
+    paused: false,
+    running: false,
+    requested: false,
     lastRun: { task: 'probe.task', cause: 'delay', outcome: 'succeeded', durationMs: 0, error: null },
     nextRunAt: new Date(clock.now() + 60_000).toISOString(),
   })

@@ -84,7 +84,10 @@ t.test('an instance that drains takes nothing more from the queue', { skip: skip
     const engine = new BullmqEngine({
       queueName: 'drained',
       server: { connect, keyPrefix: space.keyPrefix, commandTimeoutMs: 30_000 },
-      ...{ leaseMs: 60_000, concurrency: 4, clock: manualClock(), log: pino({ level: 'silent' }) },
+      leaseMs: 60_000,
+      concurrency: 4,
+      clock: manualClock(),
+      log: pino({ level: 'silent' }),
     })
     await engine.start(async (task) => {
       ran[name].push(task)

@@ -12,7 +12,14 @@ const task = { name: 'probe', fixedDelayMs: () => delayMs, autoStartup: () => tr
 const times = leaseTimes(30_000)
 
 const rowOf = (changes: Partial<TaskRow>): TaskRow => ({
-  ...{ name: 'probe', paused: false, requested: false, holder: null, fence: 1, beat: 0, endedAt: null, runId: null },
+  name: 'probe',
+  paused: false,
+  requested: false,
+  holder: null,
+  fence: 1,
+  beat: 0,
+  endedAt: null,
+  runId: null,
   ...changes,
 })
 

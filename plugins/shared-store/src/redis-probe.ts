@@ -60,9 +60,5 @@ export function withTarget(running: RedisLogin, target: RedisTarget): RedisLogin
   const { host, port, database, password } = target
   // Another server knows nothing of the user of this one.
   const isSame = running.host === host && running.port === port
-  return {
-    ...(isSame ? running : rest),
-    ...{ host, port, db: database },
-    ...(password === '' ? {} : { password }),
-  }
+  return { ...(isSame ? running : rest), host, port, db: database, ...(password === '' ? {} : { password }) }
 }

@@ -45,7 +45,9 @@ async function redisServer(t: Test, settings: (port: number) => readonly string[
 
 t.test('where, as whom and under which names the product uses Redis', { skip: skipOwnRedis }, async (t) => {
   const { host, port, config } = await redisServer(t, (port) => [
-    ...[`port ${port}`, 'user shop on >shop-password ~* &* +@all', 'user default off'],
+    `port ${port}`,
+    'user shop on >shop-password ~* &* +@all',
+    'user default off',
   ])
   const access = { 'platform.cache.username': 'shop', 'platform.cache.password': 'shop-password' }
   const places = { 'platform.cache.database': 5, 'platform.cache.key-prefix': 'mall' }
@@ -69,14 +71,31 @@ t.test('Redis over TLS', { skip: skipOwnRedis }, async (t) => {
   execFileSync(
     'openssl',
     [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
-      ...['-subj', '/CN=nobody.example', '-keyout', key, '-out', certificate],
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=nobody.example',
+      '-keyout',
+      key,
+      '-out',
+      certificate,
     ],
     { stdio: 'ignore' },
   )
   const { config } = await redisServer(t, (port) => [
-    ...['port 0', `tls-port ${port}`, 'tls-auth-clients no'],
-    ...[`tls-cert-file ${certificate}`, `tls-key-file ${key}`, `tls-ca-cert-file ${certificate}`],
+    'port 0',
+    `tls-port ${port}`,
+    'tls-auth-clients no',
+    `tls-cert-file ${certificate}`,
+    `tls-key-file ${key}`,
+    `tls-ca-cert-file ${certificate}`,
   ])
   const { store } = await start(t, { ...config, 'platform.cache.tls': 'encrypt' })
   await store.set('k', 'v')

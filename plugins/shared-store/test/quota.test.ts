@@ -279,8 +279,16 @@ t.test(
       }
       const told = (allowed: boolean, remaining: number) => ({ allowed, remaining })
       const expected = [
-        ...[told(true, 4), told(false, 4), told(true, 999_999_999), told(false, 999_999_999), told(true, 3)],
-        ...[told(true, 4), told(true, 4), told(true, 3), told(true, 0), told(true, 2)],
+        told(true, 4),
+        told(false, 4),
+        told(true, 999_999_999),
+        told(false, 999_999_999),
+        told(true, 3),
+        told(true, 4),
+        told(true, 4),
+        told(true, 3),
+        told(true, 0),
+        told(true, 2),
       ]
       t.same(shown, [expected, expected], algorithm)
     }
@@ -427,7 +435,9 @@ for (const { dialect, skip } of dialectsUnderTest.filter((one) => one.dialect !=
 t.test('what waits together travels in full batches, however patient its callers are', async (t) => {
   const batches: number[][] = []
   const batch = new MicroBatch<number, number>({
-    ...{ size: 4, concurrency: Number.POSITIVE_INFINITY, eager: true },
+    size: 4,
+    concurrency: Number.POSITIVE_INFINITY,
+    eager: true,
     run: async (items) => {
       batches.push([...items])
       return items.map((item) => 10 * item)

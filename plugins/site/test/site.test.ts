@@ -19,8 +19,10 @@ t.test('E11 the site as plugins see it', async (t) => {
   const facts = () => ({ isNamed: own.isNamed, name: own.name, title: own.title, url: own.url, timeZone: own.timeZone })
   t.same(facts(), { isNamed: false, name: 'Test shop', title: 'Test shop', url: '', timeZone: 'UTC' })
   await running.config.apply([
-    ...[live('platform.site.name', 'Acme'), live('platform.site.title', 'Acme shop')],
-    ...[live('platform.site.url', 'https://acme.example'), live('platform.site.time-zone', 'Asia/Shanghai')],
+    live('platform.site.name', 'Acme'),
+    live('platform.site.title', 'Acme shop'),
+    live('platform.site.url', 'https://acme.example'),
+    live('platform.site.time-zone', 'Asia/Shanghai'),
   ])
   const named = { isNamed: true, name: 'Acme', title: 'Acme shop', url: 'https://acme.example' }
   t.same(facts(), { ...named, timeZone: 'Asia/Shanghai' })

@@ -36,7 +36,9 @@ export default definePlugin({
     provide(
       sms,
       new SmsService({
-        ...{ clock, log, drivers: contributions(smsDriver) },
+        clock,
+        log,
+        drivers: contributions(smsDriver),
         driver: () => config.get('platform.sms.driver'),
         countryCode: () => config.get('platform.sms.country-code'),
         templates: () => config.get('platform.sms.templates'),

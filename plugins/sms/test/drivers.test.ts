@@ -44,7 +44,9 @@ async function start(t: Test, config: Record<string, string>) {
   const send = (message: Partial<SmsMessage> = {}, signal = new AbortController().signal) =>
     service.send(
       {
-        ...{ to: '+8613800138000', content: 'Hello', reference: 'message-1' },
+        to: '+8613800138000',
+        content: 'Hello',
+        reference: 'message-1',
         ...(registered === undefined ? {} : { templateCode: registered }),
         ...message,
       },
@@ -162,7 +164,9 @@ t.test(
     const company = await startCompany(t)
     company.reply = { status: 201, body: '{"sid":"SM1","Code":"OK","Response":{"SendStatusSet":[{"Code":"Ok"}]}}' }
     const { send } = await start(t, {
-      ...{ ...drivers.aliyun(company.url), ...drivers.tencent(company.url), ...drivers.twilio(company.url) },
+      ...drivers.aliyun(company.url),
+      ...drivers.tencent(company.url),
+      ...drivers.twilio(company.url),
       'platform.sms.templates': JSON.stringify({
         'order.shipped': { aliyun: 'SMS_7', tencent: '77', twilio: contentSid },
         partly: { aliyun: 'SMS_8', twilio: 'wrong' },

@@ -45,7 +45,9 @@ const sendBy =
     company.asked.length = 0
     const outcome = await product.service(sms).send(
       {
-        ...{ to: '+8613800138000', content: 'Hello', reference: 'message-1' },
+        to: '+8613800138000',
+        content: 'Hello',
+        reference: 'message-1',
         ...(driver === undefined ? {} : { driver }),
         ...({ aliyun: { templateCode: 'SMS_1' }, tencent: { templateCode: '449739' } }[driver ?? ''] ?? {}),
         ...message,

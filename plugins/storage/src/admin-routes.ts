@@ -50,5 +50,9 @@ export const adminRoutes = [
 ]
 
 const viewOf = ({ name, visibility, enabled, state, fault }: DiskReport) => ({
-  ...{ name, visibility, enabled, state, fault },
+  name,
+  visibility,
+  enabled,
+  state,
+  fault,
 })

@@ -88,8 +88,12 @@ export const storageDisk = extensionPoint<Disk>('storage.disk', {
   shape: shape.object<Disk>(
     {
       visibility: shape.among(['public', 'private']),
-      ...{ write: shape.function, open: shape.function, stat: shape.function, delete: shape.function },
-      ...{ list: shape.function, verify: shape.function },
+      write: shape.function,
+      open: shape.function,
+      stat: shape.function,
+      delete: shape.function,
+      list: shape.function,
+      verify: shape.function,
     },
     { sweep: shape.function, hold: shape.function, url: shape.function },
   ),

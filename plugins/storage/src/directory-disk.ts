@@ -76,7 +76,9 @@ export class DirectoryDisk implements Disk {
     if (found === undefined) return undefined
     const { handle, stat: seen } = found
     return {
-      ...{ path, size: Number(seen.size), modifiedAt: seen.mtime },
+      path,
+      size: Number(seen.size),
+      modifiedAt: seen.mtime,
       // The time alone is too coarse for two contents written right after each other.
       version: `${seen.ino.toString(16)}-${seen.mtimeNs.toString(16)}`,
       // An end before the start is that of an empty file; Node.js takes none.

@@ -37,7 +37,9 @@ export function answerFor(
     'last-modified': modifiedAt.toUTCString(),
   }
   const withoutContent = (status: 304 | 412 | 416, headers: Readonly<Record<string, string>> = {}): FileAnswer => ({
-    ...{ status, headers, part: undefined },
+    status,
+    headers,
+    part: undefined,
   })
   if (hasChanged(asked, modifiedAt)) return withoutContent(412)
   if (fresh(asked, validators)) return withoutContent(304, validators)

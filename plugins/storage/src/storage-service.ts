@@ -257,7 +257,11 @@ async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly ha
     if (file === undefined) return undefined
     const { size, modifiedAt, version } = file
     return {
-      ...{ path, size, modifiedAt, version, hasParts: true },
+      path,
+      size,
+      modifiedAt,
+      version,
+      hasParts: true,
       read: (part) => file.read(part),
       close: () => file.close(),
     }
@@ -266,7 +270,11 @@ async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly ha
   if (file === undefined) return undefined
   const { size, modifiedAt, content } = file
   return {
-    ...{ path, size, modifiedAt, hasParts: false, version: modifiedAt.getTime().toString(16) },
+    path,
+    size,
+    modifiedAt,
+    hasParts: false,
+    version: modifiedAt.getTime().toString(16),
     read: () => content,
     close: async () => void content.destroy(),
   }

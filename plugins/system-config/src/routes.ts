@@ -29,7 +29,8 @@ interface Caller {
 
 const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
   ...(principal === undefined ? { name: 'unknown' } : { name: principal.username, userId: principal.userId }),
-  ...{ traceId, clientIp },
+  traceId,
+  clientIp,
 })
 
 const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport } = permissions

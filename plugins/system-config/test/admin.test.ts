@@ -237,7 +237,9 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
     status: 200,
     code: /^409$/,
     data: {
-      ...{ reason: /^system-config\.conflict$/, currentVersion: 1, updatedAt: /Z$/ },
+      reason: /^system-config\.conflict$/,
+      currentVersion: 1,
+      updatedAt: /Z$/,
       conflicts: [{ key: limit, expectedVersion: 0, currentVersion: 1 }],
     },
   })

@@ -217,7 +217,15 @@ function itemOf(
 ): Static<typeof templateItem> {
   const { id, code, channel, locale, subject, htmlFormat, variables, enabled, version } = template
   return {
-    ...{ id, code, channel, locale, subject, htmlFormat: htmlFormat ?? null, variables, enabled, version },
+    id,
+    code,
+    channel,
+    locale,
+    subject,
+    htmlFormat: htmlFormat ?? null,
+    variables,
+    enabled,
+    version,
     updatedBy: visibleOperator(request, template.updatedBy),
     createdAt: template.createdAt.toISOString(),
     updatedAt: template.updatedAt.toISOString(),
@@ -231,7 +239,11 @@ const viewOf = (request: Viewed, template: MessageTemplate): Static<typeof templ
 })
 
 const contentOf = ({ subject, content: body, html, htmlFormat, enabled }: Static<typeof content>): TemplateContent => ({
-  ...{ subject, content: body, html: html ?? null, htmlFormat: htmlFormat ?? null, enabled: enabled ?? true },
+  subject,
+  content: body,
+  html: html ?? null,
+  htmlFormat: htmlFormat ?? null,
+  enabled: enabled ?? true,
 })
 
 type Viewed = Pick<GuardedRequest, 'principal'>

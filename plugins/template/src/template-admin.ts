@@ -115,7 +115,11 @@ export class TemplateAdmin {
     if ((html === null) !== (htmlFormat === null)) throw refusal('html-format', { data: { field: 'htmlFormat' } })
     const compiled = await this.#parts.compiler.compile({ subject, content: content.content, html, htmlFormat, locale })
     return {
-      ...{ subject, content: content.content, html, htmlFormat, enabled },
+      subject,
+      content: content.content,
+      html,
+      htmlFormat,
+      enabled,
       compiled: JSON.stringify(compiled),
       variables: [...compiled.variables],
     }

@@ -41,7 +41,9 @@ export async function previewTemplate(
   try {
     const { subject, content, html } = renderTemplate(compiled, plain)
     return {
-      ...{ subject, content, html: html ?? null },
+      subject,
+      content,
+      html: html ?? null,
       variables: names.slice(0, mostPreviewVariables).map((name) => ({
         name,
         usedIn: uses.filter(([, used]) => used.has(name)).map(([field]) => field),

@@ -6,7 +6,10 @@ import { Compiler } from '../src/compile/compiler.ts'
 import type { TemplateSource } from '../src/compile/source.ts'
 
 const source = (content: string, html: string | null = null): TemplateSource => ({
-  ...{ subject: '', content, html, locale: 'en' },
+  subject: '',
+  content,
+  html,
+  locale: 'en',
   htmlFormat: html === null ? null : 'mjml',
 })
 const htmlSource = (html: string): TemplateSource => ({ ...source('x'), html, htmlFormat: 'html' })

@@ -31,8 +31,13 @@ t.test('a template that takes too long to compile is refused', async (t) => {
   const html = `<mjml><mj-body>${section.repeat(600)}</mj-body></mjml>`
   const sleepers = clock.sleepers
   const saving = call('POST', path, {
-    ...{ code: 'large', channel: 'mail', locale: 'en', subject: 's', content: 'c' },
-    ...{ html, htmlFormat: 'mjml' },
+    code: 'large',
+    channel: 'mail',
+    locale: 'en',
+    subject: 's',
+    content: 'c',
+    html,
+    htmlFormat: 'mjml',
   })
   await until(() => clock.sleepers !== sleepers, 'a timer is set', 0)
   await clock.advance(2_000)

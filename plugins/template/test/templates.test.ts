@@ -78,7 +78,9 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     })
     await save({ code: 'long', content: '{{#each l}}{{@root.t}}{{/each}}' })
     t.hasStrict(await refusalOf('long', { l: Array(1000).fill(1), t: 'x'.repeat(100_000) }), {
-      ...{ code: '400', reason: 'template.output-too-large', data: { code: 'long' } },
+      code: '400',
+      reason: 'template.output-too-large',
+      data: { code: 'long' },
     })
   })
 
@@ -187,7 +189,9 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     })
     const long = { content: '{{#each l}}{{@root.t}}{{/each}}' }
     t.match(await preview({ ...long, variables: { l: Array(1_000).fill(1), t: 'x'.repeat(100_000) } }), {
-      ...{ code: /^400$/, message: /with these values is too large/, data: { reason: /^template\.output-too-large$/ } },
+      code: /^400$/,
+      message: /with these values is too large/,
+      data: { reason: /^template\.output-too-large$/ },
     })
     const many = Array.from({ length: 300 }, (_, at) => `{{v${at}}}`).join('')
     t.equal((await preview({ content: many })).data.variables.length, 200)

@@ -60,7 +60,8 @@ export class AttemptLimits {
     const { limiter, config, unusual } = this.#parts
     const window = { windowMs: config.get(`${root}.ip-window`), failurePolicy: 'closed' as const }
     const ofNetwork = {
-      ...{ key: `wallet-login:${step}:ip:${limiter.addressKey(clientIp)}`, ...window },
+      key: `wallet-login:${step}:ip:${limiter.addressKey(clientIp)}`,
+      ...window,
       maxAttempts: config.get(`${root}.ip-max-attempts`),
     }
     const alertAttempts = config.get(`${root}.alert-attempts`)

@@ -65,7 +65,10 @@ export class Challenges {
     const issuedAt = new Date(clock.now())
     const expiresAt = new Date(issuedAt.getTime() + lifetimeMs)
     const message = siweMessage({
-      ...{ statement, chainId, issuedAt, expiresAt },
+      statement,
+      chainId,
+      issuedAt,
+      expiresAt,
       domain: new URL(siteUrl).host,
       uri: siteUrl,
       address: toChecksumAddress(address) ?? address,

@@ -122,30 +122,33 @@ t.test(
     const at = `${chains}/${ownChain.data.id}`
 
     const targets = [
-      ...[`http://127.0.0.1:${internal.port}/`, `http://localhost:${internal.port}/`, `http://[::1]:${internal.port}/`],
-      ...[
-        `http://0.0.0.0:${internal.port}/`,
-        `http://2130706433:${internal.port}/`,
-        `http://0x7f000001:${internal.port}/`,
-      ],
-      ...[
-        `http://127.1:${internal.port}/`,
-        `http://[::ffff:127.0.0.1]:${internal.port}/`,
-        'http://169.254.169.254/latest/',
-      ],
-      ...['http://10.0.0.1/', 'http://192.168.0.1/', 'http://172.16.0.1/', 'http://100.64.0.1/', 'http://[fd00::1]/'],
-      ...[
-        `file://${file}`,
-        'file:///etc/passwd',
-        'ftp://127.0.0.1/',
-        'gopher://127.0.0.1/',
-        `data:text/plain,${secret}`,
-      ],
-      ...[`unix://${file}`, `http://user:pass@127.0.0.1:${evil.port}/`, 'ws://127.0.0.1/', 'javascript:1', '//x', file],
-      ...[
-        `http://127.0.0.1:${evil.port}@127.0.0.1:${internal.port}/`,
-        `http://127.0.0.1:${internal.port}#@127.0.0.1:${evil.port}/`,
-      ],
+      `http://127.0.0.1:${internal.port}/`,
+      `http://localhost:${internal.port}/`,
+      `http://[::1]:${internal.port}/`,
+      `http://0.0.0.0:${internal.port}/`,
+      `http://2130706433:${internal.port}/`,
+      `http://0x7f000001:${internal.port}/`,
+      `http://127.1:${internal.port}/`,
+      `http://[::ffff:127.0.0.1]:${internal.port}/`,
+      'http://169.254.169.254/latest/',
+      'http://10.0.0.1/',
+      'http://192.168.0.1/',
+      'http://172.16.0.1/',
+      'http://100.64.0.1/',
+      'http://[fd00::1]/',
+      `file://${file}`,
+      'file:///etc/passwd',
+      'ftp://127.0.0.1/',
+      'gopher://127.0.0.1/',
+      `data:text/plain,${secret}`,
+      `unix://${file}`,
+      `http://user:pass@127.0.0.1:${evil.port}/`,
+      'ws://127.0.0.1/',
+      'javascript:1',
+      '//x',
+      file,
+      `http://127.0.0.1:${evil.port}@127.0.0.1:${internal.port}/`,
+      `http://127.0.0.1:${internal.port}#@127.0.0.1:${evil.port}/`,
     ]
     for (const [n, url] of targets.entries()) {
       const created = await act('internal addresses', 'POST', chains, {
@@ -228,15 +231,19 @@ t.test(
     await signInAttempts('sign-ins after second chains')
 
     for (const explorerTransactionUrl of [
-      ...['javascript:alert({hash})', 'data:text/html,<script>{hash}</script>', 'https://x.example/"><script>/{hash}'],
-      ...['https://x.example/<img src=x onerror=alert(1)>/{hash}', 'https://u:p@x.example/{hash}', 'vbscript:{hash}'],
-      ...['https://{hash}.example/', 'https://x.example/{hash}" onmouseover="alert(1)', `file://${file}?{hash}`],
-      ...[
-        'https://x.example/\u202E{hash}',
-        'https://x.example/\u0000{hash}',
-        "https://x.example/'onclick={hash}<",
-        'x{hash}',
-      ],
+      'javascript:alert({hash})',
+      'data:text/html,<script>{hash}</script>',
+      'https://x.example/"><script>/{hash}',
+      'https://x.example/<img src=x onerror=alert(1)>/{hash}',
+      'https://u:p@x.example/{hash}',
+      'vbscript:{hash}',
+      'https://{hash}.example/',
+      'https://x.example/{hash}" onmouseover="alert(1)',
+      `file://${file}?{hash}`,
+      'https://x.example/\u202E{hash}',
+      'https://x.example/\u0000{hash}',
+      "https://x.example/'onclick={hash}<",
+      'x{hash}',
     ]) {
       const answer = await act('explorers with script', 'PUT', at, { explorerTransactionUrl })
       t.not(answer.code, '200', explorerTransactionUrl)
@@ -246,21 +253,18 @@ t.test(
       await act('names of providers', 'PUT', at, { providers: [{ id }] })
     }
     for (const url of [
-      ...[
-        chains,
-        protectedChain,
-        at,
-        '/api/v1/admin/iam/users',
-        '/api/v1/admin/iam/audits',
-        '/api/v1/admin/iam/login-audits',
-      ],
-      ...[
-        '/api/v1/admin/iam/roles',
-        '/api/v1/admin/system-config/keys',
-        '/api/v1/admin/system-config/export',
-        `${chains}/../../..${file}`,
-      ],
-      ...[`${chains}/${main.id}%2f..%2f..${file}`, '/api/v1/admin/open-platform/apps'],
+      chains,
+      protectedChain,
+      at,
+      '/api/v1/admin/iam/users',
+      '/api/v1/admin/iam/audits',
+      '/api/v1/admin/iam/login-audits',
+      '/api/v1/admin/iam/roles',
+      '/api/v1/admin/system-config/keys',
+      '/api/v1/admin/system-config/export',
+      `${chains}/../../..${file}`,
+      `${chains}/${main.id}%2f..%2f..${file}`,
+      '/api/v1/admin/open-platform/apps',
     ]) {
       const answer = await act('reads without permission', 'GET', url).catch(() => undefined)
       t.not(answer?.code, '200', url)

@@ -61,7 +61,9 @@ t.test('many attempts from many networks raise an alert and are not rejected', a
   t.teardown(() => db.drop())
   const alerts: unknown[] = []
   const listener = definePlugin({
-    ...{ id: 'test.listener', version: '1.0.0', kernel: '^1.0.0' },
+    id: 'test.listener',
+    version: '1.0.0',
+    kernel: '^1.0.0',
     requires: { events },
     setup: ({ services }) =>
       services.events.on(abuseSuspected, 'test.alerts', ({ payload }) => void alerts.push(payload)),

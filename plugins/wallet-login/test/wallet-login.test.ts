@@ -314,9 +314,14 @@ t.test('W-001 W-010 every vector of Sign-In with Ethereum against the message th
       continue
     }
     const stored = siweMessage({
-      ...{ domain: context.domain, address: context.address, chainId: context.chainId, nonce: context.nonce },
-      ...{ statement: 'Sign in to Platform', uri: 'https://app.example.com/login' },
-      ...{ issuedAt: new Date('2026-11-21T00:00:00.000Z'), expiresAt: new Date('2026-11-21T00:05:00.000Z') },
+      domain: context.domain,
+      address: context.address,
+      chainId: context.chainId,
+      nonce: context.nonce,
+      statement: 'Sign in to Platform',
+      uri: 'https://app.example.com/login',
+      issuedAt: new Date('2026-11-21T00:00:00.000Z'),
+      expiresAt: new Date('2026-11-21T00:05:00.000Z'),
     })
     const isExpired = Date.parse(context.time) >= Date.parse('2026-11-21T00:05:00.000Z')
     // What was signed must be what the vector shows, and what this server stores; the store answers for use and time.
@@ -351,8 +356,10 @@ onSqlite(
       setup: ({ provide }) =>
         provide(walletVerifier, {
           backend: 'javascript',
-          ...{ verifyPersonal: verify, verifyPersonalOnChain: async (_, signed) => verify(signed) },
-          ...{ verifyTypedData: notAsked, verifyTypedDataOnChain: notAsked },
+          verifyPersonal: verify,
+          verifyPersonalOnChain: async (_, signed) => verify(signed),
+          verifyTypedData: notAsked,
+          verifyTypedDataOnChain: notAsked,
         }),
     })
     const { challenge, login } = await startWalletLogin(t, db, { verifier, config: unlimited })

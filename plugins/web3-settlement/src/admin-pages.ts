@@ -520,7 +520,9 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
         }),
         it.amount('confirmation.expectedAmount', { decimals: 'confirmation.decimals', symbol: 'confirmation.symbol' }),
         it.amount('confirmation.transfer.value', {
-          ...{ decimals: 'confirmation.transfer.decimals', symbol: 'confirmation.transfer.symbol', title: paidAmount },
+          decimals: 'confirmation.transfer.decimals',
+          symbol: 'confirmation.transfer.symbol',
+          title: paidAmount,
         }),
         it.count('confirmation.confirmations'),
         it.count('confirmation.requiredConfirmations'),

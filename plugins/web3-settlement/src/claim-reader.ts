@@ -56,7 +56,10 @@ export class ClaimReader {
       const claims = [
         ...about.flatMap((claim) => claimsOf(claim, order)),
         ...named.map(({ logIndex, order: other }) => ({
-          ...{ outTradeNo: other.outTradeNo, orderId: other.id, namesTransaction: true, payer: other.payer },
+          outTradeNo: other.outTradeNo,
+          orderId: other.id,
+          namesTransaction: true,
+          payer: other.payer,
           // An order that itself names the transaction claims each log of it.
           logIndex: other.transactionHash === hash ? null : logIndex,
           hasEqualTerms: hasEqualTerms(other, order),
@@ -101,8 +104,12 @@ const claimsOf = (claim: PaymentClaim, order: PaymentOrder): readonly TransferCl
   claim.newest
     .filter(({ outTradeNo }) => outTradeNo !== order.outTradeNo)
     .map(({ id, outTradeNo }) => ({
-      ...{ outTradeNo, orderId: id, namesTransaction: claim.transactionHash !== null, logIndex: null },
-      ...{ payer: claim.payer, hasEqualTerms: hasEqualTerms(claim, order) },
+      outTradeNo,
+      orderId: id,
+      namesTransaction: claim.transactionHash !== null,
+      logIndex: null,
+      payer: claim.payer,
+      hasEqualTerms: hasEqualTerms(claim, order),
     }))
 
 type Terms = Pick<PaymentOrder, 'tokenContract' | 'receiver' | 'amountRaw'>

@@ -57,7 +57,9 @@ export default definePlugin({
     http.addRoutes(auditRoutes, parts)
     if (notification !== undefined) {
       addNotices({
-        ...{ events, notification, log },
+        events,
+        notification,
+        log,
         failures: () => ({
           enabled: config.get(`${auto}.failure-notification.enabled`),
           channels: config.get(`${auto}.failure-notification.channels`),

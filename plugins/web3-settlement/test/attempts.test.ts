@@ -26,7 +26,12 @@ onEachDatabase(t, 'a refused settlement is shown on its review, in lists and as 
     attemptedAt: new Date(clock.now()).toISOString(),
   }
   t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, {
-    ...{ status: 'open', state: 'blocked', candidate: false, retryable: false, reasons: [], lastAttempt: last },
+    status: 'open',
+    state: 'blocked',
+    candidate: false,
+    retryable: false,
+    reasons: [],
+    lastAttempt: last,
     attempts: [{ reviewLogId: review.id, startedBy: 'settle', outcome: 'skipped' }],
   })
   const open = await paidOrder()
@@ -40,7 +45,10 @@ onEachDatabase(t, 'a refused settlement is shown on its review, in lists and as 
     'of the review that followed',
   )
   t.hasStrict((await call('GET', `${reviewPath}/${overdue.id}`)).data, {
-    ...{ status: 'approved', state: 'settled', candidate: false, lastAttempt: { outcome: 'settled' } },
+    status: 'approved',
+    state: 'settled',
+    candidate: false,
+    lastAttempt: { outcome: 'settled' },
   })
   const skipped = await call('GET', `${reviewPath}?lastOutcome=skipped`)
   t.same(
@@ -64,7 +72,10 @@ onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still 
     await runTask(retryTask)
   }
   t.hasStrict(await shown(), {
-    ...{ state: 'blocked', candidate: true, retryable: true, retryAt: null },
+    state: 'blocked',
+    candidate: true,
+    retryable: true,
+    retryAt: null,
     lastAttempt: { reasons: ['rpc-query-failed', 'retries-used-up'] },
   })
   const [retried] = (await call('GET', `${reviewPath}?outTradeNo=${order.outTradeNo}`)).data.items
@@ -182,7 +193,8 @@ onSqlite(t, 'nothing is approved automatically when the saver of the review is d
   t.hasStrict(data, { executed: 0, items: [{ reason: 'saver-not-active', result: null }] })
   t.equal(await statusOf(order.outTradeNo), 'pending')
   t.match((await call('GET', `${reviewPath}/${review.id}`)).data, {
-    ...{ status: /^open$/, heldAt: String },
+    status: /^open$/,
+    heldAt: String,
     lastAttempt: { outcome: /^skipped$/, reasons: ['saver-not-active'] },
   })
   t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 0 })

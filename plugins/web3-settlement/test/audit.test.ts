@@ -179,7 +179,12 @@ onEachDatabase(
     t.equal(await product.count('web3_settlement_audit_log'), 5, 'the same is not written twice')
     const { data: summary } = await call('GET', `${auditPath}/summary`)
     t.match(summary, {
-      ...{ total: 5, open: 5, resolved: 0, ignored: 0, risky: 5, openReorgSuspected: 2 },
+      total: 5,
+      open: 5,
+      resolved: 0,
+      ignored: 0,
+      risky: 5,
+      openReorgSuspected: 2,
       openByRiskLevel: { none: 0, low: 1, medium: 1, high: 3 },
     })
     const list = (await call('GET', `${auditPath}?outTradeNo=order-4`)).data
@@ -460,8 +465,12 @@ onSqlite(
       t.same([riskLevel, suggestedAction, risky], [level, action, level !== 'none'], reason)
     }
     t.match(assessRisk({ reasons: ['chain-confirmations-insufficient', 'amount-mismatch', 'transfer-removed'] }), {
-      ...{ riskLevel: 'high', suggestedAction: 'manual-compensation' },
-      ...{ retryable: false, needsManualReview: true, needsFundReview: true, chainReorgSuspected: true },
+      riskLevel: 'high',
+      suggestedAction: 'manual-compensation',
+      retryable: false,
+      needsManualReview: true,
+      needsFundReview: true,
+      chainReorgSuspected: true,
     })
     t.match(assessRisk({ reasons: ['local-order-already-paid'] }), { risky: false }, 'which every settled order is')
   },
@@ -474,10 +483,8 @@ onEachDatabase(t, 'logs past their retention are removed, and the summary with t
   for (const change of [gone, gone, cases.shallow]) await settledOrder(product, change)
   await runTask(auditTask)
   const tables = [
-    ...[
-      ['web3_settlement_review_log', 'created_at'],
-      ['web3_payment_callback_log', 'created_at'],
-    ],
+    ['web3_settlement_review_log', 'created_at'],
+    ['web3_payment_callback_log', 'created_at'],
     ['web3_settlement_audit_log', 'created_at'],
   ] as const
   for (const [table, column] of tables) {

@@ -27,7 +27,8 @@ onEachDatabase(
     clock.shiftWallClock(10 * minute)
     const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
     t.hasStrict(data, {
-      ...{ handled: 1, executed: 1 },
+      handled: 1,
+      executed: 1,
       items: [{ reviewLogId: review.id, action: 'auto-approve', reason: null, result: { outcome: 'settled' } }],
     })
     t.equal(await statusOf(old.outTradeNo), 'success')
@@ -357,7 +358,8 @@ onSqlite(
     await settle((await list(`&outTradeNo=${paid?.outTradeNo}`)).items[0].id)
     t.equal((await list()).total, 3)
     await db.execute('update money_payment_order set amount_raw = ? where out_trade_no = ?', [
-      ...['2000000', String(changed?.outTradeNo)],
+      '2000000',
+      String(changed?.outTradeNo),
     ])
     const left = await list()
     t.equal(left.total, 2, 'the order asks for another amount now')

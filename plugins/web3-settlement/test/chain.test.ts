@@ -52,7 +52,9 @@ async function start(t: Test) {
     },
   })
   const created = await product.call('POST', '/api/v1/admin/web3/chains', {
-    ...{ name: 'local', chainId: chain.chainId, requiredConfirmations: 3 },
+    name: 'local',
+    chainId: chain.chainId,
+    requiredConfirmations: 3,
     providers: [{ id: 'node', url: proxy.url }],
   })
   if (created.code !== '200') throw new Error(JSON.stringify(created))
@@ -64,7 +66,12 @@ async function start(t: Test) {
   let orders = 0
   let nonce = 0
   return {
-    ...{ ...product, chain, proxy, token, buyer, account },
+    ...product,
+    chain,
+    proxy,
+    token,
+    buyer,
+    account,
     /** A pending order that asks for the price. */
     async order(transactionHash: string | null = null) {
       orders += 1
@@ -81,9 +88,14 @@ async function start(t: Test) {
     /** A payment that the test signs itself, so that it can come again in another block. */
     sign: () =>
       account.signTransaction({
-        ...{ chainId: chain.chainId, type: 'eip1559', nonce: nonce++, to: token.address },
-        ...{ data: token.transferData(shop, price), gas: 100_000n },
-        ...{ maxFeePerGas: 1_100_000_000n, maxPriorityFeePerGas: 1n },
+        chainId: chain.chainId,
+        type: 'eip1559',
+        nonce: nonce++,
+        to: token.address,
+        data: token.transferData(shop, price),
+        gas: 100_000n,
+        maxFeePerGas: 1_100_000_000n,
+        maxPriorityFeePerGas: 1n,
       }),
   }
 }
@@ -193,7 +205,8 @@ t.test('S-015 S-023 S-036 S-057 payments that a reorganisation drops', { skip, t
   await chain.revert(empty)
   await chain.mine(9)
   t.hasStrict((await settle(review.id)).data, {
-    ...{ outcome: 'skipped', state: 'blocked' },
+    outcome: 'skipped',
+    state: 'blocked',
     reasons: ['chain-transaction-not-mined', 'review-fingerprint-mismatched', 'transfer-removed'],
   })
   t.equal(await statusOf(dropped.outTradeNo), 'pending')
@@ -299,13 +312,16 @@ t.test(
     const { data: second } = await save(other.outTradeNo)
     proxy.fault = 'other-chain'
     t.hasStrict((await settle(second.id)).data, {
-      ...{ outcome: 'skipped', state: 'blocked' },
+      outcome: 'skipped',
+      state: 'blocked',
       reasons: ['chain-id-mismatch', 'review-fingerprint-mismatched'],
     })
     t.equal(await statusOf(other.outTradeNo), 'pending')
     await told()
     const shown = JSON.stringify([
-      ...[log.sent, lines, await rows('select plan_snapshot, reasons from web3_settlement_review_log')],
+      log.sent,
+      lines,
+      await rows('select plan_snapshot, reasons from web3_settlement_review_log'),
       await call('GET', reviewPath),
     ])
     t.notMatch(shown, new RegExp(proxy.secret))

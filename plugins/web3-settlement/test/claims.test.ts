@@ -53,7 +53,9 @@ onEachDatabase(
     t.ok(JSON.stringify(log.sent).includes('named-by-another-order'))
     for (const { id } of [first, second]) {
       t.match((await call('GET', `${reviewPath}/${id}`)).data, {
-        ...{ status: /^open$/, state: /^review_required$/, heldAt: String },
+        status: /^open$/,
+        state: /^review_required$/,
+        heldAt: String,
         lastAttempt: { outcome: /^skipped$/, reasons: ['named-by-another-order'], attemptedAt: String },
         attempts: [{ startedBy: 'auto-approve', outcome: /^skipped$/, reasons: ['named-by-another-order'] }],
       })
@@ -271,7 +273,8 @@ onSqlite(t, 'a transfer that is older than its order waits for a person', async 
     const { outTradeNo } = await paidOrder({ transactionHash: hash }, undefined)
     product.world.answers.set(hash, paidBy(hash, { blockTime: clock.now() }))
     await db.execute('update money_payment_order set created_at = ? where out_trade_no = ?', [
-      ...[clock.now() + ms, outTradeNo],
+      clock.now() + ms,
+      outTradeNo,
     ])
     return (await save(outTradeNo)).data
   }
@@ -304,7 +307,8 @@ onEachDatabase(
       paidBy(hash, {}, [transferLog(0, { from: stranger, value: 7n })]),
     )
     await product.db.execute('update money_payment_order set transaction_hash = ? where out_trade_no = ?', [
-      ...[hash, thief.outTradeNo],
+      hash,
+      thief.outTradeNo,
     ])
     t.hasStrict((await save(thief.outTradeNo)).data, {
       state: 'review_required',
@@ -378,7 +382,8 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
     transfers: fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }),
     /** Orders that name a transfer, in this order, in the order or only in a review. */
     namings: fc.array(fc.record({ order: fc.nat(4), transfer: fc.nat(2), byReview: fc.boolean() }), {
-      ...{ minLength: 1, maxLength: 8 },
+      minLength: 1,
+      maxLength: 8,
     }),
     timeouts: fc.array(fc.nat(8), { maxLength: 2 }),
   })
@@ -480,7 +485,9 @@ onEachDatabase(
     const product = await startSettlement(t, at)
     const { paidOrder, save, settle, statusOf, count } = product
     const { userId, colleague, limit } = await colleagues(product, [
-      ...['-review-log:view', '-review-log:create', ':execute'],
+      '-review-log:view',
+      '-review-log:create',
+      ':execute',
     ])
     const contest = async (...users: readonly (number | null)[]) => {
       const mine = await paidOrder({ userId })

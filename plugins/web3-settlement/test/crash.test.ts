@@ -26,7 +26,10 @@ onEachDatabase(
 
     const run = async (work: Pick<CrashWorkerArguments, 'left' | 'next'>) => {
       const about: CrashWorkerArguments = {
-        ...{ config: at.config, now: clock.now(), sentTo, orders: points.length },
+        config: at.config,
+        now: clock.now(),
+        sentTo,
+        orders: points.length,
         ...work,
       }
       const crashing = watchProcess(t, fork(worker, [JSON.stringify(about)], { silent: true }))
@@ -55,13 +58,25 @@ onEachDatabase(
     }
     type Traces = Awaited<ReturnType<typeof traces>>
     const nothing: Traces = {
-      ...{ paid: 0, transactions: 0, effects: 0, settledReviews: 0 },
-      ...{ settledTries: 0, events: 0, payments: 0, settling: 0 },
+      paid: 0,
+      transactions: 0,
+      effects: 0,
+      settledReviews: 0,
+      settledTries: 0,
+      events: 0,
+      payments: 0,
+      settling: 0,
     }
     const everything: Traces = {
       // What was reviewed, and the log of its settlement.
-      ...{ paid: 1, transactions: 1, effects: 1, settledReviews: 2 },
-      ...{ settledTries: 1, events: 1, payments: 1, settling: 0 },
+      paid: 1,
+      transactions: 1,
+      effects: 1,
+      settledReviews: 2,
+      settledTries: 1,
+      events: 1,
+      payments: 1,
+      settling: 0,
     }
     const notices = (outTradeNo: string) =>
       (existsSync(sentTo) ? readFileSync(sentTo, 'utf8').trimEnd().split('\n') : [])

@@ -42,7 +42,9 @@ async function start(t: Test, agreement: number) {
     },
   })
   const created = await call('POST', '/api/v1/admin/web3/chains', {
-    ...{ name: 'local', chainId: chain.chainId, requiredConfirmations: 1 },
+    name: 'local',
+    chainId: chain.chainId,
+    requiredConfirmations: 1,
     providers: [first, second].map(({ url }, at) => ({ id: `node-${at}`, url })),
   })
   t.equal(created.code, '200')

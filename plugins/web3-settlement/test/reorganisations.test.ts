@@ -74,7 +74,9 @@ class PaperChain {
     const { block: blockHash, number: blockNumber, index } = place
     const logs = [{ ...transferLog(index), transactionHash: transaction, blockHash }]
     return paidBy(transaction, {
-      ...{ head, canonicalBlockHash: blockHash, transaction: { hash: transaction, blockHash, blockNumber } },
+      head,
+      canonicalBlockHash: blockHash,
+      transaction: { hash: transaction, blockHash, blockNumber },
       receipt: { blockHash, blockNumber, logs },
     })
   }

@@ -18,8 +18,14 @@ onEachDatabase(
     t.hasStrict(review, {
       code: '200',
       data: {
-        ...{ state: 'ready', candidate: true, retryable: true, status: 'open', action: 'settle', remark: 'looks good' },
-        ...{ reviewFingerprint: dry.data.reviewFingerprint, plan: { eventKey: `local:${transactionHash}:5` } },
+        state: 'ready',
+        candidate: true,
+        retryable: true,
+        status: 'open',
+        action: 'settle',
+        remark: 'looks good',
+        reviewFingerprint: dry.data.reviewFingerprint,
+        plan: { eventKey: `local:${transactionHash}:5` },
       },
     })
     t.equal(await statusOf(outTradeNo), 'pending', 'a review changes nothing either')
@@ -127,7 +133,8 @@ onSqlite(
     t.hasStrict((await settle(early.id)).data, { outcome: 'skipped', state: 'failed', reasons: ['rpc-query-failed'] })
     world.answers.set(hash, paidBy(hash, { receipt: null, canonicalBlockHash: null }))
     t.hasStrict((await settle(early.id)).data, {
-      ...{ outcome: 'skipped', state: 'blocked' },
+      outcome: 'skipped',
+      state: 'blocked',
       reasons: ['chain-transaction-not-mined', 'review-fingerprint-mismatched', 'transfer-removed'],
     })
     world.answers.set(hash, paidBy(hash))
@@ -371,8 +378,12 @@ onSqlite(t, 'S-002 S-003 an order of a large amount and addresses in other lette
   const transactionHash = hashOf('ab')
   const upper = (text: string) => text.toUpperCase().replace('0X', '0x')
   await createOrder(db, {
-    ...{ outTradeNo: 'large', provider: 'web3', transactionHash, amountRaw: String(amount) },
-    ...{ tokenContract: upper(token), receiver: upper(receiver) },
+    outTradeNo: 'large',
+    provider: 'web3',
+    transactionHash,
+    amountRaw: String(amount),
+    tokenContract: upper(token),
+    receiver: upper(receiver),
   })
   world.answers.set(transactionHash, paidBy(transactionHash, {}, [transferLog(1, { value: amount })]))
   t.hasStrict((await settle((await save('large')).data.id)).data, { outcome: 'settled' })

@@ -62,7 +62,9 @@ onEachDatabase(
     }
     const twice = ['a', 'b'].map((id) => ({ id, url: 'http://127.0.0.1:8546/' }))
     t.hasStrict((await call('POST', admin, token, { ...body, name: 'twice', chainId: 6, providers: twice })).data, {
-      ...{ reason: 'web3.provider-url-twice', field: 'providers/1/url', rule: 'distinct' },
+      reason: 'web3.provider-url-twice',
+      field: 'providers/1/url',
+      rule: 'distinct',
     })
     for (const url of [
       'http://127.0.0.1:9999/',

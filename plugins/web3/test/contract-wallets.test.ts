@@ -64,7 +64,7 @@ async function startWallets(t: Test, db: TestDatabase, settings: WalletSettings 
   const forget = () => {
     for (const proxy of [first, second, third]) proxy.clear()
   }
-  return { ...product, ...{ chain, first, second, third, token, verifier, verify, forget, id: created.data.id } }
+  return { ...product, chain, first, second, third, token, verifier, verify, forget, id: created.data.id }
 }
 
 const calls = ({ requests }: FaultProxy) => requests.flat().filter((method) => method === 'eth_call').length
@@ -149,8 +149,14 @@ onChain('only the exact answer of a contract that exists counts', async (t, db) 
   const token = await deployToken(chain)
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
   const odd = {
-    ...{ 'two words': 0, 'less than a word': 1, 'a revert with the value': 2, 'something behind the value': 3 },
-    ...{ 'the value at the other end': 4, nothing: 5, 'no end': 6, 'very much': 7 },
+    'two words': 0,
+    'less than a word': 1,
+    'a revert with the value': 2,
+    'something behind the value': 3,
+    'the value at the other end': 4,
+    nothing: 5,
+    'no end': 6,
+    'very much': 7,
   }
   for (const [name, mode] of Object.entries(odd)) {
     t.hasStrict(
@@ -246,8 +252,14 @@ onChain('providers that hang are given up at the deadline', async (t, db) => {
 
 t.test('few are asked at the same time: settlement needs the nodes too', async (t) => {
   const chain: Chain = {
-    ...{ name: 'local', chainId: 1, enabled: true, requiredConfirmations: 1, finality: 'depth' },
-    ...{ maxHeadLagBlocks: 5, explorerTransactionUrl: null, providers: [] },
+    name: 'local',
+    chainId: 1,
+    enabled: true,
+    requiredConfirmations: 1,
+    finality: 'depth',
+    maxHeadLagBlocks: 5,
+    explorerTransactionUrl: null,
+    providers: [],
   }
   const waiting: ((answer: ContractAnswer) => void)[] = []
   const wallets = new ContractWallets({

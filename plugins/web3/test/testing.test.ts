@@ -74,8 +74,14 @@ t.test('blocks that are dropped, and a transaction that comes again in another o
   await chain.send({ from: sender, to: account.address, value: 10n ** 18n })
   await token.mint(account.address, 10n)
   const raw = await account.signTransaction({
-    ...{ chainId: chain.chainId, type: 'eip1559', nonce: 0, to: token.address, data: token.transferData(shop, 3n) },
-    ...{ gas: 100_000n, maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n },
+    chainId: chain.chainId,
+    type: 'eip1559',
+    nonce: 0,
+    to: token.address,
+    data: token.transferData(shop, 3n),
+    gas: 100_000n,
+    maxFeePerGas: 10n ** 10n,
+    maxPriorityFeePerGas: 1n,
   })
   const moved = await chain.sendRaw(raw)
   await chain.mine(1)

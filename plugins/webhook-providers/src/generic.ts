@@ -67,8 +67,16 @@ const webhookId = (id: string) => (id.includes('.') ? createHash('sha256').updat
 
 /** What a click on the notification opens (document 2, "Inbox item view"). */
 const jumpFields = [
-  ...['module', 'event', 'eventType', 'sourceType', 'sourceId', 'targetType', 'targetId', 'targetRoute'],
-  ...['targetUserId', 'dedupeKey'],
+  'module',
+  'event',
+  'eventType',
+  'sourceType',
+  'sourceId',
+  'targetType',
+  'targetId',
+  'targetRoute',
+  'targetUserId',
+  'dedupeKey',
 ]
 
 const typed = (messageType: string) => ({

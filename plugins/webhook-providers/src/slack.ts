@@ -49,8 +49,10 @@ export default webhookProviderPlugin(
     messageTypes: {
       text: {
         body: ({ subject, content }) => ({
-          ...{ text: joined(subject, content), mrkdwn: false },
-          ...{ unfurl_links: false, unfurl_media: false },
+          text: joined(subject, content),
+          mrkdwn: false,
+          unfurl_links: false,
+          unfurl_media: false,
         }),
         plain: slack,
         limit: { max: longestText, unit: 'characters', member: 'text' },

@@ -141,8 +141,12 @@ t.test('N-180 attributes that providers declare sensitive are stored in no recor
   const names = Object.values(samples).flatMap(({ plugin }) => Object.keys(plugin.config ?? {}))
   t.ok(names.length >= 17 * 4)
   const attributes = {
-    ...{ 'webhook.secret': 's', 'webhook.endpoint': 'https://x', 'webhook.pushplus.token': 't' },
-    ...{ 'webhook.bark.device-key': 'd', 'webhook.serverchan.open-id': 'o', 'webhook.bark.group': 'kept' },
+    'webhook.secret': 's',
+    'webhook.endpoint': 'https://x',
+    'webhook.pushplus.token': 't',
+    'webhook.bark.device-key': 'd',
+    'webhook.serverchan.open-id': 'o',
+    'webhook.bark.group': 'kept',
   }
   t.same(withoutSecretAttributes(attributes), { 'webhook.bark.group': 'kept' })
   t.end()

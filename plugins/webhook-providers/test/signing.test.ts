@@ -26,7 +26,8 @@ t.test('N-052 the signatures of the vectors', (t) => {
   const signature1 = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='
   const signature4 = 'v1a,2iFnCkcL0nCB7d0lgaT5vmGnQgJl4zcl9qd7UbPYvulcwR3MRYzjXT2JCSEV4dFH3XNALA4OW0zY5fFdGv9GBA=='
   const w2 = {
-    ...{ id: 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', timestampSeconds: 1700000000 },
+    id: 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W',
+    timestampSeconds: 1700000000,
     body: '{"type":"notification.sent","data":{"id":1}}',
   }
   const w3 = { id: 'msg_u', timestampSeconds: 1700000000, body: '{"text":"你好 🎉"}' }

@@ -202,10 +202,12 @@ const apiRoutes = [
       const wanted = answers.filter((one) => instance === undefined || one.instance === instance)
       const began = wanted.flatMap(({ since }) => (since === null ? [] : [since]))
       return {
-        ...{ instance: history.instance, since: began.length === 0 ? null : momentOf(Math.min(...began)) },
+        instance: history.instance,
+        since: began.length === 0 ? null : momentOf(Math.min(...began)),
         instances: [
           ...answers.map((one) => ({
-            ...{ instance: one.instance, answered: true },
+            instance: one.instance,
+            answered: true,
             since: one.since === null ? null : momentOf(one.since),
           })),
           ...silent.map((name) => ({ instance: name, since: null, answered: false })),

@@ -19,7 +19,9 @@ export function chartView(chart: ChartDeclaration, operation: Operation, locale:
   const { id, title, lead, unit, labels = {} } = chart
   const say = (text: LocalizedText) => localize(text, locale)
   return {
-    ...{ id, title: say(title), method: operation.method },
+    id,
+    title: say(title),
+    method: operation.method,
     ...(lead === undefined ? {} : { lead: say(lead) }),
     ...(unit === undefined ? {} : { unit }),
     labels: Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, say(text)])),
@@ -33,7 +35,8 @@ const measuredView = ({ id, by, lines }: MeasuredChart, { path }: Operation, say
   at: 'at',
   ...(by === undefined ? {} : { by: 'of' }),
   lines: lines.map(({ name, title, tone }) => ({
-    ...{ field: `counts.${name}`, title: say(title) },
+    field: `counts.${name}`,
+    title: say(title),
     ...(tone === undefined ? {} : { tone }),
   })),
 })
@@ -43,7 +46,9 @@ const operationView = (
   { path, ...operation }: Operation,
   locale: string,
 ) => ({
-  ...{ path, at, ranges: [{ id: 'all', title: '', query }] },
+  path,
+  at,
+  ranges: [{ id: 'all', title: '', query }],
   ...(by === undefined ? {} : { by }),
   ...(currency === undefined ? {} : { currency }),
   lines: lines.map(({ field, title, tone }) => ({

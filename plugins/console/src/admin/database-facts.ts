@@ -46,16 +46,30 @@ export async function databaseFacts(db: Pick<Database, 'server' | 'migrationStat
   )
   const changeSets = [
     ...pending.map(({ plugin, id, breaking = null }) => ({
-      ...{ plugin, changeSet: id, state: 'pending' as (typeof states)[number], breaking },
-      ...{ executedAt: 0, appliedAt: null, durationMs: null },
+      plugin,
+      changeSet: id,
+      state: 'pending' as (typeof states)[number],
+      breaking,
+      executedAt: 0,
+      appliedAt: null,
+      durationMs: null,
     })),
     ...applied.map(({ plugin, id, executedAt, durationMs }) => ({
-      ...{ plugin, changeSet: id, state: marked.get(`${plugin}/${id}`) ?? ('applied' as const), breaking: null },
-      ...{ executedAt, appliedAt: new Date(executedAt).toISOString(), durationMs },
+      plugin,
+      changeSet: id,
+      state: marked.get(`${plugin}/${id}`) ?? ('applied' as const),
+      breaking: null,
+      executedAt,
+      appliedAt: new Date(executedAt).toISOString(),
+      durationMs,
     })),
   ]
   return {
-    ...{ product, version, waitSeconds, applied: applied.length, pending: pending.length },
+    product,
+    version,
+    waitSeconds,
+    applied: applied.length,
+    pending: pending.length,
     migratingHost: lock?.host ?? null,
     changeSets: changeSets
       .sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || b.executedAt - a.executedAt)

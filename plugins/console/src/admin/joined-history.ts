@@ -191,7 +191,8 @@ function sentSteps({ lines }: MeasuredChart, steps: readonly CountedStep[]): Sen
 
 const stepsOf = ({ names, rows }: SentSteps): readonly CountedStep[] =>
   rows.map(([at, of, ...counts]) => ({
-    ...{ at, of },
+    at,
+    of,
     counts: Object.fromEntries(names.map((name, index) => [name, counts[index] ?? 0])),
   }))
 

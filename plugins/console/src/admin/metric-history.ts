@@ -125,7 +125,8 @@ export class MetricHistory {
       const slot = (first + index) % steps
       const at = this.#wallTime(this.#ends[span][slot] as number)
       return columns.map(([value, lines]) => ({
-        ...{ at, of: by === undefined ? null : value },
+        at,
+        of: by === undefined ? null : value,
         counts: Object.fromEntries([...lines].map(([name, column]) => [name, column[span][slot] as number])),
       }))
     }).flat()

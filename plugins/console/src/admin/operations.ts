@@ -37,8 +37,13 @@ export async function operationsOf(
       return [
         id,
         {
-          ...{ id, path, method: method.toUpperCase(), access: access.get(id) ?? 'user' },
-          ...{ params: named('path'), query: named('query'), takesReason: 'X-Reason' in named('header') },
+          id,
+          path,
+          method: method.toUpperCase(),
+          access: access.get(id) ?? 'user',
+          params: named('path'),
+          query: named('query'),
+          takesReason: 'X-Reason' in named('header'),
           body: Object.values(requestBody?.content ?? {})[0]?.schema,
           data: payloadOf(described),
         },

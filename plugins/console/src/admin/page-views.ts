@@ -80,7 +80,10 @@ function fieldView(name: string, schema: Schema | undefined, isRequired: boolean
   const { 'x-title': _, title: __, description, ...rules } = withoutNull(schema) ?? {}
   const choices = schema?.anyOf
   return {
-    ...{ name, title: titleOf(schema, name, reader), required: isRequired, schema: rules },
+    name,
+    title: titleOf(schema, name, reader),
+    required: isRequired,
+    schema: rules,
     nullable: choices?.some(({ type }) => type === 'null') ?? false,
     ...given(description, 'description', (text) => text),
   }
@@ -126,7 +129,12 @@ function isRequired(schema: Schema | undefined, name: string): boolean {
 function callOf(operation: Operation, reader: Reader) {
   const { id, method, path, takesReason, access, body } = operation
   return {
-    ...{ operation: id, method, path, takesReason, hasBody: body !== undefined, allowed: reader.can(operation) },
+    operation: id,
+    method,
+    path,
+    takesReason,
+    hasBody: body !== undefined,
+    allowed: reader.can(operation),
     ...(typeof access === 'object' ? { permission: access.permission } : {}),
   }
 }
@@ -280,7 +288,12 @@ export function lookupView(
   const facts = shown.filter(({ field, as }) => field !== name && ['text', 'status', 'time'].includes(as))
   return {
     ...callOf(operation, reader),
-    ...{ id, title: say(title, reader), key, name, ways, ...pagingOf(operation) },
+    id,
+    title: say(title, reader),
+    key,
+    name,
+    ways,
+    ...pagingOf(operation),
     ...given(detail, 'detail', (page) => page),
     facts: columnViews(facts.slice(0, mostFacts), itemOf(operation), reader),
   }
@@ -312,7 +325,9 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
 
 /** Which of its operations there are, and which of them the reader may call. */
 const ownView = ({ id, kind, title, source, operations: others }: OwnPage, operations: Operations, reader: Reader) => ({
-  ...{ id, kind, title: say(title, reader) },
+  id,
+  kind,
+  title: say(title, reader),
   operations: Object.fromEntries(
     [source, ...others].flatMap((name) => {
       const operation = operations.get(name)

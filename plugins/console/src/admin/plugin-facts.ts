@@ -140,7 +140,9 @@ function routeView({ method, path, summary, access, annotations }: RouteInfo) {
   const limit = annotations.find(({ id }) => id === rateLimitedAnnotation)?.value as RateLimited | undefined
   const { maxAttempts = null, windowSeconds = null, keyStrategy = null, shadow = false } = limit ?? {}
   return {
-    ...{ method, path, summary },
+    method,
+    path,
+    summary,
     access: typeof access === 'string' ? access : ('permission' as const),
     permission: typeof access === 'string' ? null : access.permission,
     limit: limit === undefined ? null : { maxAttempts, windowSeconds, keyStrategy, shadow },
@@ -150,13 +152,18 @@ function routeView({ method, path, summary, access, annotations }: RouteInfo) {
 function tasksOf({ scheduledTasks = [], installTasks = [] }: Plugin, say: (text: LocalizedText) => string) {
   return [
     ...scheduledTasks.map(({ name, displayName, fixedDelay }) => ({
-      ...{ kind: 'scheduled' as const, name, title: say(displayName) },
+      kind: 'scheduled' as const,
+      name,
+      title: say(displayName),
       delayMs: typeof fixedDelay === 'number' ? fixedDelay : null,
       delayKey: typeof fixedDelay === 'number' ? null : String(fixedDelay),
     })),
     ...installTasks.map(({ code, displayName }) => ({
-      ...{ kind: 'install' as const, name: code, title: say(displayName) },
-      ...{ delayMs: null, delayKey: null },
+      kind: 'install' as const,
+      name: code,
+      title: say(displayName),
+      delayMs: null,
+      delayKey: null,
     })),
   ]
 }

@@ -13,7 +13,12 @@ import type { FieldDefinition, FormSchema } from '../../web/install/wire.ts'
 import { bestLanguage } from '../../web/text/language.ts'
 
 const field = (name: string, given: Partial<FieldDefinition> = {}): FieldDefinition => ({
-  ...{ name, label: name, description: '', type: 'string', required: false, candidates: [] },
+  name,
+  label: name,
+  description: '',
+  type: 'string',
+  required: false,
+  candidates: [],
   hints: { input: 'text' },
   ...given,
 })
@@ -22,7 +27,9 @@ const onServer = { field: 'database.type', values: ['postgresql', 'mysql'] }
 const schema: FormSchema = {
   groups: [
     {
-      ...{ code: 'site', label: 'Site', description: '' },
+      code: 'site',
+      label: 'Site',
+      description: '',
       fields: [
         field('name', { required: true, hints: { input: 'text', maxLength: 5 } }),
         field('url'),
@@ -31,11 +38,15 @@ const schema: FormSchema = {
       ],
     },
     {
-      ...{ code: 'administrator', label: '', description: '' },
+      code: 'administrator',
+      label: '',
+      description: '',
       fields: [field('password', { required: true }), field('confirmPassword', { required: true })],
     },
     {
-      ...{ code: 'database', label: '', description: '' },
+      code: 'database',
+      label: '',
+      description: '',
       fields: [
         field('type', {
           candidates: [choice('h2'), choice('postgresql'), choice('mysql')],
@@ -45,14 +56,19 @@ const schema: FormSchema = {
         field('port', {
           type: 'integer',
           hints: {
-            ...{ input: 'number', minimum: 1, maximum: 65_535, visibleWhen: onServer },
+            input: 'number',
+            minimum: 1,
+            maximum: 65_535,
+            visibleWhen: onServer,
             follows: { field: 'database.type', values: { postgresql: 5432, mysql: 3306 } },
           },
         }),
       ],
     },
     {
-      ...{ code: 'cache', label: '', description: '' },
+      code: 'cache',
+      label: '',
+      description: '',
       fields: [field('enabled', { type: 'boolean', hints: { input: 'switch' } })],
     },
   ],

@@ -6,13 +6,21 @@ import { progressOf } from '../../web/install/steps/step-progress.ts'
 import type { ExecuteResult, ExecutionRecord, InstallStatus, Outcome, Step } from '../../web/install/wire.ts'
 
 const record = (id: number, sessionId: string, stepCode: string, status: Outcome = 'passed'): ExecutionRecord => ({
-  ...{ id, sessionId, stepCode, status },
+  id,
+  sessionId,
+  stepCode,
+  status,
   message: `${stepCode} ${status}`,
   occurredAt: new Date(id * 250).toISOString(),
 })
 const result = (given: Partial<ExecuteResult>): ExecuteResult => ({
-  ...{ passed: true, restartRequired: false, administratorReady: true, locked: true, message: 'Installed.' },
-  ...{ sessionId: 'new', records: [] },
+  passed: true,
+  restartRequired: false,
+  administratorReady: true,
+  locked: true,
+  message: 'Installed.',
+  sessionId: 'new',
+  records: [],
   ...given,
 })
 const open: InstallStatus = { installed: false, installAllowed: true, productPath: '/' }
@@ -239,8 +247,14 @@ t.test('I-139 a lost answer: how it ended is read from the records and the statu
 
 t.test('I-131 I-199 the progress of each step follows from the records', async (t) => {
   const step = (code: string): Step => ({
-    ...{ sequence: 1, code, name: code, description: '', status: 'pending', message: '' },
-    ...{ required: true, retryable: true },
+    sequence: 1,
+    code,
+    name: code,
+    description: '',
+    status: 'pending',
+    message: '',
+    required: true,
+    retryable: true,
   })
   const steps = ['entry', 'write', 'migrate', 'lock'].map(step)
   const records = [record(4, 's', 'entry'), record(6, 's', 'write', 'warning'), record(10, 's', 'write')]

@@ -15,8 +15,14 @@ t.test('C-034 a value of an enum that is not known becomes the fallback', async 
 
 t.test('C-034 step states: a step that ended in an unknown way is over, with something to know', async (t) => {
   const steps = ['one', 'two', 'three'].map((code, index) => ({
-    ...{ sequence: index + 1, code, name: code, description: '', status: 'halfway', message: '' },
-    ...{ required: true, retryable: true },
+    sequence: index + 1,
+    code,
+    name: code,
+    description: '',
+    status: 'halfway',
+    message: '',
+    required: true,
+    retryable: true,
   }))
   const record = { id: 1, sessionId: 's', stepCode: 'one', status: 'deferred', message: 'Later.' }
   const progress = progressOf(steps, [{ ...record, occurredAt: '2026-01-01T00:00:00.000Z' }], 'running')
@@ -31,10 +37,15 @@ t.test('C-034 database types and kinds of fields: what is not known is a text, s
   const schema: FormSchema = {
     groups: [
       {
-        ...{ code: 'database', label: 'Database', description: '' },
+        code: 'database',
+        label: 'Database',
+        description: '',
         fields: [
           {
-            ...{ ...field, name: 'type', type: 'string', hints: { input: 'select' } },
+            ...field,
+            name: 'type',
+            type: 'string',
+            hints: { input: 'select' },
             candidates: [{ value: 'h2', label: 'Embedded' }],
           },
           { ...field, name: 'level', type: 'decimal' },
@@ -46,9 +57,7 @@ t.test('C-034 database types and kinds of fields: what is not known is a text, s
   const values = initialValues(
     groups,
     { database: { type: 'quantum', level: '1.5' } },
-    {
-      ...{ url: '', language: 'en', timeZone: 'UTC' },
-    },
+    { url: '', language: 'en', timeZone: 'UTC' },
   )
   t.same(formOf(groups, values), { database: { type: 'quantum', level: '1.5' } })
   for (const one of groups[0]?.fields ?? []) t.equal(hintOf(one, values), undefined)

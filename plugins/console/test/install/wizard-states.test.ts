@@ -18,22 +18,43 @@ const install = builtPage(places, build, 'install')
 
 const data = (content: object): Answer => ({ data: content })
 const field = (name: string, given: object = {}) => ({
-  ...{ name, label: name, description: '', type: 'string', required: true, candidates: [], hints: { input: 'text' } },
+  name,
+  label: name,
+  description: '',
+  type: 'string',
+  required: true,
+  candidates: [],
+  hints: { input: 'text' },
   ...given,
 })
 const password = { hints: { input: 'password' } }
 const status = (installed: boolean) => data({ installed, installAllowed: !installed, productPath: '/' })
 const step = (code: string, index: number) => ({
-  ...{ sequence: index + 1, code, name: `Step ${code}`, description: '', status: 'pending', message: '' },
-  ...{ required: true, retryable: true },
+  sequence: index + 1,
+  code,
+  name: `Step ${code}`,
+  description: '',
+  status: 'pending',
+  message: '',
+  required: true,
+  retryable: true,
 })
 const record = (id: number, stepCode: string, outcome = 'passed') => ({
-  ...{ id, sessionId: 'session-1', stepCode, status: outcome, message: `${stepCode} ${outcome}` },
+  id,
+  sessionId: 'session-1',
+  stepCode,
+  status: outcome,
+  message: `${stepCode} ${outcome}`,
   occurredAt: new Date(id * 1000).toISOString(),
 })
 const finished = data({
-  ...{ passed: true, restartRequired: false, administratorReady: true, locked: true, message: 'Installed.' },
-  ...{ sessionId: 'session-1', records: [record(1, 'entry'), record(2, 'lock')] },
+  passed: true,
+  restartRequired: false,
+  administratorReady: true,
+  locked: true,
+  message: 'Installed.',
+  sessionId: 'session-1',
+  records: [record(1, 'entry'), record(2, 'lock')],
 })
 
 /** A product without trouble; tests replace what they are about. */
@@ -50,7 +71,9 @@ const wellBehaved: Script = {
       groups: [
         { code: 'site', label: 'Site', description: '', fields: [field('name')] },
         {
-          ...{ code: 'administrator', label: 'Administrator', description: '' },
+          code: 'administrator',
+          label: 'Administrator',
+          description: '',
           fields: [field('username'), field('password', password), field('confirmPassword', password)],
         },
       ],
@@ -314,8 +337,13 @@ t.test(
 
 t.test('I-140 a new try after a failure goes to the failed session', { skip, timeout }, async (t) => {
   const failed = data({
-    ...{ passed: false, restartRequired: false, administratorReady: false, locked: false, message: 'It failed.' },
-    ...{ sessionId: 'session-1', records: [record(1, 'entry'), record(2, 'work', 'failed')] },
+    passed: false,
+    restartRequired: false,
+    administratorReady: false,
+    locked: false,
+    message: 'It failed.',
+    sessionId: 'session-1',
+    records: [record(1, 'entry'), record(2, 'work', 'failed')],
   })
   const { page, wizard, server } = await open(t, { execute: () => failed, 'sessions/session-1/retry': () => finished })
   await begin(wizard)
@@ -359,9 +387,7 @@ t.test(
   'C-034 I-199 a newer server: unknown states, reasons, kinds and targets stop nobody',
   { skip, timeout },
   async (t) => {
-    const unknownCheck = {
-      ...{ code: 'orbit', group: 'space', field: '', status: 'deferred', message: 'Orbit.', fix: '' },
-    }
+    const unknownCheck = { code: 'orbit', group: 'space', field: '', status: 'deferred', message: 'Orbit.', fix: '' }
     const { page, complaints, wizard } = await open(t, {
       'token/verify': ({ body }) =>
         (body as { token: string }).token === 'right'
@@ -374,11 +400,15 @@ t.test(
         data({
           groups: [
             {
-              ...{ code: 'galaxy', label: 'Galaxy', description: '' },
+              code: 'galaxy',
+              label: 'Galaxy',
+              description: '',
               fields: [field('name', { type: 'essay', hints: { input: 'hologram' } })],
             },
             {
-              ...{ code: 'database', label: 'Database', description: '' },
+              code: 'database',
+              label: 'Database',
+              description: '',
               fields: [
                 field('type', {
                   candidates: [{ value: 'quantum', label: 'Quantum' }],
@@ -390,18 +420,29 @@ t.test(
         }),
       'config/plan': () =>
         data({
-          ...{ passed: true, restartRequired: false, checks: [unknownCheck] },
+          passed: true,
+          restartRequired: false,
+          checks: [unknownCheck],
           entries: [
             {
-              ...{ propertyKey: 'galaxy.name', environmentKey: '', maskedValue: 'M31', sensitive: false },
-              ...{ target: 'blackboard', note: '' },
+              propertyKey: 'galaxy.name',
+              environmentKey: '',
+              maskedValue: 'M31',
+              sensitive: false,
+              target: 'blackboard',
+              note: '',
             },
           ],
         }),
       execute: () =>
         data({
-          ...{ passed: true, restartRequired: false, administratorReady: true, locked: true, message: 'Installed.' },
-          ...{ sessionId: 'session-1', records: [record(1, 'entry'), record(2, 'warp', 'deferred')] },
+          passed: true,
+          restartRequired: false,
+          administratorReady: true,
+          locked: true,
+          message: 'Installed.',
+          sessionId: 'session-1',
+          records: [record(1, 'entry'), record(2, 'warp', 'deferred')],
         }),
     })
     await wizard.heading('Install token').waitFor()
@@ -429,8 +470,13 @@ t.test(
 t.test('I-129 what a tried connection met stands at the field once the form is back', { skip, timeout }, async (t) => {
   const refusal = 'The server refuses the password. Nothing was written.'
   const failed = data({
-    ...{ passed: false, restartRequired: false, administratorReady: false, locked: false, message: 'It failed.' },
-    ...{ failedField: 'administrator.password', sessionId: 'session-1' },
+    passed: false,
+    restartRequired: false,
+    administratorReady: false,
+    locked: false,
+    message: 'It failed.',
+    failedField: 'administrator.password',
+    sessionId: 'session-1',
     records: [record(1, 'entry'), { ...record(2, 'work', 'failed'), message: refusal }],
   })
   const { page, wizard } = await open(t, { execute: () => failed, 'sessions/session-1/retry': () => finished })

@@ -16,8 +16,16 @@ export function millisecondsOf(text: string): number | undefined {
 }
 
 const bytesPer: Readonly<Record<string, number>> = {
-  ...{ '': 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 },
-  ...{ KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 },
+  '': 1,
+  B: 1,
+  kB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
 }
 
 /** Bytes of `1024`, `64kB` or `10MiB`; `undefined` for anything else. */

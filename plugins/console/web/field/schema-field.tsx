@@ -65,7 +65,13 @@ export function SchemaField({ id, input, value, error, beside, onChange, onLeave
     return <ChoiceCards {...{ id, label, description, candidates, error, onChange }} value={text} />
   }
   const shared = {
-    ...{ id, label, description, error, value: text, placeholder, onBlur: onLeave },
+    id,
+    label,
+    description,
+    error,
+    value: text,
+    placeholder,
+    onBlur: onLeave,
     ...beside,
     classNames: { error: classes.error },
     withAsterisk: isRequired,

@@ -120,7 +120,9 @@ function AmountHint({ format, text }: { readonly format: unknown; readonly text:
 
 /** Props that the library's own fields take of ours. */
 const bare = ({ id, label, describedBy, error, placeholder }: ValueFieldProps) => ({
-  ...{ id, error, placeholder },
+  id,
+  error,
+  placeholder,
   'aria-label': label,
   'aria-describedby': describedBy,
   'aria-invalid': error !== undefined,

@@ -150,7 +150,10 @@ export class InstallApi {
     if (body !== undefined) headers['content-type'] = 'application/json'
     try {
       return await send(`${base}/${path}`, {
-        ...{ method: method ?? 'GET', headers, cache: 'no-store', redirect: 'error' },
+        method: method ?? 'GET',
+        headers,
+        cache: 'no-store',
+        redirect: 'error',
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
       })

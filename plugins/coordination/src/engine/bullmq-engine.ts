@@ -106,9 +106,13 @@ export class BullmqEngine implements Engine {
       throw new WaitingError()
     }
     const worker = new Worker(queueName, process, {
-      ...{ ...common, connection: working, concurrency, drainDelay: waitSeconds },
+      ...common,
+      connection: working,
+      concurrency,
+      drainDelay: waitSeconds,
       // A job that died with its instance comes back within the lease.
-      ...{ lockDuration: leaseMs / 2, stalledInterval: leaseMs / 4 },
+      lockDuration: leaseMs / 2,
+      stalledInterval: leaseMs / 4,
     })
     // Its own wait after an error (15 s) cannot be ended, and would outlive the stop.
     worker.delay = async (ms = shortestRestMs) => {

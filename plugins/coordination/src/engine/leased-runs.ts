@@ -115,7 +115,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     const { subject, about, times, clock, log } = this.#parts
     const { beatMs: renewMs, giveUpMs } = times
     const over = this.#stopped.signal
-    const lease = keepLease({ ...{ clock, renewMs, giveUpMs, renew, over }, heldSince: claimedAt })
+    const lease = keepLease({ clock, renewMs, giveUpMs, renew, over, heldSince: claimedAt })
     lease.lost.addEventListener('abort', () => {
       if (run.hasEnded) return
       log.error(about(key), `${subject} lost its lease; its signal aborts`)

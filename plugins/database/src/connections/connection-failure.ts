@@ -70,8 +70,19 @@ export const notPrepared = (settings: ConnectionSettings, error: unknown): Plint
 
 /** What the drivers say when a connection ends under what was asked: SQLSTATE or system code. */
 const ended: ReadonlySet<unknown> = new Set([
-  ...['57P01', '57P02', '57P03', '08000', '08003', '08006', '08P01'],
-  ...['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'PROTOCOL_CONNECTION_LOST', 'ER_SERVER_SHUTDOWN', 'ER_CONNECTION_KILLED'],
+  '57P01',
+  '57P02',
+  '57P03',
+  '08000',
+  '08003',
+  '08006',
+  '08P01',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'PROTOCOL_CONNECTION_LOST',
+  'ER_SERVER_SHUTDOWN',
+  'ER_CONNECTION_KILLED',
 ])
 /** The drivers give these no code. */
 const endedText =

@@ -17,8 +17,10 @@ const texts = {
 
 /** Errors of a server that does not know a statement by its name or number, or that may not keep one more. */
 const forgotten: ReadonlySet<unknown> = new Set([
-  ...['26000', '42P05'],
-  ...['ER_UNKNOWN_STMT_HANDLER', 'ER_MAX_PREPARED_STMT_COUNT_REACHED'],
+  '26000',
+  '42P05',
+  'ER_UNKNOWN_STMT_HANDLER',
+  'ER_MAX_PREPARED_STMT_COUNT_REACHED',
 ])
 
 /**

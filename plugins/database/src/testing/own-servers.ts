@@ -114,10 +114,17 @@ export async function ownPgbouncer(options: PgbouncerOptions = {}): Promise<OwnS
   const settings = join(directory, 'pgbouncer.ini')
   const users = join(directory, 'users.txt')
   const lines = [
-    ...['[databases]', `* = host=127.0.0.1 port=${serverPort}`, '[pgbouncer]'],
-    ...['listen_addr = 127.0.0.1', `listen_port = ${port}`, 'unix_socket_dir ='],
-    ...['auth_type = trust', `auth_file = ${users}`, `pool_mode = ${poolMode}`],
-    ...[`default_pool_size = ${poolSize}`, 'max_client_conn = 1000'],
+    '[databases]',
+    `* = host=127.0.0.1 port=${serverPort}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = trust',
+    `auth_file = ${users}`,
+    `pool_mode = ${poolMode}`,
+    `default_pool_size = ${poolSize}`,
+    'max_client_conn = 1000',
   ]
   for (const [file, text] of [
     [settings, lines.join('\n')],
@@ -187,8 +194,13 @@ export async function ownMariadb(settings: Readonly<Record<string, string | numb
   const initFile = join(directory, 'init.sql')
   writeFileSync(initFile, 'create database if not exists plinth;\n', { mode: 0o644 })
   const all = {
-    ...{ 'init-file': initFile, port, 'bind-address': '127.0.0.1', socket: join(directory, 'mariadb.sock') },
-    ...{ 'innodb-flush-log-at-trx-commit': 0, 'innodb-flush-method': 'nosync', ...settings },
+    'init-file': initFile,
+    port,
+    'bind-address': '127.0.0.1',
+    socket: join(directory, 'mariadb.sock'),
+    'innodb-flush-log-at-trx-commit': 0,
+    'innodb-flush-method': 'nosync',
+    ...settings,
   }
   const options = Object.entries(all).map(([name, value]) => `--${name}=${value}`)
   return run({ program: mariadbd, words: ['--no-defaults', data, ...options], directory, account, port })

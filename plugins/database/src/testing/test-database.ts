@@ -52,9 +52,18 @@ export function serverSettings(config: Readonly<Record<string, JsonValue>>): Ser
   if (type !== 'postgresql' && type !== 'mariadb') return undefined
   const { port, username } = servers[type]
   return {
-    ...{ type, host: '127.0.0.1', port, name: String(config['platform.database.name']), username, password: '' },
-    ...{ tls: 'off', poolSize: 2, preparedStatements: false },
-    ...{ connectTimeoutMs: 60_000, queryTimeoutMs: 60_000, transactionTimeoutMs: 60_000 },
+    type,
+    host: '127.0.0.1',
+    port,
+    name: String(config['platform.database.name']),
+    username,
+    password: '',
+    tls: 'off',
+    poolSize: 2,
+    preparedStatements: false,
+    connectTimeoutMs: 60_000,
+    queryTimeoutMs: 60_000,
+    transactionTimeoutMs: 60_000,
   }
 }
 

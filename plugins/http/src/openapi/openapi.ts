@@ -214,7 +214,10 @@ function headerParameters(
   { titleOf }: Writer,
 ): DescribedParameter[] {
   return Object.entries(headers).map(([name, { description, schema }]) => ({
-    ...{ name, in: 'header', required: false, description },
+    name,
+    in: 'header',
+    required: false,
+    description,
     schema: { ...titleMembers(titleOf(name)), ...schema },
   }))
 }

@@ -85,14 +85,19 @@ function chartShape() {
   return shape.variants('kind', [
     shape.record<OperationChart>(
       {
-        ...{ ...required, kind: among(['operation']), source: text, at: text },
+        ...required,
+        kind: among(['operation']),
+        source: text,
+        at: text,
         lines: lines(shape.record<OperationChart['lines'][number]>({ field: text }, { title: localized, tone })),
       },
       { ...optional, query: map(shape.scalar), by: text, currency: text },
     ),
     shape.record<MeasuredChart>(
       {
-        ...{ ...required, kind: among(['measured']), metric: text },
+        ...required,
+        kind: among(['measured']),
+        metric: text,
         lines: lines(
           shape.record<MeasuredChart['lines'][number]>(
             { name: text, title: localized },

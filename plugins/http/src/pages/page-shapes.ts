@@ -39,9 +39,20 @@ const columnOf = (columns: Shape) =>
   record<PageColumn>(
     { field: text, as: among(renderers) },
     {
-      ...{ title: localized, link: flag, mono: flag, hidden: flag, unit: among(['bytes', 'ms', 'percent']) },
-      ...{ tones: map(among(tones)), labels: localizedMap, member: text, before: text },
-      ...{ currency: text, asset: text, decimals: text, symbol: text, columns },
+      title: localized,
+      link: flag,
+      mono: flag,
+      hidden: flag,
+      unit: among(['bytes', 'ms', 'percent']),
+      tones: map(among(tones)),
+      labels: localizedMap,
+      member: text,
+      before: text,
+      currency: text,
+      asset: text,
+      decimals: text,
+      symbol: text,
+      columns,
       opens: record<NonNullable<PageColumn['opens']>>({ base: text, path: text }),
       of: record<NonNullable<PageColumn['of']>>({ labels: text }, { page: text }),
     },
@@ -55,22 +66,28 @@ const choices = map(choice)
 const preview = record<PagePreview>({ operation: text, columns }, { params: values, body: values, takes: names })
 const livePreview = record<PageLivePreview>(
   { operation: text, columns, takes: names },
-  {
-    ...{ params: values, body: values },
-    samples: record<NonNullable<PageLivePreview['samples']>>({ into: text, of: text }),
-  },
+  { params: values, body: values, samples: record<NonNullable<PageLivePreview['samples']>>({ into: text, of: text }) },
 )
 const previewOrMember: Shape = { ...preview, type: ['string', 'object'] }
 
 const write = {
-  ...{ body: values, preview: previewOrMember, answer: columns },
-  ...{ reason: among(['optional', 'required']), tone: among(['danger']) },
+  body: values,
+  preview: previewOrMember,
+  answer: columns,
+  reason: among(['optional', 'required']),
+  tone: among(['danger']),
 }
 
 const action = record<PageAction>(
   { operation: text, label: localized, params: values },
   {
-    ...{ ...write, query: values, ask: names, options: choices, once: text, confirm: localized, type: text },
+    ...write,
+    query: values,
+    ask: names,
+    options: choices,
+    once: text,
+    confirm: localized,
+    type: text,
     when: map(list({})),
   },
 )
@@ -87,8 +104,18 @@ type KeysOfUnion<T> = T extends unknown ? keyof T : never
 const form = record<PageForm>(
   { operation: text, title: localized, fields: names },
   {
-    ...{ ...write, lead: localized, submit: localized, whole: flag, params: values, secret: names, long: names },
-    ...{ options: choices, amounts: map(amount), livePreview, version: text, once: text },
+    ...write,
+    lead: localized,
+    submit: localized,
+    whole: flag,
+    params: values,
+    secret: names,
+    long: names,
+    options: choices,
+    amounts: map(amount),
+    livePreview,
+    version: text,
+    once: text,
   },
 )
 
@@ -111,17 +138,34 @@ export const pageShape = (): Shape =>
     record<ListPageDeclaration>(
       { ...page, kind: among(['list']), key: text, columns },
       {
-        ...{ place, lead: localized, search: text, find: names, filters: list(filter), sort: text, live },
-        ...{ actions: list(action), bulk: list(bulk), create: form, forms: list(form), detail: text, empty: localized },
+        place,
+        lead: localized,
+        search: text,
+        find: names,
+        filters: list(filter),
+        sort: text,
+        live,
+        actions: list(action),
+        bulk: list(bulk),
+        create: form,
+        forms: list(form),
+        detail: text,
+        empty: localized,
       },
     ),
     record<DetailPageDeclaration>(
       {
-        ...{ ...page, kind: among(['detail']) },
+        ...page,
+        kind: among(['detail']),
         sections: list(record<DetailPageDeclaration['sections'][number]>({ columns }, { title: localized })),
       },
       {
-        ...{ place, name: text, param: text, form, actions: list(action), live },
+        place,
+        name: text,
+        param: text,
+        form,
+        actions: list(action),
+        live,
         related: list(
           record<NonNullable<DetailPageDeclaration['related']>[number]>(
             { page: text, title: localized, filter: values },
@@ -137,7 +181,11 @@ export const attentionShape = (): Shape =>
   record<AttentionDeclaration>(
     { id: text, title: localized, tone: among(['bad', 'warn']), source: text },
     {
-      ...{ query: map(scalar), count: text, where: map(scalar), filled: text, live: names },
+      query: map(scalar),
+      count: text,
+      where: map(scalar),
+      filled: text,
+      live: names,
       page: record<NonNullable<AttentionDeclaration['page']>>({ id: text }, { filter: map(text) }),
       place: among(['overview', 'navigation']),
     },

@@ -29,6 +29,9 @@ export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', {
   names: shape.dotted,
   namedBy: 'id',
   shape: shape.record<SignInDeclaration>({
-    ...{ id: shape.text, kind: shape.among(['wallet']), challenge: shape.text, login: shape.text },
+    id: shape.text,
+    kind: shape.among(['wallet']),
+    challenge: shape.text,
+    login: shape.text,
   }),
 })

@@ -5,21 +5,21 @@ const { text, flag, list, among, record, object } = shape
 
 /** Keywords of which a schema has at least one: a map of names and types has none. */
 const schemaWords = [
-  ...[
-    'type',
-    'properties',
-    'items',
-    'anyOf',
-    'oneOf',
-    'allOf',
-    'not',
-    'enum',
-    'const',
-    '$ref',
-    '$defs',
-    'patternProperties',
-  ],
-  ...['additionalProperties', '~kind', '~unsafe'],
+  'type',
+  'properties',
+  'items',
+  'anyOf',
+  'oneOf',
+  'allOf',
+  'not',
+  'enum',
+  'const',
+  '$ref',
+  '$defs',
+  'patternProperties',
+  'additionalProperties',
+  '~kind',
+  '~unsafe',
 ]
 const anySchema: Shape = { type: 'object', description: 'a JSON Schema' }
 
@@ -35,7 +35,10 @@ const facts = {
   handler: shape.function,
 } as const
 const options = {
-  ...{ operationId: text, description: text, tags: list(text), request },
+  operationId: text,
+  description: text,
+  tags: list(text),
+  request,
   deprecated: record<NonNullable<RouteDeclaration['deprecated']>>(
     { since: text, replacement: text },
     { migration: text },

@@ -240,8 +240,14 @@ const isUpgrade = (request: IncomingMessage) => (request as { upgrade?: boolean 
 
 /** What a route has said about content that it now does not send. */
 const aboutContent = new Set([
-  ...['accept-ranges', 'content-disposition', 'content-encoding', 'content-language', 'content-range'],
-  ...['etag', 'expires', 'last-modified'],
+  'accept-ranges',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-range',
+  'etag',
+  'expires',
+  'last-modified',
 ])
 
 /** Sends a failure in its envelope, whatever the route would have sent. No cache keeps it. */

@@ -76,7 +76,9 @@ function listRoles(db: Database, query: Static<typeof roleQuery>) {
 async function listPermissions(catalogue: PermissionCatalogue, db: Database, locale: string) {
   const titled = (plugin: string) => ({ plugin, pluginTitle: localize(catalogue.titleOf(plugin), locale) })
   const declared = catalogue.declared.map(({ code, plugin, displayName, description }) => ({
-    ...{ code, ...titled(plugin), loaded: true },
+    code,
+    ...titled(plugin),
+    loaded: true,
     name: localize(displayName, locale),
     description: description === undefined ? null : localize(description, locale),
   }))

@@ -36,8 +36,13 @@ export class Roles {
       const now = new Date(this.#parts.clock.now())
       const { permissions, ...fields } = content
       const role = em.create(Role, {
-        ...{ id: this.#parts.db.newId(), code, ...fields },
-        ...{ builtIn: false, version: 1, createdAt: now, updatedAt: now },
+        id: this.#parts.db.newId(),
+        code,
+        ...fields,
+        builtIn: false,
+        version: 1,
+        createdAt: now,
+        updatedAt: now,
       })
       this.#addPermissions(em, role.id, permissions)
       await em.flush()

@@ -129,7 +129,10 @@ export async function roleViews(em: SqlEntityManager, roles: readonly Role[]): P
 export function viewOfSession(token: Token, currentId: number): Static<typeof sessionView> {
   const { id, method, clientIp, userAgent, createdAt, expiresAt, lastSeenAt } = token
   return {
-    ...{ id, method, clientIp, userAgent },
+    id,
+    method,
+    clientIp,
+    userAgent,
     createdAt: createdAt.toISOString(),
     expiresAt: expiresAt.toISOString(),
     lastSeenAt: lastSeenAt.toISOString(),

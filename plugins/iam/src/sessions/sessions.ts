@@ -55,7 +55,10 @@ export class Sessions {
     )
     if (oldestKept === undefined) return
     const ended = await db.execute(`update iam_token set revoked_at = ? where ${alive} and id < ?`, [
-      ...[now, userId, now, oldestKept.id],
+      now,
+      userId,
+      now,
+      oldestKept.id,
     ])
     if (ended > 0) await authority.changeOf(userId)
   }

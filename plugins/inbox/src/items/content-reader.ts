@@ -70,7 +70,12 @@ export class ContentReader {
       rows.map(({ id, messageId, subject, content, variables, jump, createdAt }) => [
         id,
         {
-          ...{ messageId, subject, content, variables, ...noJump, ...jump },
+          messageId,
+          subject,
+          content,
+          variables,
+          ...noJump,
+          ...jump,
           attachments: attached.filter(({ contentId }) => contentId === id).map(attachmentOf),
           createdAt: createdAt.toISOString(),
         },

@@ -139,7 +139,13 @@ export class ItemWriter {
     if (stored.contentId !== contentId) return stored
     const attachments = checked.attachments.map(
       ({ disk = null, path = null, url = null, name, contentType, size }) => ({
-        ...{ messageId, disk, path, name, contentType, size, url },
+        messageId,
+        disk,
+        path,
+        name,
+        contentType,
+        size,
+        url,
       }),
     )
     await insertMissing(

@@ -31,7 +31,14 @@ export const installerName = 'install'
 
 /** Nobody calls over HTTP: a command of the program. */
 export const commandCaller = (locale: string): Caller => ({
-  ...{ operator: 'cli', clientIp: '', peerIp: '', host: '', calledHost: '', userAgent: '', traceId: '', prefix: '' },
+  operator: 'cli',
+  clientIp: '',
+  peerIp: '',
+  host: '',
+  calledHost: '',
+  userAgent: '',
+  traceId: '',
+  prefix: '',
   locale,
   isHttps: true,
   isLocal: true,
@@ -50,7 +57,12 @@ export function callerOf(request: Request & { readonly principal?: Principal | u
   const { clientIp, peerIp, calledHost, traceId, locale, isHttps, headers, principal } = request
   const isNear = isLocal(request)
   return {
-    ...{ clientIp, peerIp, calledHost, traceId, locale, isHttps },
+    clientIp,
+    peerIp,
+    calledHost,
+    traceId,
+    locale,
+    isHttps,
     host: headers.host ?? '',
     operator: principal?.username ?? installerName,
     userAgent: headers['user-agent'] ?? '',

@@ -12,7 +12,9 @@ export interface CreatedAdministrator {
 
 /** Who acts while there is no user yet. */
 export const installer = ({ clientIp, traceId, userAgent }: Caller): CallOrigin & { readonly name: string } => ({
-  ...{ clientIp, traceId, userAgent },
+  clientIp,
+  traceId,
+  userAgent,
   name: 'install',
 })
 

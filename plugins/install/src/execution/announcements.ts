@@ -27,8 +27,13 @@ export class Announcements {
 
   failed({ session, logCount, message, step }: About & { readonly step: RecordView }) {
     return this.#tell(InstallExecutionFailedEvent, {
-      ...{ sessionId: session.id, failedAt: this.#now(), logCount, message },
-      ...{ failedStepCode: step.stepCode, stepMessage: step.message, failedStepCount: 1 },
+      sessionId: session.id,
+      failedAt: this.#now(),
+      logCount,
+      message,
+      failedStepCode: step.stepCode,
+      stepMessage: step.message,
+      failedStepCount: 1,
     })
   }
 

@@ -44,12 +44,17 @@ export class InstallSteps {
   constructor(parts: StepParts) {
     this.#parts = parts
     this.all = [
-      ...[this.#entry, this.preflight, this.validation, this.write, this.migration],
+      this.#entry,
+      this.preflight,
+      this.validation,
+      this.write,
+      this.migration,
       ...parts.declaredTasks.installTasks.map((task): Step => {
         const { code, displayName, required, retryable } = task
         return { code, displayName, required, retryable, run: (run) => this.#runTask(task, run) }
       }),
-      ...[this.administrator, this.lock],
+      this.administrator,
+      this.lock,
     ]
   }
 

@@ -183,7 +183,8 @@ export const fields = {
     }),
     port: integer({
       hints: {
-        ...{ ...port, ...onServer },
+        ...port,
+        ...onServer,
         follows: { field: 'database.type', values: { mysql: usualPorts.mysql, postgresql: usualPorts.postgresql } },
       },
       counts: isServer,

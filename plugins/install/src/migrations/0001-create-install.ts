@@ -59,8 +59,14 @@ export const createInstall = defineChangeSet({
     await db
       .insertInto('install_state')
       .values({
-        ...{ id: 1, installed: false, session_id: '', changed_by: '' },
-        ...{ holder: '', holder_space: '', holder_pid: 0, held_until: 0 },
+        id: 1,
+        installed: false,
+        session_id: '',
+        changed_by: '',
+        holder: '',
+        holder_space: '',
+        holder_pid: 0,
+        held_until: 0,
       })
       .execute()
   },

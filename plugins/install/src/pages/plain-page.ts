@@ -62,7 +62,11 @@ export function fallbackPage(
   lead: 'page.lead' | 'page.off' = 'page.lead',
 ): string {
   return plainPage({
-    ...{ locale, nonce, siteTitle, title: say(locale, 'page.title'), paragraphs: [say(locale, lead)] },
+    locale,
+    nonce,
+    siteTitle,
+    title: say(locale, 'page.title'),
+    paragraphs: [say(locale, lead)],
     links: [
       { href: '../api/v1/install/status', text: say(locale, 'page.status') },
       { href: '../docs/', text: say(locale, 'page.docs') },
@@ -79,7 +83,10 @@ export function rootPage(
   const install = { href: `${prefix}/install/`, text: say(locale, 'page.install') }
   const docs = { href: `${prefix}/docs/`, text: say(locale, 'page.docs') }
   return plainPage({
-    ...{ locale, nonce, siteTitle: '', title: say(locale, 'page.root-title', { product: siteTitle }) },
+    locale,
+    nonce,
+    siteTitle: '',
+    title: say(locale, 'page.root-title', { product: siteTitle }),
     paragraphs: [say(locale, isOpen ? 'page.protected' : 'page.root-lead')],
     links: isOpen ? [install, docs] : [docs],
   })

@@ -47,7 +47,11 @@ export const catalogue = {
   'database-privileges': {
     group: 'database',
     findings: {
-      ...{ passed: 'passed', create: 'failed', alter: 'failed', write: 'failed', drop: 'failed' },
+      passed: 'passed',
+      create: 'failed',
+      alter: 'failed',
+      write: 'failed',
+      drop: 'failed',
       'read-only': 'failed',
     },
   },

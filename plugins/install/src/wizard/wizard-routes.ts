@@ -12,8 +12,17 @@ const none = { authorized: false } as const
 const noChecks = () => ({ ...none, passed: false, checks: [] })
 const noPlan = () => ({ ...noChecks(), entries: [], restartRequired: false })
 const notExecuted = ({ message }: { readonly message: string }): view.ExecuteView => ({
-  ...{ ...none, passed: false, restartRequired: false, configWritten: false, administratorReady: false, locked: false },
-  ...{ message, failedField: '', sessionId: '', retriedSessionId: '', records: [] },
+  ...none,
+  passed: false,
+  restartRequired: false,
+  configWritten: false,
+  administratorReady: false,
+  locked: false,
+  message,
+  failedField: '',
+  sessionId: '',
+  retriedSessionId: '',
+  records: [],
 })
 
 /** The answer leaves before the product stops. */

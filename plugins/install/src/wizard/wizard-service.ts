@@ -114,7 +114,7 @@ export class WizardService {
       const own: view.Check[] =
         passed || plan?.passed === false
           ? []
-          : [{ ...{ code: steps.write.code, finding: 'failed', group: 'write', status, fix: '' }, field, message }]
+          : [{ code: steps.write.code, finding: 'failed', group: 'write', status, fix: '', field, message }]
       const entries = plan === undefined ? [] : settings.entries(form, plan, caller.locale)
       return { authorized: true, passed, checks: [...checks, ...own], entries, restartRequired }
     })

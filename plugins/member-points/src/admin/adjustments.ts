@@ -72,11 +72,21 @@ export class Adjustments {
       const posted =
         points > 0
           ? await rewards.grant({
-              ...{ ...notes, userId, rule, points, kind: 'points.adjust-grant', reference },
+              ...notes,
+              userId,
+              rule,
+              points,
+              kind: 'points.adjust-grant',
+              reference,
               source: { type: 'manual-adjustment', key: sourceKey },
             })
           : await ledger.debit({
-              ...{ ...ref, ...notes, amount: -points, kind: 'points.adjust-deduct', counter: 'issued', reference },
+              ...ref,
+              ...notes,
+              amount: -points,
+              kind: 'points.adjust-deduct',
+              counter: 'issued',
+              reference,
             })
       // Closed meanwhile.
       if (posted === undefined) throw accountClosed(userId)
@@ -109,7 +119,11 @@ export class Adjustments {
     const availableAfter = availableBefore + points - settlesDebt
     const lapses = points > 0 ? rule.expiryOf(now) : never
     return {
-      ...{ asset: rule.asset, availableBefore, availableAfter, frozen, settlesDebt },
+      asset: rule.asset,
+      availableBefore,
+      availableAfter,
+      frozen,
+      settlesDebt,
       possible: rule.enabled && !isClosed && availableAfter >= 0,
       expiresAt: lapses === never ? undefined : lapses,
     }

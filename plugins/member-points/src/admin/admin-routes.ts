@@ -201,7 +201,9 @@ export const adminRoutes = [
         throw refusal('user-unknown', { data: { userId, field: 'userId' } })
       const { expiresAt, ...preview } = await adjustments.preview({ userId, points }, principal.userId)
       return {
-        ...{ userId, points, ...preview },
+        userId,
+        points,
+        ...preview,
         expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
       }
     },
@@ -290,7 +292,13 @@ async function reachedUser(
 function viewOfBatch(batch: ExpireBatchRow): Static<typeof batchView> {
   const { id, asset, status, scanned, expired, points, refused } = batch
   return {
-    ...{ id, asset, status, scanned, expired, points, refused },
+    id,
+    asset,
+    status,
+    scanned,
+    expired,
+    points,
+    refused,
     asOf: new Date(batch.asOf).toISOString(),
     startedAt: batch.startedAt.toISOString(),
     finishedAt: batch.finishedAt?.toISOString() ?? null,

@@ -37,8 +37,19 @@ export const viewOfSource = ({
   const { id, accountId, asset, sourceType, sourceId, status, journalId } = row
   const { granted, remaining, held, consumed, reversed, expired } = row
   return {
-    ...{ id, accountId, asset, sourceType, sourceId, status, journalId },
-    ...{ granted, remaining, held, consumed, reversed, expired },
+    id,
+    accountId,
+    asset,
+    sourceType,
+    sourceId,
+    status,
+    journalId,
+    granted,
+    remaining,
+    held,
+    consumed,
+    reversed,
+    expired,
     userId: userId ?? null,
     ruleCode: ruleCode ?? null,
     ruleVersion: ruleVersion ?? null,

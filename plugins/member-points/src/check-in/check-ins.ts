@@ -80,7 +80,8 @@ export class CheckIns {
     for (let last = await this.last(userId); ; ) {
       if (last === undefined) return undefined
       await this.#parts.db.execute(`update ${table} set user_id = user_id where user_id = ? and check_date = ?`, [
-        ...[userId, last.day],
+        userId,
+        last.day,
       ])
       // Whoever held the lock may have added one.
       const found = await this.last(userId)
@@ -133,13 +134,19 @@ export class CheckIns {
     const { id, userId, date, points, rule } = made
     const key = `check-in:${userId}:${date}`
     const granted = await this.#parts.rewards.grant({
-      ...{ userId, rule, points, key: `member-points:${key}`, kind: 'points.check-in' },
+      userId,
+      rule,
+      points,
+      key: `member-points:${key}`,
+      kind: 'points.check-in',
       source: { type: 'check-in', key: `${userId}:${date}` },
       reference: { type: 'check-in', id: date },
     })
     const gained = granted === undefined ? 0 : points
     await this.#parts.db.execute(`update ${table} set journal_id = ?, points = ? where id = ?`, [
-      ...[granted?.journalId ?? null, gained, id],
+      granted?.journalId ?? null,
+      gained,
+      id,
     ])
     return { points: gained, settled: granted?.settled ?? 0 }
   }

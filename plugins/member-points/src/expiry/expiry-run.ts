@@ -120,7 +120,8 @@ export class ExpiryRuns {
 
   async #release({ id, holder }: TakenBatch): Promise<void> {
     await this.#parts.db.execute(`update ${table} set holder = null, lease_until = 0 where id = ? and holder = ?`, [
-      ...[id, holder],
+      id,
+      holder,
     ])
   }
 

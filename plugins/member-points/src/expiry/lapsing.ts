@@ -33,7 +33,10 @@ export class Lapsing {
   async expire(asset: string, sources: readonly LapsedSource[]): Promise<BatchResult> {
     const ids = sources.map(({ id }) => id)
     return this.#ledger.batch({
-      ...{ asset, kind: 'points.expire', direction: 'debit', counter: 'expired' },
+      asset,
+      kind: 'points.expire',
+      direction: 'debit',
+      counter: 'expired',
       accountIds: [...new Set(sources.map(({ accountId }) => accountId))],
       // Read under the locks: a spend may have been quicker.
       postings: async () => {

@@ -102,7 +102,8 @@ export class LotClaims {
         await this.#book(source.orderNo, order, { claimed: ofOrder - (taken - claimed), short: taken - claimed })
         claims.push(
           refundClaim(source.orderNo, `${journalId}:${sourceId}:${claims.length}`, journalId, {
-            ...{ sourceId, units: ofOrder },
+            sourceId,
+            units: ofOrder,
           }),
         )
       }
@@ -261,7 +262,11 @@ function merged(parts: readonly ReturnedPart[]): readonly ReturnedPart[] {
 function refundClaim(orderNo: string, key: string, journalId: number, part: ReturnedPart): LotClaim {
   const lots: ClaimDetails = { claimed: [part] }
   return {
-    ...{ amount: part.units, kind: 'points.refund', counter: 'issued', lots, parentJournalId: journalId },
+    amount: part.units,
+    kind: 'points.refund',
+    counter: 'issued',
+    lots,
+    parentJournalId: journalId,
     key: `member-points:claim:${key}`,
     reference: { type: 'order', id: orderNo },
   }
@@ -271,7 +276,11 @@ function forfeitClaim(journalId: number, parts: readonly ReturnedPart[]): LotCla
   const lots: ClaimDetails = { claimed: parts }
   const amount = parts.reduce((sum, { units }) => sum + units, 0)
   return {
-    ...{ amount, kind: 'points.forfeit', counter: 'forfeited', lots, parentJournalId: journalId },
+    amount,
+    kind: 'points.forfeit',
+    counter: 'forfeited',
+    lots,
+    parentJournalId: journalId,
     key: `member-points:forfeit:${journalId}`,
   }
 }

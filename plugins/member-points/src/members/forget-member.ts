@@ -18,7 +18,11 @@ export async function forgetMember(userId: number, { db, clock, ledger, lapsing 
     await lapsing.sweep(accountId, asset, clock.expiryNow())
     // Locks the account until it is closed, so that a reward comes before or not at all.
     await ledger.batch({
-      ...{ asset, kind: 'points.forfeit', direction: 'debit', counter: 'forfeited', accountIds: [accountId] },
+      asset,
+      kind: 'points.forfeit',
+      direction: 'debit',
+      counter: 'forfeited',
+      accountIds: [accountId],
       postings: async () => {
         await db.execute(`update points_source set claimed = held where account_id = ? and status = 'active'`, [
           accountId,

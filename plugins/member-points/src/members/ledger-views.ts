@@ -96,7 +96,11 @@ export function viewOfEntry(entry: EntryView, names: EntryNames): Static<typeof 
   const name = nameOf(entry, names)
   const about = reference === null ? undefined : { type: reference.type, id: reference.id }
   return {
-    ...{ id, journalId, kind, availableAfter, frozenAfter },
+    id,
+    journalId,
+    kind,
+    availableAfter,
+    frozenAfter,
     points: available,
     frozenPoints: frozen,
     displayName: name,
@@ -120,7 +124,12 @@ export function adminViewOfEntry(
 export function viewOfAccount(account: AccountView, displayName: string): Static<typeof accountView> {
   const { id, asset, available, frozen, status, createdAt, updatedAt } = account
   return {
-    ...{ id, asset, displayName, available, frozen, status },
+    id,
+    asset,
+    displayName,
+    available,
+    frozen,
+    status,
     userId: userOf(account),
     createdAt: new Date(createdAt).toISOString(),
     updatedAt: new Date(updatedAt).toISOString(),

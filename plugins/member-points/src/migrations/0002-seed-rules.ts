@@ -18,8 +18,16 @@ export const seedRules = defineChangeSet({
   data: async ({ db, newId, now }) => {
     const created = new Date(now())
     const rows = seeds.map(([code, type, config]) => ({
-      ...{ id: newId(), code, version: 1, type, asset: 'points:mall', enabled: true, config: JSON.stringify(config) },
-      ...{ active_from: 0, active_to: Number.MAX_SAFE_INTEGER, created_at: created },
+      id: newId(),
+      code,
+      version: 1,
+      type,
+      asset: 'points:mall',
+      enabled: true,
+      config: JSON.stringify(config),
+      active_from: 0,
+      active_to: Number.MAX_SAFE_INTEGER,
+      created_at: created,
     }))
     await db.insertInto('points_rule').values(rows).execute()
   },

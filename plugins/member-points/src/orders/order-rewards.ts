@@ -88,7 +88,11 @@ export class OrderRewards {
         points === 0
           ? undefined
           : await rewards.grant({
-              ...{ userId, rule, points, key: `member-points:order:${orderNo}`, kind: 'points.order' },
+              userId,
+              rule,
+              points,
+              key: `member-points:order:${orderNo}`,
+              kind: 'points.order',
               source: { type: 'order', key: orderNo },
               reference: { type: 'order', id: orderNo },
             })
@@ -188,7 +192,10 @@ export class OrderRewards {
     let split: Reversal = { deducted: 0, claimed: 0, shortfall: wanted, owed: 0 }
     // Locks the account, so that what is read here is still there when it is debited.
     await ledger.batch({
-      ...{ asset, kind: 'points.refund', direction: 'debit', accountIds: [accountId] },
+      asset,
+      kind: 'points.refund',
+      direction: 'debit',
+      accountIds: [accountId],
       postings: async () => {
         const { available } = await ledger.balance(ref)
         const [source] = await db.query<Record<string, unknown>>(
@@ -211,7 +218,10 @@ export class OrderRewards {
     const { journalId } = await ledger.debit({
       ...ref,
       amount: split.deducted,
-      ...{ key: `member-points:refund:${refundNo}`, kind: 'points.refund', counter: 'issued', lots },
+      key: `member-points:refund:${refundNo}`,
+      kind: 'points.refund',
+      counter: 'issued',
+      lots,
       reference: { type: 'refund', id: refundNo },
       ...(order.journalId == null ? {} : { parentJournalId: order.journalId }),
     })

@@ -73,7 +73,10 @@ export class Debts {
       ...ownerOf(userId, asset),
       amount: settled.reduce((sum, { points }) => sum + points, 0),
       key: `member-points:recover:${grant.journalId}`,
-      ...{ kind: 'points.recover', counter: 'issued', parentJournalId: grant.journalId, lots },
+      kind: 'points.recover',
+      counter: 'issued',
+      parentJournalId: grant.journalId,
+      lots,
     })
     for (const { orderRewardId, points } of settled) await this.#lots.payFor(orderRewardId, grant.sourceId, points)
   }

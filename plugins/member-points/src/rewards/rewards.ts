@@ -90,7 +90,11 @@ export class Rewards {
     const points = rule.config.points ?? 0
     if (!rule.enabled || points === 0) return noReward
     const granted = await this.grant({
-      ...{ userId, rule, points, key: `member-points:${key}`, kind: 'points.task' },
+      userId,
+      rule,
+      points,
+      key: `member-points:${key}`,
+      kind: 'points.task',
       source: { type: task, key },
       reference: { type: task, id: subject ?? String(userId) },
     })
@@ -107,7 +111,11 @@ export class Rewards {
     if (!rule.enabled) return noReward
     const key = `${userId}:${operationKey}`
     const granted = await this.grant({
-      ...{ userId, rule, points, key: `member-points:marketing-lottery:${key}`, kind: 'points.lottery' },
+      userId,
+      rule,
+      points,
+      key: `member-points:marketing-lottery:${key}`,
+      kind: 'points.lottery',
       source: { type: 'marketing-lottery', key },
       reference: { type: 'marketing-lottery', id: columnText(operationKey, 128) },
     })

@@ -11,7 +11,10 @@ export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: 
   const { accountId } = await ledger.balance(ref)
   if (accountId !== undefined) await lapsing.sweep(accountId, defaultAsset, clock.expiryNow())
   const { journalId, available, replayed } = await ledger.debit({
-    ...{ ...ref, amount: points, key, kind: 'points.spend' },
+    ...ref,
+    amount: points,
+    key,
+    kind: 'points.spend',
     ...(reference === undefined ? {} : { reference }),
     ...(reason === undefined ? {} : { reason }),
   })

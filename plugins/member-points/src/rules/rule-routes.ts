@@ -129,7 +129,13 @@ function viewOfRule(
 ): Static<typeof ruleView> {
   const { id, code, version, type, asset, enabled, config, displayTitle, displayDescription, activeTo } = rule
   return {
-    ...{ id, code, version, type, asset, enabled, config },
+    id,
+    code,
+    version,
+    type,
+    asset,
+    enabled,
+    config,
     previousConfig: before?.config ?? null,
     displayName: ruleName(rule, names, request.locale),
     displayTitle: (displayTitle as Static<typeof ruleView>['displayTitle']) ?? null,

@@ -55,7 +55,12 @@ export class Rules {
     const days = rule.config.expiresInDays === undefined ? usual : rule.config.expiresInDays
     const { version, type, asset, enabled, config } = rule
     return {
-      ...{ code, version, type, asset, enabled, config },
+      code,
+      version,
+      type,
+      asset,
+      enabled,
+      config,
       expiryOf: (moment) => (days == null ? never : moment + days * dayMs),
     }
   }
@@ -136,15 +141,26 @@ export class Rules {
     const from = Math.max(clock.now(), (last?.activeFrom ?? 0) + 1)
     if (last !== null) {
       const ended = await db.execute('update points_rule set active_to = ? where id = ? and active_to = ?', [
-        ...[from, last.id, never],
+        from,
+        last.id,
+        never,
       ])
       if (ended === 0) throw refusal('rule-conflict', { data: { code, currentVersion: last.version } })
     }
     const row = em.create(RuleRow, {
-      ...{ id: db.newId(), code, version: (last?.version ?? 0) + 1, type, asset, enabled, config },
+      id: db.newId(),
+      code,
+      version: (last?.version ?? 0) + 1,
+      type,
+      asset,
+      enabled,
+      config,
       displayTitle: displayTitle ?? null,
       displayDescription: displayDescription ?? null,
-      ...{ activeFrom: from, activeTo: never, updatedBy: userId, createdAt: new Date(clock.now()) },
+      activeFrom: from,
+      activeTo: never,
+      updatedBy: userId,
+      createdAt: new Date(clock.now()),
     })
     await em.flush()
     return row

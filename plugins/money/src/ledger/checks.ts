@@ -77,7 +77,13 @@ export function journalDraft(action: JournalAction, notes: MovementNotes, decide
     idemHash: hash('sha256', key),
     idemKey: key,
     fingerprint: hash('sha256', JSON.stringify([action, kind, refType, refId, ...decides])),
-    ...{ action, kind, refType, refId, actor, reason, at },
+    action,
+    kind,
+    refType,
+    refId,
+    actor,
+    reason,
+    at,
     parentId: parentJournalId ?? null,
   }
 }

@@ -30,7 +30,8 @@ const chainHash = /^0x[0-9a-f]{64}$/
 
 const refundAmount = Type.Optional(
   Type.Integer({
-    ...{ minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
     description: 'Minor units to refund; everything that is not refunded yet when absent.',
   }),
 )
@@ -39,7 +40,7 @@ const refundBody = Type.Object({
   amount: refundAmount,
   transactionHash: Type.Optional(
     line(128, {
-      ...{ minLength: 1 },
+      minLength: 1,
       description:
         'Number or hash of the transaction that paid the money back, by which a refund is booked once. Required for payments on a chain.',
     }),
@@ -87,7 +88,11 @@ export const actionRoutes = [
       const statusAfter = blockedBy === null && refundedAfter === paid ? 'refunded' : status
       return {
         ...previewOf(order, blockedBy),
-        ...{ amount, refundedBefore: refundedAmount, refundedAfter, statusBefore: status, statusAfter },
+        amount,
+        refundedBefore: refundedAmount,
+        refundedAfter,
+        statusBefore: status,
+        statusAfter,
       }
     },
   }),
@@ -130,8 +135,12 @@ export const actionRoutes = [
       const blockedBy = status === 'pending' ? null : 'order-not-pending'
       return {
         ...previewOf(order, blockedBy),
-        ...{ amount, refundedBefore: refundedAmount, refundedAfter: refundedAmount, transactionRequired: false },
-        ...{ statusBefore: status, statusAfter: blockedBy === null ? ('closed' as const) : status },
+        amount,
+        refundedBefore: refundedAmount,
+        refundedAfter: refundedAmount,
+        transactionRequired: false,
+        statusBefore: status,
+        statusAfter: blockedBy === null ? ('closed' as const) : status,
       }
     },
   }),
@@ -161,7 +170,11 @@ const previewOf = (
   { outTradeNo, provider, userId, asset }: PaymentOrder,
   blockedBy: (typeof blocks)[number] | null,
 ) => ({
-  ...{ outTradeNo, provider, userId, asset, blockedBy },
+  outTradeNo,
+  provider,
+  userId,
+  asset,
+  blockedBy,
   possible: blockedBy === null,
   transactionRequired: provider === chainProvider,
 })

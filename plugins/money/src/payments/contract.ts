@@ -144,7 +144,10 @@ export const orderOwner = 'user_id'
  * @param column column with the `outTradeNo`, by its name in the database
  */
 export const throughOrder = (column: string) => ({
-  ...{ column, through: 'money_payment_order', key: 'out_trade_no', owner: orderOwner },
+  column,
+  through: 'money_payment_order',
+  key: 'out_trade_no',
+  owner: orderOwner,
 })
 
 /** Orders, or transactions of a chain, of which at most 200 are asked about at once. */

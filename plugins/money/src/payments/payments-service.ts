@@ -237,7 +237,10 @@ const among = ({ rows = {}, ...filter }: PaymentFilter | TransactionFilter) => (
 })
 
 const aboutOf = ({ outTradeNo, provider, scene, userId, asset }: PaymentOrder) => ({
-  ...{ outTradeNo, provider, scene, asset },
+  outTradeNo,
+  provider,
+  scene,
+  asset,
   ...(userId === null ? {} : { userId }),
 })
 

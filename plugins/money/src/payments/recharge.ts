@@ -15,14 +15,21 @@ export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): Payme
   async paid(order) {
     const { outTradeNo, asset, amount } = order
     await ledger.credit({
-      ...{ owner: ownerOf(order), asset, amount, key: `payment:${outTradeNo}`, kind: 'payment.recharge' },
+      owner: ownerOf(order),
+      asset,
+      amount,
+      key: `payment:${outTradeNo}`,
+      kind: 'payment.recharge',
       reference: { type: 'payment-order', id: outTradeNo },
     })
   },
   async refunded(order, { refundNo, amount, reason }) {
     const { outTradeNo, asset } = order
     await ledger.debit({
-      ...{ owner: ownerOf(order), asset, amount, kind: 'payment.recharge-refund' },
+      owner: ownerOf(order),
+      asset,
+      amount,
+      kind: 'payment.recharge-refund',
       key: `payment:${outTradeNo}:refund:${refundNo}`,
       reference: { type: 'payment-order', id: outTradeNo },
       ...(reason === undefined ? {} : { reason }),

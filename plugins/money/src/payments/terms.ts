@@ -97,8 +97,18 @@ export function fingerprintOf(terms: PaymentTerms): string {
   const { outTradeNo, provider, scene, userId, asset, amount } = terms
   const { chainName, chainId, tokenContract, receiver, amountRaw, requiredConfirmations } = terms
   const members = [
-    ...[outTradeNo, provider, scene, userId, asset, amount],
-    ...[chainName, chainId, tokenContract, receiver, amountRaw, requiredConfirmations],
+    outTradeNo,
+    provider,
+    scene,
+    userId,
+    asset,
+    amount,
+    chainName,
+    chainId,
+    tokenContract,
+    receiver,
+    amountRaw,
+    requiredConfirmations,
   ]
   return createHash('sha256')
     .update(JSON.stringify(members.map((member) => member ?? null)))

@@ -62,7 +62,9 @@ const answerOfJournalEntry = (view: JournalEntryView): Static<typeof journalEntr
   createdAt: when(view.createdAt),
 })
 const noteAnswers = ({ key, reference, actor, reason }: Pick<EntryView, keyof typeof notes>) => ({
-  ...{ key, actor, reason },
+  key,
+  actor,
+  reason,
   reference: reference === null ? null : { ...reference },
 })
 export const answerOfEntry = ({ owner, key, reference, actor, reason, ...view }: EntryView, nameOf: NameOfKind) => ({

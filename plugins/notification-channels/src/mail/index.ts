@@ -177,7 +177,10 @@ function outcomeOf(
   const { outcome, errorCode = 'mail.failed', errorMessage = 'The mail was not sent', replyCode, reply } = delivery
   if (outcome === 'accepted') return { outcome, messageId, provider }
   return {
-    ...{ outcome, errorCode, errorMessage, provider },
+    outcome,
+    errorCode,
+    errorMessage,
+    provider,
     ...(replyCode === undefined ? {} : { providerCode: replyCode }),
     // A server may repeat what it was sent.
     ...(reply === undefined ? {} : { providerMessage: redact(reply, secrets) }),

@@ -167,7 +167,9 @@ export class Attempt {
   ): Failure {
     const { hint, retryAfterMs, providerCode, providerMessage, errorCode = `webhook.${hint ?? 'refused'}` } = more
     const failure = {
-      ...{ errorCode, errorMessage: this.#masked(errorMessage), provider: name },
+      errorCode,
+      errorMessage: this.#masked(errorMessage),
+      provider: name,
       ...(providerCode === undefined ? {} : { providerCode }),
       ...(providerMessage === undefined ? {} : { providerMessage }),
       ...(hint === undefined ? {} : { hint: hintKey(hint) }),

@@ -124,7 +124,10 @@ const providerOf = (
   displayName,
   messageTypes: Object.keys(messageTypes),
   attributes: Object.entries(attributes).map(([name, { title, type = 'text', values, minimum, maximum, ...rule }]) => ({
-    ...{ name: `webhook.${code}.${name}`, title, type, sensitive: rule.sensitive === true },
+    name: `webhook.${code}.${name}`,
+    title,
+    type,
+    sensitive: rule.sensitive === true,
     ...(values === undefined ? {} : { values }),
     ...(minimum === undefined ? {} : { minimum }),
     ...(maximum === undefined ? {} : { maximum }),

@@ -260,13 +260,11 @@ function providerShape(): Shape {
     { title: localized },
     {
       type: among(['text', 'integer', 'boolean', 'list', 'object', 'objects']),
-      ...{
-        values: list(text),
-        minimum: { type: 'number' },
-        maximum: { type: 'number' },
-        sensitive: flag,
-        member: text,
-      },
+      values: list(text),
+      minimum: { type: 'number' },
+      maximum: { type: 'number' },
+      sensitive: flag,
+      member: text,
     },
   )
   const limit = shape.record<WebhookTextLimit>(
@@ -288,12 +286,23 @@ function providerShape(): Shape {
   const rateLimit = shape.record<{ max: number; windowMs: number }>({ max: integer(1), windowMs: integer(1) })
   return shape.object<WebhookProvider>(
     {
-      ...{ code: kebab, displayName: localized, knownHosts: list(text), secret, judge: run },
-      messageTypes: map(shape.object<WebhookMessageType>({ body: run }, { limit })),
+      code: kebab,
+      displayName: localized,
+      knownHosts: list(text),
+      secret,
+      judge: run,
+      messageTypes: map(shape.object<WebhookMessageType>({ body: run }, { limit, subjectLimit: limit })),
     },
     {
-      ...{ aliases: list(kebab), endpoint: text, attributes: map(attribute), subjectLimit: integer(1) },
-      ...{ rateLimits: list(rateLimit), rateLimitBy: text, receiver: text, address: run, sign: run, corrected: run },
+      aliases: list(kebab),
+      endpoint: text,
+      attributes: map(attribute),
+      rateLimits: list(rateLimit),
+      rateLimitBy: text,
+      receiver: text,
+      address: run,
+      sign: run,
+      corrected: run,
       verify: shape.object<NonNullable<WebhookProvider['verify']>>({ address: run, accepts: run }),
     },
   )

@@ -46,7 +46,11 @@ export default definePlugin({
     })
     const restMs = () => config.get(`${key}.provider-rest`)
     const channel = new WebhookChannel({
-      ...{ settings, directory, clock, log, redact },
+      settings,
+      directory,
+      clock,
+      log,
+      redact,
       choice: new ProviderChoice({ clock, restMs, isFaulty }),
       limits: new EndpointLimits(services.rateLimiter, log, clock),
       http: services.outgoingHttp,

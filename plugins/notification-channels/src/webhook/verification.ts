@@ -26,7 +26,12 @@ const plain = {
   payload: undefined,
 }
 const sample: NotificationMessage = {
-  ...{ id: 'verification', subject: 'x', content: 'x', variables: {}, recipients: [], attributes: {} },
+  id: 'verification',
+  subject: 'x',
+  content: 'x',
+  variables: {},
+  recipients: [],
+  attributes: {},
 }
 
 /** Failures of an address, before anything is connected. */

@@ -51,12 +51,18 @@ export default definePlugin({
     const deliverer = new Deliverer({ table, enabled, present, preferences, metrics: counters, clock, log })
     const fanOut = new FanOut({ store, deliverer, sockets: () => table.all(), log })
     const upkeep = new Upkeep({
-      ...{ table, identity, clock, log },
+      table,
+      identity,
+      clock,
+      log,
       heartbeatMs: () => config.get(`${key}.heartbeat`),
       sessionCheckMs: () => config.get(`${key}.session-check`),
     })
     const clientMessages = new ClientMessages({
-      ...{ table, clock, log, guards: contributions(websocketGroupGuard) },
+      table,
+      clock,
+      log,
+      guards: contributions(websocketGroupGuard),
       publicGroups: () => config.get(`${key}.public-groups`),
       maxGroups: () => config.get(`${key}.max-groups`),
     })
@@ -85,8 +91,18 @@ export default definePlugin({
     }
     const upgrades = new Upgrades(path, config.get(`${key}.max-message-size`))
     const endpoint = new Endpoint({
-      ...{ settings, upgrades, table, messages: clientMessages, upkeep, fanOut, identity, translator, clock, log },
-      ...{ networkOf: http.networkOf, metrics: counters },
+      settings,
+      upgrades,
+      table,
+      messages: clientMessages,
+      upkeep,
+      fanOut,
+      identity,
+      translator,
+      clock,
+      log,
+      networkOf: http.networkOf,
+      metrics: counters,
     })
 
     provide(presence, table)

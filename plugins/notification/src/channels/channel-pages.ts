@@ -43,7 +43,9 @@ function actionsOf(row: Row<Channel>) {
         'A short test message is sent through {displayName}, and recorded in the send log.',
         '将通过 {displayName} 发送一条简短的测试消息，并写入发送记录。',
       ),
-      ...{ params, when: { testField }, ask },
+      params,
+      when: { testField },
+      ask,
       options: { userId: { labels: 'iam.user', title: text('User', '用户') } },
       answer: (it) => [
         it.status('outcome', outcomeTones, { labels: outcomes }),
@@ -55,7 +57,8 @@ function actionsOf(row: Row<Channel>) {
     })
   return [
     row.action('postAdminNotificationChannelsByCodeVerify', {
-      ...{ label: text('Check', '检查'), params },
+      label: text('Check', '检查'),
+      params,
       confirm: text(
         '{displayName} is asked whether it could send. Nothing is sent.',
         '将检查 {displayName} 能否发送，不会发送任何消息。',

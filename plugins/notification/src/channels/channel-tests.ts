@@ -86,6 +86,11 @@ export class ChannelTests {
 }
 
 const keptBack = (channel: string, errorMessage: string): SendResult => ({
-  ...{ channel, success: false, outcome: 'deferred', messageId: '', skipped: true },
-  ...{ errorCode: 'notification.quiet-hours', errorMessage },
+  channel,
+  success: false,
+  outcome: 'deferred',
+  messageId: '',
+  skipped: true,
+  errorCode: 'notification.quiet-hours',
+  errorMessage,
 })

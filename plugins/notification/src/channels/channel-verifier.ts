@@ -64,7 +64,12 @@ export class ChannelVerifier {
     const { entries, texts } = this.#parts
     const { code, channel, provider } = entry
     const no = (failedCheck: ChannelCheck | null, reason: string, more: Partial<ChannelVerification> = {}) => ({
-      ...{ code, verified: false, checked: [], failedCheck, reason: this.#shown(reason), detail: null },
+      code,
+      verified: false,
+      checked: [],
+      failedCheck,
+      reason: this.#shown(reason),
+      detail: null,
       ...more,
     })
     const { missingKeys } = entries.conditionOf(entry)
@@ -101,5 +106,10 @@ export class ChannelVerifier {
 const known = (checks: readonly ChannelCheck[]) => channelChecks.filter((check) => checks.includes(check))
 
 const yes = (code: string, checked: readonly ChannelCheck[]): ChannelVerification => ({
-  ...{ code, verified: true, checked, failedCheck: null, reason: null, detail: null },
+  code,
+  verified: true,
+  checked,
+  failedCheck: null,
+  reason: null,
+  detail: null,
 })

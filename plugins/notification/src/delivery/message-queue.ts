@@ -82,7 +82,9 @@ export class MessageQueue {
     const values = {
       ...row,
       ...(await ownerOf(message.recipients)),
-      ...{ idempotencyHash: hash, state: 'queued' as const, parts: plans.length },
+      idempotencyHash: hash,
+      state: 'queued' as const,
+      parts: plans.length,
       notBefore: notBefore === undefined ? null : new Date(notBefore),
     }
     return db.transactional(async (em) => {
@@ -119,7 +121,9 @@ export class MessageQueue {
   async finish(id: number, skipped: number): Promise<void> {
     const { db, clock } = this.#parts
     await db.execute(`update notification_message set state = 'finished', skipped = ?, finished_at = ? where id = ?`, [
-      ...[skipped, new Date(clock.now()), id],
+      skipped,
+      new Date(clock.now()),
+      id,
     ])
   }
 }

@@ -54,7 +54,12 @@ export class AdministratorsSend {
     const at = notBefore === undefined ? {} : { notBefore }
     const { messageId } = await notification.enqueueAs(draft, { channels, ...at, priority }, sender)
     return channels.map((channel) => ({
-      ...{ channel, success: true, outcome: 'accepted', messageId, errorCode: null, errorMessage: null },
+      channel,
+      success: true,
+      outcome: 'accepted',
+      messageId,
+      errorCode: null,
+      errorMessage: null,
       queued: true,
     }))
   }

@@ -6,8 +6,16 @@ import { socialFields } from './social-metadata.ts'
 
 /** Where a click leads and what it is about; the inbox stores them. */
 const jump = [
-  ...['module', 'event', 'eventType', 'sourceType', 'sourceId', 'targetType', 'targetId', 'targetRoute'],
-  ...['targetUserId', 'dedupeKey'],
+  'module',
+  'event',
+  'eventType',
+  'sourceType',
+  'sourceId',
+  'targetType',
+  'targetId',
+  'targetRoute',
+  'targetUserId',
+  'dedupeKey',
 ]
 /** What a page may choose of a channel. Endpoints, secrets and whole payloads come from configuration only. */
 const ofChannels = ['webhook.provider', 'webhook.message-type', 'sms.template-code', 'sms.sign-name', 'sms.provider']

@@ -24,8 +24,12 @@ export interface SocialField {
 
 const every = socialMessageTypes.map(({ code }) => code)
 const field = (name: string, en: string, zh: string, more: Partial<SocialField> = {}): SocialField => ({
-  ...{ name: `social.${name}`, displayName: { en, 'zh-CN': zh } },
-  ...{ required: false, requiredFor: [], sensitive: false, messageTypes: every },
+  name: `social.${name}`,
+  displayName: { en, 'zh-CN': zh },
+  required: false,
+  requiredFor: [],
+  sensitive: false,
+  messageTypes: every,
   ...more,
 })
 

@@ -23,7 +23,10 @@ export function sendMetrics(registry: Registry): SendMeter & { stop(): void } {
   const outcomes = ['channel', 'outcome']
   const counter = new Counter({ name: sends, help: 'Sends by channel and outcome', labelNames: outcomes, registers })
   const duration = new Histogram({
-    ...{ name: seconds, help: 'Time that channels took', labelNames, registers },
+    name: seconds,
+    help: 'Time that channels took',
+    labelNames,
+    registers,
     buckets: [0.005, 0.02, 0.1, 0.5, 2, 10],
   })
   const gauge = new Gauge({ name: open, help: 'Sends that wait for their channel', labelNames, registers })

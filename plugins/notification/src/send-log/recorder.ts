@@ -310,7 +310,14 @@ export class SendRecorder {
 const weightOf = ({ row }: SendEntry) => rowWeight + (row.payload?.length ?? 0)
 
 const entryFor = (message: NotificationMessage, row: SendLogRow): SendEntry => ({
-  ...{ message, row, weight: 0, isQueued: false, isLost: false },
-  ...{ id: undefined, tried: false, inTable: undefined, retryInMs: undefined },
+  message,
+  row,
+  weight: 0,
+  isQueued: false,
+  isLost: false,
+  id: undefined,
+  tried: false,
+  inTable: undefined,
+  retryInMs: undefined,
   written: Promise.withResolvers<void>(),
 })

@@ -261,7 +261,9 @@ export const markUnknown = (db: Database, where: object): Promise<number> =>
   db.transactional(async (em) => {
     const condition = { ...where, status: 'sending' as const }
     const rows = await em.find(SendLog, condition, {
-      ...{ fields: ['id', 'notificationId'], orderBy: { id: 'asc' }, limit: markedTogether },
+      fields: ['id', 'notificationId'],
+      orderBy: { id: 'asc' },
+      limit: markedTogether,
       ...rowLock(db),
     })
     if (rows.length === 0) return 0

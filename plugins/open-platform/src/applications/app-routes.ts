@@ -199,7 +199,8 @@ function answerSecret({ app, secret }: AppWithSecret, clock: Pick<Clock, 'now'>,
 }
 
 const viewOfScope = ({ code, plugin, displayName, description }: OpenScopes['all'][number], locale: string) => ({
-  ...{ code, plugin },
+  code,
+  plugin,
   displayName: localize(displayName, locale),
   displayDescription: description === undefined ? null : localize(description, locale),
 })

@@ -38,7 +38,12 @@ export function viewOfApp(app: OpenApp, now: number): Static<typeof appView> {
   const { id, appKey, name, description, scopes, rateLimitPerMinute, status, ownerUserId, version } = app
   const until = app.previousValidUntil ?? null
   return {
-    ...{ id, appKey, name, scopes, status, version },
+    id,
+    appKey,
+    name,
+    scopes,
+    status,
+    version,
     description: description ?? null,
     rateLimitPerMinute: rateLimitPerMinute ?? null,
     ownerUserId: ownerUserId ?? null,

@@ -66,7 +66,12 @@ export class CallMeter {
     const { appId, appKey } = caller
     const record: CallRecord = {
       callKey: callKeyOf(request, appKey),
-      ...{ appId, appKey, route, cost, quotaLimit, occurredAt },
+      appId,
+      appKey,
+      route,
+      cost,
+      quotaLimit,
+      occurredAt,
       method: request.method,
       day: dayOf(occurredAt),
       code: null,

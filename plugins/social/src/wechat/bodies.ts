@@ -47,7 +47,11 @@ export const capabilities: Readonly<Record<SocialMessageType, Capability>> = {
     needsTemplate: true,
     body: ({ toUser, templateId, page, miniprogramState, lang }, data) =>
       present({
-        ...{ touser: toUser, template_id: templateId, page, miniprogram_state: miniprogramState, data },
+        touser: toUser,
+        template_id: templateId,
+        page,
+        miniprogram_state: miniprogramState,
+        data,
         lang: languageOf(lang),
       }),
   },

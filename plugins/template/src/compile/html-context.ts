@@ -52,8 +52,19 @@ export class HtmlFault extends Error {
 
 /** Elements that run code, show other documents, or change what addresses and forms of the document mean. */
 const refusedElements: ReadonlySet<string> = new Set([
-  ...['script', 'iframe', 'frame', 'frameset', 'object', 'embed', 'applet', 'base', 'form'],
-  ...['animate', 'animatemotion', 'animatetransform', 'set'],
+  'script',
+  'iframe',
+  'frame',
+  'frameset',
+  'object',
+  'embed',
+  'applet',
+  'base',
+  'form',
+  'animate',
+  'animatemotion',
+  'animatetransform',
+  'set',
 ])
 /**
  * Values of attributes that decide what an element does, such as `refresh`, which leaves the message. They are compared as they
@@ -69,7 +80,16 @@ const rawEndTags: ReadonlyMap<string, RegExp> = new Map(
   rawElements.map((name) => [name, new RegExp(`</${name}`, 'gi')]),
 )
 const addressAttributes: ReadonlySet<string> = new Set([
-  ...['href', 'src', 'srcset', 'action', 'formaction', 'background', 'poster', 'cite', 'data', 'xlink:href'],
+  'href',
+  'src',
+  'srcset',
+  'action',
+  'formaction',
+  'background',
+  'poster',
+  'cite',
+  'data',
+  'xlink:href',
 ])
 const schemes = /^(?:https?|mailto|tel|cid):/i
 const relative = /^[/#?.]/

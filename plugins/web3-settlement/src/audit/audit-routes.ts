@@ -188,7 +188,9 @@ export const auditRoutes = [
       query: Type.Object({
         ...listQuery.properties,
         riskLevel: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
-        ...{ retryable: flag, needsManualReview: flag, needsFundReview: flag },
+        retryable: flag,
+        needsManualReview: flag,
+        needsFundReview: flag,
       }),
     },
     response: listPage(auditView),

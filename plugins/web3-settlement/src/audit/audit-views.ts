@@ -95,7 +95,7 @@ export function viewOfCompensation({ log, finding }: CompensationPlan): Static<t
   const risk = viewOfAssessment(finding ?? assessRisk({ reasons: log.riskReasons }))
   const { suggestedAction, risky: _, ...rest } = risk
   const { id, outTradeNo, handlingStatus } = log
-  return { ...{ id, outTradeNo, handlingStatus }, action: suggestedAction, ...rest, rechecked: finding !== null }
+  return { id, outTradeNo, handlingStatus, action: suggestedAction, ...rest, rechecked: finding !== null }
 }
 
 const byLevel = Type.Object({ none: count, low: count, medium: count, high: count })

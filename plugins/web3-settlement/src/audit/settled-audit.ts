@@ -166,20 +166,31 @@ export class SettledAudit {
     await db.fork().insertMany(
       AuditLog,
       fresh.map(({ id, outTradeNo, plan, riskReasons, riskLevel, risky, chainReorgSuspected, ...advice }) => ({
-        ...{ id, outTradeNo, chainName: plan.chainName, transactionHash: plan.transactionHash },
-        ...{ riskReasons: [...riskReasons], riskLevel, risky, chainReorgSuspected },
+        id,
+        outTradeNo,
+        chainName: plan.chainName,
+        transactionHash: plan.transactionHash,
+        riskReasons: [...riskReasons],
+        riskLevel,
+        risky,
+        chainReorgSuspected,
         suggestedAction: advice.suggestedAction,
         retryable: risky ? advice.retryable : null,
         needsFundReview: risky ? advice.needsFundReview : null,
         confirmationSnapshot: plan,
         handlingStatus: 'open' as const,
-        ...{ handledBy: null, handledAt: null, createdAt },
+        handledBy: null,
+        handledAt: null,
+        createdAt,
       })),
     )
     await changeAuditCounts(
       db,
       fresh.map(({ riskLevel, chainReorgSuspected }) => ({
-        ...{ handlingStatus: 'open', riskLevel, chainReorgSuspected, total: 1 },
+        handlingStatus: 'open',
+        riskLevel,
+        chainReorgSuspected,
+        total: 1,
       })),
     )
     if (!notify) return fresh.length

@@ -98,5 +98,7 @@ export class AutoRetry {
 }
 
 const reviewerOf = ({ permissionSnapshot, traceId }: ReviewLog): Reviewer => ({
-  ...{ userId: null, permissions: permissionSnapshot, traceId: traceId ?? null },
+  userId: null,
+  permissions: permissionSnapshot,
+  traceId: traceId ?? null,
 })

@@ -179,11 +179,21 @@ export class Executor {
         type: settlementType,
         transactionHash,
         expectedVersion: order.version,
-        ...{ eventKey, chainName, logOrdinal },
+        eventKey,
+        chainName,
+        logOrdinal,
         facts: {
-          ...{ blockNumber, blockHash, logIndex, from, to, token, value },
-          ...{ confirmations: plan.confirmations, requiredConfirmations: plan.requiredConfirmations },
-          ...{ providerId: plan.providerId, reviewFingerprint: log.reviewFingerprint },
+          blockNumber,
+          blockHash,
+          logIndex,
+          from,
+          to,
+          token,
+          value,
+          confirmations: plan.confirmations,
+          requiredConfirmations: plan.requiredConfirmations,
+          providerId: plan.providerId,
+          reviewFingerprint: log.reviewFingerprint,
         },
       })
       if (result.outcome === 'skipped') {
@@ -196,8 +206,12 @@ export class Executor {
       )
       const action = trigger === 'auto-retry' ? 'auto-retry' : 'settle'
       await reviews.insert(plan, {
-        ...{ action, status: 'settled', state: 'settled', reviewer },
-        ...{ logIndex: log.logIndex ?? null, sourceLogId: log.id },
+        action,
+        status: 'settled',
+        state: 'settled',
+        reviewer,
+        logIndex: log.logIndex ?? null,
+        sourceLogId: log.id,
       })
       await this.#parts.attempts.record({ log, plan, trigger, reviewer, outcome: 'settled', reasons: [] }, 'settled')
       const payload = { ...paymentOf(plan, chain), eventKey, reviewLogId: log.id }
@@ -237,9 +251,15 @@ export class Executor {
       )
       if (trigger === 'auto-retry') {
         await reviews.insert(plan, {
-          ...{ action: 'auto-retry', status: 'noted', reviewer, state, attempt: { outcome, reasons } },
-          ...{ logIndex: log.logIndex ?? null, sourceLogId: log.id },
-          ...{ reviewFingerprint: log.reviewFingerprint, fingerprintVersion: log.fingerprintVersion },
+          action: 'auto-retry',
+          status: 'noted',
+          reviewer,
+          state,
+          attempt: { outcome, reasons },
+          logIndex: log.logIndex ?? null,
+          sourceLogId: log.id,
+          reviewFingerprint: log.reviewFingerprint,
+          fingerprintVersion: log.fingerprintVersion,
         })
       }
       // A review that waits for its next attempt is still what it was.

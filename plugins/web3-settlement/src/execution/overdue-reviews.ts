@@ -103,9 +103,13 @@ export class OverdueReviews {
       )
       if (claimed === 0) return undefined
       return reviews.insert(log.planSnapshot, {
-        ...{ action, status, reviewer, reviewFingerprint: log.reviewFingerprint },
+        action,
+        status,
+        reviewer,
+        reviewFingerprint: log.reviewFingerprint,
         fingerprintVersion: log.fingerprintVersion,
-        ...{ logIndex: log.logIndex ?? null, sourceLogId: log.id },
+        logIndex: log.logIndex ?? null,
+        sourceLogId: log.id,
         // A process that dies before it has settled leaves it to the retries.
         retryAt: willExecute ? new Date(clock.now() + retryDelayMs()) : null,
       })

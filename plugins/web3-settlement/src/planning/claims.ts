@@ -56,7 +56,8 @@ export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): R
   const oldestFirst = orders.sort(([one, oneId], [other, otherId]) => oneId - otherId || (one < other ? -1 : 1))
   const numbers = oldestFirst.map(([number]) => number)
   return {
-    ...{ listed: numbers.slice(-maxListed), total: numbers.length },
+    listed: numbers.slice(-maxListed),
+    total: numbers.length,
     digest: hasMoreClaims ? null : createHash('sha256').update(JSON.stringify(numbers.toSorted())).digest('hex'),
   }
 }

@@ -262,16 +262,25 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
   const chainId = wholeOf(chain?.chainId)
   const isHashMalformed = hash === null && hasText(hashTextOf(input))
   const fingerprint = reviewFingerprint({
-    ...{ outTradeNo: input.outTradeNo, chainName, chainId, transactionHash: hash },
-    ...{ token: expected.token, receiver: expected.receiver, amount: expected.value },
-    ...{ requiredConfirmations: required, transfer, reasons },
+    outTradeNo: input.outTradeNo,
+    chainName,
+    chainId,
+    transactionHash: hash,
+    token: expected.token,
+    receiver: expected.receiver,
+    amount: expected.value,
+    requiredConfirmations: required,
+    transfer,
+    reasons,
   })
   return {
     outTradeNo: input.outTradeNo,
     state: stateOf({ reasons, causes, isHashMalformed }),
     reasons,
     causes,
-    ...{ chainName, chainId, transactionHash: hash },
+    chainName,
+    chainId,
+    transactionHash: hash,
     transfer:
       transfer === null
         ? null
@@ -378,7 +387,8 @@ function matterOf(input: PlanInput, checks: readonly FactCheck[]): Matter {
     hash,
     expected,
     required: requiredOf(input),
-    ...{ error, facts },
+    error,
+    facts,
     receipt,
     choice: receipt === null ? noChoice : chooseTransfer(receipt.logs, expected, input.pick),
     confirmations: facts === undefined || receipt === null ? null : facts.head - receipt.blockNumber + 1,

@@ -76,7 +76,8 @@ export class ReviewLogs {
       throw refusal('fingerprint-differs', { data: { reviewFingerprint: plan.fingerprint } })
     }
     return this.insert(plan, {
-      ...{ action, reviewer },
+      action,
+      reviewer,
       status: action === 'settle' ? 'open' : 'noted',
       logIndex: logIndex ?? null,
       remark: request.remark ?? null,
@@ -147,7 +148,10 @@ export class ReviewLogs {
     const where = { $and: [{ ...filter, retryable: true }, rows] }
     const orderBy = [{ property: 'id', direction: 'desc' as const }]
     const { items, next } = await findPage(db.fork(), ReviewLog, where, {
-      ...{ orderBy, size: mostRetryable, offset: 0, count: 'none' as const },
+      orderBy,
+      size: mostRetryable,
+      offset: 0,
+      count: 'none' as const,
     })
     const orders = new Map<string, PaymentOrder>()
     const numbers = [...new Set(items.map((log) => log.outTradeNo))]

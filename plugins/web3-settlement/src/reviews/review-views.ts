@@ -78,7 +78,9 @@ export function viewOfPlan(plan: SettlementPlan, { explorers, tokens, orders }: 
     (contract === undefined ? undefined : tokens.get(tokenKey(chainName, contract))) ?? unknownToken
   return {
     ...rest,
-    ...{ expectedAmount, expectedToken, payer },
+    expectedAmount,
+    expectedToken,
+    payer,
     // A plan that an earlier release has stored says only what was paid.
     ...tokenOf(expectedToken ?? transfer?.token),
     explorer: explorers.get(chainName ?? '') ?? null,

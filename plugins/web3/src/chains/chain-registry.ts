@@ -105,8 +105,15 @@ export class ChainRegistry implements ChainSource {
     try {
       return await db.transactional(async (em) => {
         const row = em.create(Web3Chain, {
-          ...{ id: db.newId(), name, chainId, ...content, providers, version: 1 },
-          ...{ createdAt: now, updatedAt: now, updatedBy: operator.principal.username },
+          id: db.newId(),
+          name,
+          chainId,
+          ...content,
+          providers,
+          version: 1,
+          createdAt: now,
+          updatedAt: now,
+          updatedBy: operator.principal.username,
         })
         await em.flush()
         await this.#record(operator, 'create', row, { chainId, ...summaryOf(content) })
@@ -232,7 +239,11 @@ const purposeOf = (chain: string, provider: string) => `web3-rpc:${chain}:${prov
 export function chainOf(row: Web3Chain): Chain {
   const { name, chainId, enabled, finality, maxHeadLagBlocks } = row
   return {
-    ...{ name, chainId, enabled, finality, maxHeadLagBlocks },
+    name,
+    chainId,
+    enabled,
+    finality,
+    maxHeadLagBlocks,
     requiredConfirmations: row.requiredConfirmations ?? null,
     explorerTransactionUrl: shownExplorer(row.explorerTransactionUrl ?? null),
     providers: row.providers.map(({ id }) => ({ id })),

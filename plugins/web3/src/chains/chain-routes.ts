@@ -171,7 +171,10 @@ function viewOf(request: Pick<GuardedRequest, 'principal'>, row: Web3Chain): Sta
   const { id, version, createdAt, updatedAt } = row
   const { providers, ...chain } = chainOf(row)
   return {
-    ...{ id, ...chain, providers: [...providers], version },
+    id,
+    ...chain,
+    providers: [...providers],
+    version,
     updatedBy: visibleOperator(request, row.updatedBy),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),

@@ -105,7 +105,8 @@ export class JsonRpc {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json' },
       body: JSON.stringify(isBatch ? requests : requests[0]),
-      ...{ deadlineMs, maxResponseBytes },
+      deadlineMs,
+      maxResponseBytes,
     })
     if (response.status === 429) throw new RpcFault('rate-limited')
     if (response.status !== 200) throw new RpcFault('http-status')

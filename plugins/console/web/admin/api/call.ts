@@ -125,7 +125,11 @@ export class Api {
     const timeout = AbortSignal.timeout(deadlineMs)
     try {
       return await fetch(this.addressOf({ method, path }, { params, query }), {
-        ...{ method, headers, cache: 'no-store', redirect: 'error', credentials: 'same-origin' },
+        method,
+        headers,
+        cache: 'no-store',
+        redirect: 'error',
+        credentials: 'same-origin',
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: AbortSignal.any([signal, timeout]),
       })

@@ -64,7 +64,11 @@ export function chartData(
         key: `${group} ${code} ${field}`,
         title: `${titleOf(chart, group, title)}${codes.size > 1 ? ` · ${amount?.displayName ?? code}` : ''}`,
         tone: tone ?? tones[(chart.lines.length === 1 ? turn : index) % tones.length] ?? 'info',
-        ...{ turn, values, amount, sum: known.reduce((sum, value) => sum + value, 0), last: known.at(-1) ?? 0 },
+        turn,
+        values,
+        amount,
+        sum: known.reduce((sum, value) => sum + value, 0),
+        last: known.at(-1) ?? 0,
       }
     })
   })

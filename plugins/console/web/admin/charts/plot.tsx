@@ -62,7 +62,8 @@ export function Plot({ data, unit, onPoint }: PlotProps) {
     }
     const plot = new UPlot(
       {
-        ...{ width: Math.max(1, element.clientWidth), height },
+        width: Math.max(1, element.clientWidth),
+        height,
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false } },
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), data.isDaily ? 'UTC' : timeZone),

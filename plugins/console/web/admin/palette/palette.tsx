@@ -80,8 +80,14 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
   const failed = [...places.failed, ...records.failed]
   const titles = (names: readonly string[]) => new Intl.ListFormat(language).format(names)
   const option = (id: string) => ({
-    ...{ id: idOf(id), role: 'option', tabIndex: -1, 'data-action': true, 'aria-selected': id === current },
-    ...{ className: classes.option, onClick: onClose, onMouseMove: () => setChosen(id) },
+    id: idOf(id),
+    role: 'option',
+    tabIndex: -1,
+    'data-action': true,
+    'aria-selected': id === current,
+    className: classes.option,
+    onClick: onClose,
+    onMouseMove: () => setChosen(id),
   })
   const showShortcuts = (event: MouseEvent) => {
     // It is no place to go to.

@@ -5,8 +5,12 @@ import { type Shortcut, shortcuts } from './shortcuts.ts'
 
 /** Keys that are drawn on keyboards. */
 const signs: Readonly<Record<string, string>> = {
-  ...{ ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓' },
-  ...{ Enter: '⏎ Enter', Escape: 'Esc' },
+  ArrowLeft: '←',
+  ArrowRight: '→',
+  ArrowUp: '↑',
+  ArrowDown: '↓',
+  Enter: '⏎ Enter',
+  Escape: 'Esc',
 }
 
 const keyName = (key: string) => signs[key] ?? (key.length === 1 ? key.toUpperCase() : key)

@@ -124,7 +124,8 @@ function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void)
     return () => clearTimeout(timer)
   }, [isLooking])
   return {
-    ...{ wallets, stage },
+    wallets,
+    stage,
     look: () => setStage({ is: 'looking' }),
     begin: (wallet: Wallet) => void begin(wallet),
     cancel: () => {

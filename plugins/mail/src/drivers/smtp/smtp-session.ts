@@ -40,7 +40,9 @@ export class SmtpSession {
     const { default: Connection } = await import('nodemailer/lib/smtp-connection')
     const { host, port, username: user, password: pass, ca } = settings
     const connection = new Connection({
-      ...{ host, port, ...tlsOf(settings) },
+      host,
+      port,
+      ...tlsOf(settings),
       connectionTimeout: timeouts.connection,
       greetingTimeout: timeouts.greeting,
       dnsTimeout: timeouts.dns,

@@ -90,7 +90,11 @@ export async function startProvider(
       sent += 1
       const given = { 'webhook.provider': code, 'webhook.endpoint': endpoint, 'webhook.secret': secret }
       const whole: NotificationMessage = {
-        ...{ id: `message-${sent}`, subject: 'Release', content: 'It is out', variables: {}, recipients: [] },
+        id: `message-${sent}`,
+        subject: 'Release',
+        content: 'It is out',
+        variables: {},
+        recipients: [],
         ...message,
         attributes: { ...given, ...attributes, ...message.attributes },
       }

@@ -1,13 +1,18 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { HttpRequest } from '@plinth/http'
-import { type WebSocket, WebSocketServer } from 'ws'
+import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 
 /** Not imported: see `@plinth/http`, `node-http.ts`. */
 const { ServerResponse: Response } = process.getBuiltinModule('node:http')
 
 /** Milliseconds that a client has to answer a goodbye. */
 const closeTimeout = 5_000
+
+/** The types of `ws` do not have `closeTimeout` yet. */
+interface SocketOptions extends ServerOptions {
+  readonly closeTimeout: number
+}
 
 interface Handshake {
   readonly socket: Duplex
@@ -29,11 +34,16 @@ export class Upgrades {
 
   constructor(path: string, maxPayload: number) {
     this.#path = path
-    this.#sockets = new WebSocketServer({
-      ...{ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload, closeTimeout },
+    const options: SocketOptions = {
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload,
+      closeTimeout,
       // Never the token, which a browser sends as a protocol as well.
       handleProtocols: (protocols) => (protocols.has('bearer') ? 'bearer' : false),
-    })
+    }
+    this.#sockets = new WebSocketServer(options)
   }
 
   attach({ server, routing }: Application): void {

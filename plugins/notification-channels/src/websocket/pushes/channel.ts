@@ -141,8 +141,13 @@ function pushOf(message: NotificationMessage, messageId: string, nowMs: number):
     categories: [categoryOf(jump.module)],
     itemIds: [],
     content: {
-      ...{ messageId, subject, content, variables: openVariables(message), ...jump },
-      ...{ attachments: [], createdAt: new Date(nowMs).toISOString() },
+      messageId,
+      subject,
+      content,
+      variables: openVariables(message),
+      ...jump,
+      attachments: [],
+      createdAt: new Date(nowMs).toISOString(),
     },
   }
 }

@@ -145,7 +145,9 @@ export const useFault = (key: string): KeyFault | undefined =>
   useSyncExternalStore(draft.subscribe, () => draft.current().faults.get(key))
 
 export const sentChange = ({ key, action, typed, was }: DraftChange): SentChange => ({
-  ...{ key, action, expectedVersion: was.version },
+  key,
+  action,
+  expectedVersion: was.version,
   ...(action === 'set' ? { value: writtenOf(typed, schemaOf(was)) } : {}),
 })
 

@@ -80,7 +80,10 @@ function textOf(plugin: PluginFacts): string {
   if (known !== undefined) return known
   const { id, requires, provides, extensionPoints, contributes, keys, permissions, routes, tasks } = plugin
   const text = [
-    ...[id, ...provides, ...extensionPoints, ...keys],
+    id,
+    ...provides,
+    ...extensionPoints,
+    ...keys,
     ...[...requires, ...contributes].map((link) => link.id),
     ...permissions.flatMap(({ code, name }) => [code, name]),
     ...routes.flatMap(({ method, path, summary }) => [`${method} ${path}`, summary]),

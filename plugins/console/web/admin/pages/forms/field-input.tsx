@@ -110,7 +110,10 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, un
     )
   }
   const shared = {
-    ...{ id, description, error, value },
+    id,
+    description,
+    error,
+    value,
     label: title,
     withAsterisk: required,
     'aria-required': required,

@@ -70,7 +70,10 @@ export function useFormState(
   }
   const isSame = (name: string) => JSON.stringify(values[name]) === JSON.stringify(first[name])
   return {
-    ...{ values, errors, sought, failure },
+    values,
+    errors,
+    sought,
+    failure,
     isChanged: fields.some(({ name }) => !isSame(name)),
     change(name, value) {
       setValues((last) => ({ ...last, [name]: value }))

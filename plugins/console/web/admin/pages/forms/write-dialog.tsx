@@ -98,7 +98,8 @@ export function WriteDialog(props: WriteDialogProps) {
         params: takenFrom(write.params, row),
         query: takenFrom(write.query, row),
         ...(Object.keys(body).length > 0 || write.hasBody ? { body } : {}),
-        ...{ reason, signal },
+        reason,
+        signal,
       })
     },
     {

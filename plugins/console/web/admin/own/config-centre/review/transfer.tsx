@@ -126,7 +126,9 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
     const { version } = dry.data ?? {}
     run.mutate(
       {
-        ...{ document: file?.document, mode, expectedVersion: version },
+        document: file?.document,
+        mode,
+        expectedVersion: version,
         ...(reason.trim() === '' ? {} : { reason: reason.trim() }),
       },
       { onSuccess: () => void client.invalidateQueries({ queryKey: [operationIds.keys] }) },
