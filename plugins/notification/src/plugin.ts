@@ -7,7 +7,7 @@ import { channelRoutes } from './channels/channel-routes.ts'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
 import { MessageList } from './delivery/message-list.ts'
-import { carriedBy, messagePart, retryDue } from './delivery/message-part.ts'
+import { carriedBy, messagePart } from './delivery/message-part.ts'
 import { messageRoutes } from './delivery/message-routes.ts'
 import { PartDelivery } from './delivery/part-delivery.ts'
 import { entities } from './entities.ts'
@@ -25,7 +25,6 @@ import { createMessage } from './migrations/0006-create-message.ts'
 import { indexClaims } from './migrations/0007-index-claims.ts'
 import { rememberClaimed } from './migrations/0008-remember-claimed.ts'
 import { nameRecipients } from './migrations/0009-name-recipients.ts'
-import { type Parts, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { requires } from './requires.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
@@ -33,6 +32,8 @@ import { purge, settle } from './send-log/purge-task.ts'
 import { SendLogRetries } from './send-log/retries.ts'
 import { sendLogRoutes } from './send-log/routes.ts'
 import { SendLogReader } from './send-log/send-log-reader.ts'
+import { retryDue } from './send-log/send-log-writer.ts'
+import { resolvers, type Wired } from './wiring.ts'
 
 /** Sends messages through the channels that other plugins bring; with a database it keeps a send log. */
 export default definePlugin({
@@ -109,8 +110,8 @@ export default definePlugin({
       channels: contributions(notificationChannel),
       contributor: (code: string) => contributor(notificationChannel, code),
     }
-    const parts = wire<Parts>()(given, resolvers)
-    const { outgoing, recorder, verifier } = parts
+    const parts = wire<Wired>()(given, resolvers)
+    const { outgoing, recorder, verifier, writer } = parts
     if (settings.enabled) outgoing.checkDefaultChannel(settings.defaultChannel)
 
     config.onChange('platform.notification.enabled', (enabled) => {
@@ -134,15 +135,15 @@ export default definePlugin({
     http?.addRoutes(channelRoutes, parts)
     contribute(labelSources, 'notification.channel', channelLabels(parts.notification))
     if (meter) for (const chart of sendCharts) contribute(charts, chart.id, chart)
-    if (db && recorder) {
+    if (db && recorder && writer) {
       for (const page of [...sendPages, ...messagePages, ...channelPages]) contribute(adminPages, page.id, page)
       for (const one of [...sendsNeedAttention, ...channelsNeedAttention]) contribute(attention, one.id, one)
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
-      const retries = new SendLogRetries({ ...parts, db, recorder })
+      const retries = new SendLogRetries({ ...parts, db, recorder, writer })
       http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })
       http?.addRoutes(messageRoutes, { recorder, list: new MessageList(db) })
       if (events) {
-        const delivery = new PartDelivery({ ...parts, db, events, recorder })
+        const delivery = new PartDelivery({ ...parts, db, events, recorder, writer })
         events.on(messagePart, 'notification.deliver', ({ payload }, { signal }) =>
           delivery.deliver({ ...payload, recipients: carriedBy(payload) }, signal),
         )

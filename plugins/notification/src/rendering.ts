@@ -1,8 +1,8 @@
-import { key, type NotificationChannel, type NotificationMessage } from '@plinth/kernel'
-import type { RenderedTemplate } from '@plinth/template'
+import type { Translator } from '@plinth/i18n'
+import { type ConfigView, key, type Logger, type NotificationChannel, type NotificationMessage } from '@plinth/kernel'
+import type { RenderedTemplate, Templates } from '@plinth/template'
 import { refusal } from './failures.ts'
 import { localized } from './localized-text.ts'
-import type { Parts } from './parts.ts'
 import { wellFormed } from './well-formed.ts'
 
 /** Keys of document 2, "Configuration". */
@@ -27,7 +27,12 @@ export const renderingKeys = {
   }),
 }
 
-type RenderingParts = Pick<Parts, 'config' | 'log' | 'templates' | 'translator'>
+export interface RenderingParts {
+  readonly config: Pick<ConfigView<typeof renderingKeys>, 'get'>
+  readonly log: Logger
+  readonly templates: Templates | undefined
+  readonly translator: Translator | undefined
+}
 
 /** A message as a channel would get it. */
 export interface Preview {

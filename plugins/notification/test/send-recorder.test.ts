@@ -3,9 +3,9 @@ import { type Database, type Parameter, selectionOf } from '@plinth/database'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
-import { verdictOn } from '../src/delivery/automatic-retry.ts'
 import { SendLog } from '../src/entities.ts'
 import { largestBacklog, rowWeight, SendRecorder } from '../src/send-log/recorder.ts'
+import { SendLogWriter } from '../src/send-log/send-log-writer.ts'
 
 interface Insert {
   readonly rows: number
@@ -35,18 +35,24 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
       return values.length / columns
     },
   } as unknown as Database
+  const writer = new SendLogWriter({
+    db,
+    clock,
+    events: undefined,
+    config: { get: () => false } as never,
+    settings: { sendDeadlineMs: 10_000 },
+    channels: new Map(),
+    redact: (text) => text,
+    ownerOf: async () => ({ userId: null, orgId: null }),
+  })
   const recorder = new SendRecorder({
     db,
     clock,
+    writer,
     log: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
-    redact: (text) => text,
     countLost: (rows) => {
       state.lost += rows
     },
-    longestSendMs: () => 40_000,
-    judge: (_, result, row) => verdictOn(result, row, undefined, { enabled: false } as never, Math.random),
-    ownerOf: async () => ({ userId: null, orgId: null }),
-    retryLater: async () => {},
   })
   let sent = 0
   const record = (count: number, success = true, content = 'Hi') => {

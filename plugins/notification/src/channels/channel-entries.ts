@@ -1,6 +1,12 @@
-import { type ChannelCondition, type ChannelProvider, type NotificationChannel, reasonOf } from '@plinth/kernel'
+import {
+  type ChannelCondition,
+  type ChannelProvider,
+  type Kernel,
+  type Logger,
+  type NotificationChannel,
+  reasonOf,
+} from '@plinth/kernel'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
 
 /** A channel, or one of the services behind it, as operators see it. */
 export interface ChannelEntry {
@@ -14,7 +20,13 @@ export interface ChannelEntry {
   readonly plugin: string | undefined
 }
 
-type ChannelEntriesParts = Pick<Parts, 'channels' | 'contributor' | 'kernel' | 'log'>
+export interface ChannelEntriesParts {
+  readonly channels: ReadonlyMap<string, NotificationChannel>
+  readonly kernel: Pick<Kernel, 'plugins'>
+  readonly log: Logger
+  /** Id of the plugin that contributed a channel. */
+  readonly contributor: (code: string) => string | undefined
+}
 
 /** More channels and services than a page shows are left out. */
 export const mostEntries = 500

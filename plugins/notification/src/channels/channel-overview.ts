@@ -1,6 +1,8 @@
-import { localize } from '@plinth/kernel'
-import type { Parts } from '../parts.ts'
-import type { ChannelEntry } from './channel-entries.ts'
+import type { Database } from '@plinth/database'
+import { type Clock, localize } from '@plinth/kernel'
+import type { NotificationSettings } from '../facade/outgoing.ts'
+import type { SendRecorder } from '../send-log/recorder.ts'
+import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 import { judgeSends, type RecentSend, recentSends } from './channel-history.ts'
 import { testFieldOf } from './test-recipient.ts'
 
@@ -11,7 +13,14 @@ import { testFieldOf } from './test-recipient.ts'
 export const channelStates = ['ready', 'failing', 'resting', 'limited', 'incomplete', 'disabled'] as const
 type ChannelState = (typeof channelStates)[number]
 
-type OverviewParts = Pick<Parts, 'clock' | 'db' | 'entries' | 'recorder' | 'settings'>
+export interface OverviewParts {
+  readonly entries: ChannelEntries
+  readonly settings: NotificationSettings
+  readonly clock: Pick<Clock, 'now'>
+  /** Absent together with the recorder, where the product has no database. */
+  readonly db: Database | undefined
+  readonly recorder: Pick<SendRecorder, 'written'> | undefined
+}
 
 /** Channels and the services behind them, with what is known of each. */
 export class ChannelOverview {

@@ -1,14 +1,26 @@
-import { type AuditEntry, audit } from '@plinth/kernel'
+import { type AuditEntry, audit, type Clock, type Kernel } from '@plinth/kernel'
+import type { Site } from '@plinth/site'
 import type { SendResult } from '../contract.ts'
 import type { Sender } from '../delivery/message-queue.ts'
-import type { Parts } from '../parts.ts'
+import type { QuietUsers } from '../delivery/quiet-users.ts'
+import type { ChannelNotification } from '../facade/channel-notification.ts'
 import type { SendEntry } from '../send-log/entries.ts'
+import type { SendRecorder } from '../send-log/recorder.ts'
+import type { ChannelEntries } from './channel-entries.ts'
+import type { ChannelTexts } from './channel-texts.ts'
 import { type TestRecipient, testTargetOf } from './test-recipient.ts'
 
-type ChannelTestParts = Pick<
-  Parts,
-  'clock' | 'entries' | 'kernel' | 'notification' | 'quiet' | 'recorder' | 'site' | 'texts'
->
+export interface ChannelTestParts {
+  readonly entries: ChannelEntries
+  readonly texts: ChannelTexts
+  readonly notification: ChannelNotification
+  readonly quiet: QuietUsers
+  readonly kernel: Kernel
+  readonly clock: Pick<Clock, 'now'>
+  readonly site: Site | undefined
+  /** Absent where the product has no database. */
+  readonly recorder: Pick<SendRecorder, 'written'> | undefined
+}
 
 /** Who wants a test message, and in which language it is. */
 export interface Tester {

@@ -1,14 +1,14 @@
+import type { Translator } from '@plinth/i18n'
 import { fillText, type TextParams } from '@plinth/kernel'
 import en from '../messages/en.json' with { type: 'json' }
-import type { Parts } from '../parts.ts'
 
 type TextName = keyof (typeof en)['channel-page']
 
 /** What operators read when they check a channel, in their language; English in a product without languages. */
 export class ChannelTexts {
-  readonly #translator: Parts['translator']
+  readonly #translator: Pick<Translator, 'translate'> | undefined
 
-  constructor({ translator }: Pick<Parts, 'translator'>) {
+  constructor({ translator }: { readonly translator: Pick<Translator, 'translate'> | undefined }) {
     this.#translator = translator
   }
 

@@ -2,22 +2,33 @@ import {
   type AuditEntry,
   audit,
   type ChannelCheck,
+  type Clock,
   channelChecks,
   columnText,
   isChannelFault,
+  type Kernel,
+  type Logger,
   localize,
   reasonOf,
 } from '@plinth/kernel'
 import { ChannelCalls, late } from '../facade/channel-calls.ts'
-import type { Parts } from '../parts.ts'
-import type { ChannelEntry } from './channel-entries.ts'
+import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
+import type { ChannelTexts } from './channel-texts.ts'
 
 /** Milliseconds that a channel has to say whether it could send. */
 export const verifyDeadlineMs = 10_000
 /** Characters of a reason. */
 const longestReason = 500
 
-type VerifierParts = Pick<Parts, 'clock' | 'entries' | 'kernel' | 'log' | 'redact' | 'texts'>
+export interface VerifierParts {
+  readonly entries: ChannelEntries
+  readonly texts: ChannelTexts
+  readonly kernel: Kernel
+  readonly clock: Clock
+  readonly log: Logger
+  /** Masks what the configuration knows as secrets. */
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
+}
 
 /** What is known of a channel after it was asked. */
 export interface ChannelVerification {

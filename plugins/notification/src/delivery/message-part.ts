@@ -55,6 +55,3 @@ export function carried(recipients: readonly Recipient[]): CarriedRecipients {
 /** The recipients that an event of a part carries. */
 export const carriedBy = ({ userIds = [], recipients }: CarriedRecipients): readonly Recipient[] =>
   recipients ?? userIds.map((userId) => ({ kind: 'user', userId }))
-
-/** A row of the send log is to be sent again by itself. */
-export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))

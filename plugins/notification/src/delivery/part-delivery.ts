@@ -6,8 +6,8 @@ import { NotificationPart, SendLog } from '../entities.ts'
 import { type Outgoing, type Prepared, sendingsOf } from '../facade/outgoing.ts'
 import type { SendEntry } from '../send-log/entries.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
-import { markUnknown } from '../send-log/retries.ts'
 import type { Sending } from '../send-log/row.ts'
+import type { SendLogWriter } from '../send-log/send-log-writer.ts'
 import { restored } from '../send-log/snapshot.ts'
 import { carried, messagePart, sentTogether } from './message-part.ts'
 import type { QuietUsers } from './quiet-users.ts'
@@ -16,7 +16,8 @@ export interface PartDeliveryParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly outgoing: Outgoing
-  readonly recorder: SendRecorder
+  readonly recorder: Pick<SendRecorder, 'writeLater'>
+  readonly writer: SendLogWriter
   readonly quiet: QuietUsers
   readonly clock: Pick<Clock, 'now'>
 }
@@ -178,7 +179,7 @@ export class PartDelivery {
 
   /** Rows of the send log from a try before; those that were under way on a channel that is not idempotent become `unknown`. */
   async #knownOf(prepared: Prepared, deliveries: readonly Delivery[]): Promise<ReadonlyMap<string, KnownRow>> {
-    const { db } = this.#parts
+    const { db, writer } = this.#parts
     const keys = deliveries.map(({ key }) => key)
     if (keys.length === 0) return new Map()
     const rows = await db
@@ -186,7 +187,7 @@ export class PartDelivery {
       .find(SendLog, { deliveryKey: { $in: keys } }, { fields: ['id', 'status', 'deliveryKey'] })
     const isIdempotent = 'channel' in prepared && prepared.channel.traits.idempotent
     const lost = rows.filter(({ status }) => status === 'sending' && !isIdempotent)
-    if (lost.length > 0) await markUnknown(db, { id: { $in: lost.map(({ id }) => id) } })
+    if (lost.length > 0) await writer.markUnknown(lost.map(({ id }) => id))
     return new Map(rows.map(({ id, status, deliveryKey }) => [deliveryKey ?? '', { id, status }]))
   }
 
@@ -196,10 +197,10 @@ export class PartDelivery {
     entries: readonly SendEntry[],
     also: () => Promise<void> = async () => {},
   ): Promise<void> {
-    const { db, recorder } = this.#parts
+    const { db, recorder, writer } = this.#parts
     try {
       await db.transactional(async () => {
-        await recorder.write(entries)
+        await writer.write(entries)
         await also()
       })
     } catch (error) {
@@ -211,7 +212,7 @@ export class PartDelivery {
   /** @param id of a row that says `sending` already */
   #entry(prepared: Prepared, sending: Sending, id: number | undefined): SendEntry {
     const code = 'code' in prepared ? prepared.code : prepared.result.channel
-    const entry = this.#parts.recorder.entryOf(code, sending, prepared.shown)
+    const entry = this.#parts.writer.entryOf(code, sending, prepared.shown)
     return id === undefined ? entry : Object.assign(entry, { id, tried: true })
   }
 
@@ -221,12 +222,12 @@ export class PartDelivery {
     entries: readonly SendEntry[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { recorder, outgoing } = this.#parts
+    const { outgoing, writer } = this.#parts
     await Promise.all(
       deliveries.map(async ({ sending }, index) => {
         const result = await send(outgoing, prepared, sending, signal)
         const entry = entries[index]
-        if (entry !== undefined) recorder.conclude(entry, result)
+        if (entry !== undefined) writer.conclude(entry, result)
       }),
     )
   }

@@ -1,10 +1,13 @@
-import type { Recipient } from '@plinth/kernel'
-import type { Parts } from '../parts.ts'
+import type { NotificationPreferences } from '@plinth/inbox'
+import type { Clock, Recipient } from '@plinth/kernel'
 
 /** Channels that disturb: in quiet hours they wait. */
 const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 
-type QuietUsersParts = Pick<Parts, 'clock' | 'preferences'>
+export interface QuietUsersParts {
+  readonly clock: Pick<Clock, 'now'>
+  readonly preferences: Pick<NotificationPreferences, 'quietUntil'> | undefined
+}
 
 /** Users in quiet hours. */
 export class QuietUsers {

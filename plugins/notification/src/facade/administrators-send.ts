@@ -1,15 +1,19 @@
 import type { NotificationMessage } from '@plinth/kernel'
 import type { MessageDraft, SendResult } from '../contract.ts'
 import type { Sender } from '../delivery/message-queue.ts'
+import type { QuietUsers } from '../delivery/quiet-users.ts'
 import type { Priority } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
+import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
 
 /** With more recipients a message is enqueued where the product can keep it. */
 export const mostAtOnce = 1_000
 
-type AdministratorsSendParts = Pick<Parts, 'notification' | 'quiet'>
+export interface AdministratorsSendParts {
+  readonly notification: ChannelNotification
+  readonly quiet: QuietUsers
+}
 
 export interface AdministratorsOptions {
   /** Empty: see `ChannelNotification.administratorsChannel`. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { NotificationMessage } from '@plinth/kernel'
+import type { NotificationChannel, NotificationMessage } from '@plinth/kernel'
 import type {
   ChannelInfo,
   EnqueuedMessage,
@@ -10,16 +10,24 @@ import type {
   SendOptions,
   SendResult,
 } from '../contract.ts'
-import type { Sender } from '../delivery/message-queue.ts'
+import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
 import { notificationError } from '../errors.ts'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
 import type { SendEntry } from '../send-log/entries.ts'
+import type { SendRecorder } from '../send-log/recorder.ts'
 import type { Sending } from '../send-log/row.ts'
-import { type Ready, sendingsOf } from './outgoing.ts'
+import { type NotificationSettings, type Outgoing, type Ready, sendingsOf } from './outgoing.ts'
 import { requireSuccess, resultOfAll } from './results.ts'
 
-type NotificationParts = Pick<Parts, 'channels' | 'outgoing' | 'queue' | 'recorder' | 'settings'>
+export interface NotificationParts {
+  readonly channels: ReadonlyMap<string, NotificationChannel>
+  readonly settings: NotificationSettings
+  readonly outgoing: Outgoing
+  /** Absent where the product has no database. */
+  readonly queue: MessageQueue | undefined
+  /** Absent where the product has no database. */
+  readonly recorder: SendRecorder | undefined
+}
 
 type Logged = (entry: SendEntry) => void
 

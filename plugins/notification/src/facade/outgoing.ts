@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { categoryOf, moduleOf } from '@plinth/inbox'
+import { categoryOf, moduleOf, type NotificationPreferences } from '@plinth/inbox'
 import {
+  type Clock,
   didYouMean,
+  type Logger,
   type NotificationChannel,
   type NotificationMessage,
   nearest,
@@ -12,7 +14,7 @@ import {
 import type { SendResult } from '../contract.ts'
 import { notificationError } from '../errors.ts'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
+import type { Rendering } from '../rendering.ts'
 import type { Sending, Shown } from '../send-log/row.ts'
 import { ChannelCalls, late } from './channel-calls.ts'
 import { failure, resultOf, withoutSecrets } from './results.ts'
@@ -33,19 +35,21 @@ export interface SendMeter {
   begin(channel: string): (outcome: SendResult['outcome']) => void
 }
 
-type OutgoingParts = Pick<
-  Parts,
-  | 'channels'
-  | 'clock'
-  | 'hintText'
-  | 'log'
-  | 'meter'
-  | 'preferences'
-  | 'redact'
-  | 'rendering'
-  | 'settings'
-  | 'subjectOf'
->
+export interface OutgoingParts {
+  readonly channels: ReadonlyMap<string, NotificationChannel>
+  readonly clock: Clock
+  readonly log: Logger
+  /** Masks what the configuration knows as secrets. */
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
+  readonly settings: NotificationSettings
+  readonly rendering: Rendering
+  readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
+  readonly meter: SendMeter | undefined
+  /** A hint in the language of the site, whose operators read it. */
+  readonly hintText: (hint: string) => string
+  /** The subject that operators see, also of a message whose channel translates it for each reader. */
+  readonly subjectOf: (message: NotificationMessage) => string
+}
 
 /** A message as a channel gets it. */
 export interface Ready {

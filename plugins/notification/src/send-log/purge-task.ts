@@ -3,7 +3,7 @@ import type { Database, RemovedRows } from '@plinth/database'
 import type { OptionalRef, ScheduledTask } from '@plinth/kernel'
 import type { config } from '../config.ts'
 import { changeCounts, kindOf, tallied } from './counts.ts'
-import { markInterrupted, releaseInterrupted } from './retries.ts'
+import { markInterrupted, releaseInterrupted } from './send-log-writer.ts'
 
 type Uses = { requires: { database: OptionalRef<Database> }; config: typeof config }
 

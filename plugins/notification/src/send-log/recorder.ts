@@ -1,28 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
-import { type Clock, type Logger, type NotificationMessage, reasonOf } from '@plinth/kernel'
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import type { OwnerOf } from '../recipient-owner.ts'
-import { type SendEntry, type Verdict, writeEntries } from './entries.ts'
-import { finishedRow, type Sending, type SendLogRow, type Shown, sendingRow } from './row.ts'
+import type { SendEntry } from './entries.ts'
+import type { Sending, Shown } from './row.ts'
+import type { SendLogWriter } from './send-log-writer.ts'
 
 export interface RecorderParts {
-  readonly db: Database
-  readonly clock: Pick<Clock, 'now' | 'sleep'>
+  readonly db: Pick<Database, 'dialect' | 'fork' | 'ping'>
+  readonly writer: Pick<SendLogWriter, 'conclude' | 'entryOf' | 'write'>
+  readonly clock: Pick<Clock, 'sleep'>
   readonly log: Logger
-  /** Masks what the configuration knows as secrets. */
-  readonly redact: (text: string, more?: Iterable<unknown>) => string
-  /** Milliseconds after which a send that began has come to an end. */
-  readonly longestSendMs: () => number
-  /** The state of a row that came to an end, and whether it is sent again by itself. */
-  readonly judge: (channel: string, result: SendResult, row: SendLogRow) => Verdict
-  /** Keeps a row to be sent again after a delay, in the transaction around it. */
-  readonly retryLater: (id: number, delayMs: number) => Promise<unknown>
-  /** For whom a message is. */
-  readonly ownerOf: OwnerOf
   /** Counts sends that are not in the table and never will be. */
-  readonly countLost?: ((rows: number) => void) | undefined
+  readonly countLost: ((rows: number) => void) | undefined
 }
 
 /** Rows of one write. */
@@ -46,7 +37,7 @@ const triesOfARow = 3
 const pingTimeout = 5_000
 
 /**
- * Writes the send log: the row of a send before it leaves, and what became of it after that. What comes while a write is under
+ * Passes the row of a send to the writer before the message leaves, and again with its outcome. What comes while a write is under
  * way waits in memory and goes with the next one, so that writes grow with the load. A send waits for its row as long as
  * writes work: when none has worked for `patienceMs` the message leaves all the same and its row follows, and while that lasts
  * no other send waits at all. What finds no room in memory is lost, counted, and reported in the log at the beginning and at the end. A write joins
@@ -84,7 +75,7 @@ export class SendRecorder {
 
   /** Records that a message is about to leave; resolves when that is in the table, or when it has waited long enough. */
   async begin(channel: string, sending: Sending, shown: Shown): Promise<SendEntry> {
-    const entry = this.entryOf(channel, sending, shown)
+    const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.#queue(entry)
     const isLong = this.#isBehind || this.#waiting.length > longestQueue
     if (entry.isQueued && !isLong && !this.#isInTransaction()) {
@@ -96,7 +87,7 @@ export class SendRecorder {
 
   /** Records a send that ended before anything left. */
   record(channel: string, sending: Sending, shown: Shown, result: SendResult): SendEntry {
-    const entry = this.entryOf(channel, sending, shown)
+    const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.finish(entry, result)
     return entry
   }
@@ -104,29 +95,8 @@ export class SendRecorder {
   /** Records what became of a send that was begun, whether its row is written already or not. */
   finish(entry: SendEntry, result: SendResult): void {
     if (entry.isLost) return
-    this.conclude(entry, result)
+    this.#parts.writer.conclude(entry, result)
     this.#queue(entry)
-  }
-
-  /** Makes the row of a send what became of it, for whoever writes it. */
-  conclude(entry: SendEntry, result: SendResult): void {
-    const { judge, redact } = this.#parts
-    const { status, retryInMs } = judge(entry.row.channel, result, entry.row)
-    entry.row = finishedRow(entry.row, entry.message, result, status, redact)
-    entry.retryInMs = retryInMs
-  }
-
-  /** A row that nothing is recorded of yet. */
-  entryOf(channel: string, sending: Sending, shown: Shown): SendEntry {
-    const { clock, redact, longestSendMs } = this.#parts
-    const now = clock.now()
-    const until = new Date(now + longestSendMs())
-    return entryFor(sending.message, sendingRow(channel, sending, shown, redact, new Date(now), until))
-  }
-
-  /** Writes rows at once, in the transaction around it if there is one. @throws as `Database.transactional` does */
-  async write(entries: readonly SendEntry[]): Promise<void> {
-    if (entries.length > 0) await writeEntries(this.#parts, entries)
   }
 
   /** Writes rows as soon as it can, whatever became of earlier tries. */
@@ -202,7 +172,7 @@ export class SendRecorder {
   }
 
   async #write(): Promise<void> {
-    const { clock, log } = this.#parts
+    const { clock, log, writer } = this.#parts
     let size = largestBatch
     while (this.#waiting.length > 0) {
       // SQLite answers without leaving the event loop; and the sends of one turn go together.
@@ -212,7 +182,7 @@ export class SendRecorder {
       for (const entry of batch) entry.isQueued = false
       const waiters = batch.map(({ written }) => written)
       try {
-        await writeEntries(this.#parts, batch)
+        await writer.write(batch)
         for (const { resolve } of waiters) resolve()
         this.#forget(batch)
         if (this.#failures > 0) log.info({ waiting: this.#waiting.length }, 'the send log is written again')
@@ -308,16 +278,3 @@ export class SendRecorder {
 }
 
 const weightOf = ({ row }: SendEntry) => rowWeight + (row.payload?.length ?? 0)
-
-const entryFor = (message: NotificationMessage, row: SendLogRow): SendEntry => ({
-  message,
-  row,
-  weight: 0,
-  isQueued: false,
-  isLost: false,
-  id: undefined,
-  tried: false,
-  inTable: undefined,
-  retryInMs: undefined,
-  written: Promise.withResolvers<void>(),
-})

@@ -1,22 +1,16 @@
 import type { Database } from '@plinth/database'
 import { type AuditEntry, audit, isBusinessError, type Kernel, type Logger, reasonOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import { changeMessageCounts } from '../delivery/message-counts.ts'
 import { NotificationRow, SendLog, type SendLogState } from '../entities.ts'
 import type { Outgoing, Prepared } from '../facade/outgoing.ts'
-import { refusal } from '../failures.ts'
-import { changeCounts, kindOf, tallied } from './counts.ts'
 import type { SendEntry } from './entries.ts'
 import type { SendRecorder } from './recorder.ts'
 import type { Sending } from './row.ts'
-import { rowLock } from './row-lock.ts'
+import { type Claim, refuseRows, releaseInterrupted, type SendLogWriter } from './send-log-writer.ts'
 import { restored } from './snapshot.ts'
 
 /** Rows of one batch: they are sent one after the other while the caller waits. */
 export const largestBatch = 50
-
-/** Milliseconds that a retry may take on top of its channel's deadline until it is its turn. */
-const claimSlackMs = 30_000
 
 /** Milliseconds after the end of a claim at which it is over for every process. */
 const claimEndMs = 1_000
@@ -36,16 +30,8 @@ export interface RetryParts {
   readonly log: Logger
   readonly kernel: Pick<Kernel, 'contributions'>
   readonly outgoing: Outgoing
-  readonly recorder: SendRecorder
-  readonly sendDeadlineMs: () => number
-  /** Has `retryByItself` called for the row again after a delay. */
-  readonly retryLater: (id: number, delayMs: number) => Promise<unknown>
-}
-
-/** The right to send a row again. Its end names it: whoever claims the row after that has a later one. */
-interface Claim {
-  readonly id: number
-  readonly claimedUntil: Date
+  readonly recorder: Pick<SendRecorder, 'finish'>
+  readonly writer: SendLogWriter
 }
 
 interface Claimed extends Claim {
@@ -98,13 +84,13 @@ export class SendLogRetries {
    * very retry in a process that died, that shows when the claim ends.
    */
   async retryByItself(id: number): Promise<void> {
-    const { db, outgoing, retryLater } = this.#parts
+    const { db, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
     const status = { $in: ['failed', 'unknown', 'retried'] } as const
     const row = await db.fork().findOne(SendLog, { id, status, restorable: true })
     if (row === null || !outgoing.has(row.channel)) return
     if (row.status === 'retried') {
-      await retryLater(id, Math.max(0, (row.claimedUntil?.getTime() ?? 0) - db.clock.expiryNow()) + claimEndMs)
+      await writer.retryLater(id, Math.max(0, (row.claimedUntil?.getTime() ?? 0) - db.clock.expiryNow()) + claimEndMs)
       return
     }
     try {
@@ -113,7 +99,7 @@ export class SendLogRetries {
     } catch (error) {
       if (!isBusinessError(error)) throw error
       // Somebody was faster, and may yet come to nothing.
-      if (error.reason === 'notification.send-log-not-failed') await retryLater(id, claimEndMs)
+      if (error.reason === 'notification.send-log-not-failed') await writer.retryLater(id, claimEndMs)
     }
   }
 
@@ -123,34 +109,28 @@ export class SendLogRetries {
     within: object,
     entry?: AuditEntry,
   ): Promise<readonly Claimed[]> {
-    const { db, kernel, outgoing, sendDeadlineMs } = this.#parts
+    const { db, kernel, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
     return db.transactional(async (em) => {
       // In the order of the ids, so that two batches never wait for each other.
       const among = { $and: [{ id: { $in: [...ids] } }, within] }
       const rows = await em.find(SendLog, among, { orderBy: { id: 'asc' } })
       const byId = new Map(rows.map((row) => [row.id, row]))
-      refuse(
+      refuseRows(
         'send-log-not-found',
         ids.filter((id) => !byId.has(id)),
       )
-      refuse('send-log-not-failed', idsOf(rows.filter(({ status }) => !states.includes(status))))
+      refuseRows('send-log-not-failed', idsOf(rows.filter(({ status }) => !states.includes(status))))
       const sources = new Set(rows.flatMap(({ notificationId }) => notificationId ?? []))
       const stored = await em.find(NotificationRow, { id: { $in: [...sources] } }, { fields: ['id', 'payload'] })
       const payloads = new Map(stored.map(({ id, payload }) => [id, payload]))
       const claims = rows.map((row) => ({ row, sending: sendingOf(row, payloads.get(row.notificationId ?? 0)) }))
-      refuse(
+      refuseRows(
         'send-log-not-restorable',
         idsOf(claims.filter(({ sending }) => sending === undefined).map(({ row }) => row)),
       )
       for (const { channel } of rows) outgoing.requireChannel(channel)
-      const claimedUntil = new Date(db.clock.expiryNow() + ids.length * (sendDeadlineMs() + claimSlackMs))
-      for (const { id, status } of rows) {
-        const claim = { status: 'retried', claimedUntil, claimedFrom: status } as const
-        const claimed = await em.nativeUpdate(SendLog, { id, status, restorable: true }, claim)
-        if (claimed === 0) refuse('send-log-not-failed', [id])
-      }
-      await changeCounts(db, tallied([...rows.map((row) => [kindOf(row), -1] as const), ['retried', rows.length]]))
+      const claimedUntil = await writer.claim(rows)
       if (entry !== undefined) await audit(kernel, entry)
       const claimed = new Map(
         claims.flatMap(({ row: { id, channel, status }, sending }) =>
@@ -173,13 +153,10 @@ export class SendLogRetries {
   }
 
   async #begin(claimed: Claimed, prepared: Prepared): Promise<RetryOutcome> {
-    const { db, outgoing, recorder } = this.#parts
+    const { outgoing, recorder, writer } = this.#parts
     const { id, channel, sending } = claimed
-    const entry = recorder.entryOf(channel, sending, prepared.shown)
-    await db.transactional(async () => {
-      if (!(await settle(db, claimed))) refuse('send-log-not-failed', [id])
-      await recorder.write([entry])
-    })
+    const entry = writer.entryOf(channel, sending, prepared.shown)
+    await writer.beginRetry(claimed, entry)
     const result = 'result' in prepared ? prepared.result : await outgoing.call(prepared, sending)
     recorder.finish(entry, result)
     return { id, logId: entry.id as NonNullable<SendEntry['id']>, result }
@@ -187,10 +164,10 @@ export class SendLogRetries {
 
   /** Of a row that was not sent. What fails here is made good when the claim runs out. */
   async #release(claimed: Claimed): Promise<void> {
-    const { db, log } = this.#parts
+    const { log, writer } = this.#parts
     const { id, before } = claimed
     try {
-      await giveBack(db, heldBy(claimed), before)
+      await writer.release(claimed, before)
     } catch (error) {
       log.error({ id, reason: reasonOf(error) }, 'a row of the send log stays claimed until its claim runs out')
     }
@@ -199,96 +176,7 @@ export class SendLogRetries {
 
 const action = 'notification-send-log.retry'
 
-const heldBy = ({ id, claimedUntil }: Claim) => ({ id, status: 'retried' as const, restorable: true, claimedUntil })
-
-/** Ends the claim of a row whose message is about to be sent again. False when it ran out before. */
-function settle(db: Database, claim: Claim): Promise<boolean> {
-  return db.transactional(async (em) => {
-    const row = await em.findOne(SendLog, heldBy(claim), { exclude: ['payload'], ...rowLock(db) })
-    if (row === null) return false
-    const settled = { status: 'retried', restorable: false, payload: null, ...unclaimed } as const
-    await em.nativeUpdate(SendLog, { id: claim.id }, settled)
-    const { notificationId, outcome } = row
-    if (notificationId != null && outcome != null) await changeMessageCounts(db, [{ notificationId, outcome, by: -1 }])
-    await changeCounts(
-      db,
-      tallied([
-        [kindOf(row), -1],
-        [kindOf(settled), 1],
-      ]),
-    )
-    return true
-  })
-}
-
-/** Gives back rows whose turn never came, because their process died. */
-export async function releaseInterrupted(db: Database): Promise<void> {
-  const interrupted = {
-    status: 'retried' as const,
-    restorable: true,
-    claimedUntil: { $lt: new Date(db.clock.expiryNow()) },
-  }
-  const found = await db.fork().find(SendLog, interrupted, { fields: ['claimedFrom'], limit: markedTogether })
-  // A row that an earlier release has claimed does not say what it was.
-  for (const claimedFrom of new Set(found.map((row) => row.claimedFrom ?? null))) {
-    await giveBack(db, { ...interrupted, claimedFrom }, claimedFrom ?? 'failed')
-  }
-}
-
-/** What a row says that nobody has claimed. */
-const unclaimed = { claimedUntil: null, claimedFrom: null } as const
-
-const giveBack = (db: Database, where: object, status: SendLogState) =>
-  db.transactional(async (em) => {
-    const rows = await em.nativeUpdate(SendLog, where, { status, ...unclaimed })
-    await changeCounts(
-      db,
-      tallied([
-        ['retried', -rows],
-        [kindOf({ status, restorable: true }), rows],
-      ]),
-    )
-    return rows
-  })
-
-/** Makes `unknown` of what has been under way for longer than anything can be: its process died. */
-export function markInterrupted(db: Database): Promise<number> {
-  return markUnknown(db, { claimedUntil: { $lt: new Date(db.clock.expiryNow()) } })
-}
-
-/** Makes `unknown` of rows that say `sending`. */
-export const markUnknown = (db: Database, where: object): Promise<number> =>
-  db.transactional(async (em) => {
-    const condition = { ...where, status: 'sending' as const }
-    const rows = await em.find(SendLog, condition, {
-      fields: ['id', 'notificationId'],
-      orderBy: { id: 'asc' },
-      limit: markedTogether,
-      ...rowLock(db),
-    })
-    if (rows.length === 0) return 0
-    const lost = { status: 'unknown', outcome: 'unknown', claimedUntil: null, ...interrupted } as const
-    const changed = await em.nativeUpdate(SendLog, { id: { $in: idsOf(rows) }, status: 'sending' }, lost)
-    const outcomes = rows.flatMap(({ notificationId }) =>
-      notificationId == null ? [] : [{ notificationId, outcome: 'unknown' as const, by: 1 as const }],
-    )
-    await changeMessageCounts(db, outcomes)
-    await changeCounts(db, { sending: -changed, unknown: changed })
-    return changed
-  })
-
-/** Rows of one statement. */
-const markedTogether = 1_000
-const interrupted = {
-  errorCode: 'notification.interrupted',
-  errorMessage: 'The process ended while it was sending: it may or may not have been sent',
-}
-
 const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id)
-
-function refuse(reason: Parameters<typeof refusal>[0], ids: readonly number[]): void {
-  if (ids.length > 0) throw refusal(reason, { params: { ids: ids.join(', ') }, data: { ids } })
-}
 
 /** Undefined when the message cannot be restored. */
 function sendingOf(row: SendLog, stored: string | null | undefined): Sending | undefined {

@@ -1,7 +1,14 @@
 import type { NotificationChannel } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import type { Verdict } from '../send-log/entries.ts'
-import type { SendLogRow } from '../send-log/row.ts'
+import type { SendLogState } from '../entities.ts'
+import type { SendLogRow } from './row.ts'
+
+/** The state of a row whose send has ended. */
+export interface Verdict {
+  readonly status: SendLogState
+  /** Milliseconds after which it is sent again automatically. */
+  readonly retryInMs?: number | undefined
+}
 
 export interface RetrySettings {
   readonly enabled: boolean
@@ -15,11 +22,11 @@ export interface RetrySettings {
 }
 
 /**
- * What the row of a send becomes. Only what was not sent is sent again by itself, or what may have been sent on an idempotent
- * channel; never before the provider wants it.
+ * Decides what the row of a send becomes. A message is sent again automatically if it was not sent, or if it may have been sent on an
+ * idempotent channel, and never before the time that the provider specified.
  *
- * @param random answers a number from 0 to below 1: half of the delay is left to chance, so that what failed together does not come
- *   back together
+ * @param random returns a number from 0 to below 1: half of the delay is random, so that messages that failed together are not
+ *   sent again together
  */
 export function verdictOn(
   { success, outcome, retryAfterMs = 0 }: SendResult,

@@ -1,0 +1,285 @@
+import { type Database, insertMissing, putRows } from '@plinth/database'
+import { type Events, event } from '@plinth/events'
+import { Type } from '@plinth/http'
+import type { Clock, ConfigView, NotificationChannel } from '@plinth/kernel'
+import type { config } from '../config.ts'
+import type { SendResult } from '../contract.ts'
+import { changeMessageCounts, type OutcomeChange } from '../delivery/message-counts.ts'
+import { SendLog, type SendLogState } from '../entities.ts'
+import type { NotificationSettings } from '../facade/outgoing.ts'
+import { refusal } from '../failures.ts'
+import type { OwnerOf } from '../recipient-owner.ts'
+import { verdictOn } from './automatic-retry.ts'
+import { changeCounts, kindOf, type SendLogKind, tallied } from './counts.ts'
+import { entryOf, type SendEntry } from './entries.ts'
+import { finishedRow, outcomeProperties, type Sending, type SendLogRow, type Shown, sendingRow } from './row.ts'
+import { rowLock } from './row-lock.ts'
+
+/** A row of the send log is to be sent again automatically. */
+export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))
+
+export interface SendLogWriterParts {
+  readonly db: Database
+  /** Absent: nothing is sent again automatically. */
+  readonly events: Pick<Events, 'publish'> | undefined
+  readonly clock: Pick<Clock, 'now'>
+  readonly config: Pick<ConfigView<typeof config>, 'get'>
+  readonly settings: Pick<NotificationSettings, 'sendDeadlineMs'>
+  readonly channels: ReadonlyMap<string, Pick<NotificationChannel, 'traits'>>
+  /** Masks what the configuration knows as secrets. */
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
+  /** For whom a message is. */
+  readonly ownerOf: OwnerOf
+}
+
+/** The right to send a row again. Its end identifies it: a later claim of the row has a later end. */
+export interface Claim {
+  readonly id: number
+  readonly claimedUntil: Date
+}
+
+type Stored = Pick<SendLog, 'id' | 'status' | 'restorable' | 'outcome'>
+
+/** Milliseconds after the deadline of its channel at which a send has certainly ended. */
+const recordSlackMs = 30_000
+/** Milliseconds that a retry may take in addition to the deadline of its channel until its turn comes. */
+const claimSlackMs = 30_000
+
+/**
+ * The only writer of the send log, except for the purge: rows of sends, their outcomes, claims of retries, and rows whose process
+ * ended. It decides what a row becomes and when it is sent again automatically. Each change keeps the counts of the log and of the
+ * message in step, in one transaction.
+ */
+export class SendLogWriter {
+  readonly #parts: SendLogWriterParts
+
+  constructor(parts: SendLogWriterParts) {
+    this.#parts = parts
+  }
+
+  /** The entry of a send that has not left yet. Nothing is written. */
+  entryOf(channel: string, sending: Sending, shown: Shown): SendEntry {
+    const { clock, redact, settings } = this.#parts
+    const now = clock.now()
+    const until = new Date(now + settings.sendDeadlineMs + recordSlackMs)
+    return entryOf(sending.message, sendingRow(channel, sending, shown, redact, new Date(now), until))
+  }
+
+  /** Gives an entry its outcome, and decides whether it is sent again. Nothing is written. */
+  conclude(entry: SendEntry, result: SendResult): void {
+    const { channels, config, events, redact } = this.#parts
+    const retry = {
+      enabled: events !== undefined && config.get('platform.notification.retry.enabled'),
+      maxAttempts: config.get('platform.notification.retry.max-attempts'),
+      firstDelayMs: config.get('platform.notification.retry.first-delay'),
+      factor: config.get('platform.notification.retry.factor'),
+      longestDelayMs: config.get('platform.notification.retry.longest-delay'),
+    }
+    const channel = channels.get(entry.row.channel)
+    const { status, retryInMs } = verdictOn(result, entry.row, channel, retry, Math.random)
+    entry.row = finishedRow(entry.row, entry.message, result, status, redact)
+    entry.retryInMs = retryInMs
+  }
+
+  /**
+   * Writes entries as they are now: new rows, and the outcomes of existing rows. Retries go into the outbox. Joins the transaction
+   * around it. Repeating a write that was not confirmed changes nothing.
+   *
+   * @throws as `Database.transactional` does
+   */
+  async write(entries: readonly SendEntry[]): Promise<void> {
+    if (entries.length === 0) return
+    const { db, ownerOf } = this.#parts
+    const batch = entries.map((entry) => {
+      entry.id ??= db.newId()
+      const { id, message, row, tried, retryInMs } = entry
+      entry.tried = true
+      return { id, message, row, tried, retryInMs }
+    })
+    await db.transactional(async (em) => {
+      const known = batch.flatMap(({ id, tried }) => (tried ? [id] : []))
+      // Another process may have marked a row that was long under way, or removed it.
+      const fields = ['id', 'status', 'restorable', 'outcome'] as const
+      const rows: readonly Stored[] =
+        known.length === 0
+          ? []
+          : await em.find(SendLog, { id: { $in: known } }, { fields, orderBy: { id: 'asc' }, ...rowLock(db) })
+      const before = new Map(rows.map((row) => [row.id, row]))
+      const fresh = batch.filter(({ id }) => !before.has(id))
+      const ended = batch.filter(({ id, row }) => isEnding(before.get(id), row)).sort((a, b) => a.id - b.id)
+      await insertMissing(
+        db,
+        SendLog,
+        'id',
+        await Promise.all(
+          fresh.map(async ({ id, row, message }) => ({ ...row, ...(await ownerOf(message.recipients)), id })),
+        ),
+      )
+      await putRows(
+        db,
+        SendLog,
+        { key: 'id', sets: outcomeProperties },
+        ended.map(({ id, row }) => ({ ...row, id })),
+      )
+
+      const kinds: (readonly [SendLogKind, number])[] = []
+      const outcomes: OutcomeChange[] = []
+      for (const { id, row, retryInMs } of [...fresh, ...ended]) {
+        const old = before.get(id)
+        if (old !== undefined) kinds.push([kindOf(old), -1])
+        kinds.push([kindOf(row), 1])
+        const { notificationId } = row
+        if (notificationId != null) {
+          if (old?.outcome != null) outcomes.push({ notificationId, outcome: old.outcome, by: -1 })
+          if (row.outcome != null) outcomes.push({ notificationId, outcome: row.outcome, by: 1 })
+        }
+        if (retryInMs !== undefined) await this.retryLater(id, retryInMs)
+      }
+      await changeMessageCounts(db, outcomes)
+      await changeCounts(db, tallied(kinds))
+    })
+  }
+
+  /** Publishes `retryDue` for a row after a delay, in the transaction around it. */
+  async retryLater(logId: number, delayMs: number): Promise<void> {
+    await this.#parts.events?.publish(retryDue, { logId }, { delayMs })
+  }
+
+  /**
+   * Claims rows for a retry, for as long as their sends may take one after the other. Call it in a transaction that read the rows.
+   *
+   * @returns the end of the claims
+   * @throws BusinessError "409" `notification.send-log-not-failed` when another caller has claimed a row; roll back then
+   */
+  async claim(rows: readonly Pick<SendLog, 'id' | 'status' | 'restorable'>[]): Promise<Date> {
+    const { db, settings } = this.#parts
+    const claimedUntil = new Date(db.clock.expiryNow() + rows.length * (settings.sendDeadlineMs + claimSlackMs))
+    await db.transactional(async (em) => {
+      for (const { id, status } of rows) {
+        const claim = { status: 'retried', claimedUntil, claimedFrom: status } as const
+        const claimed = await em.nativeUpdate(SendLog, { id, status, restorable: true }, claim)
+        if (claimed === 0) refuseRows('send-log-not-failed', [id])
+      }
+      await changeCounts(db, tallied([...rows.map((row) => [kindOf(row), -1] as const), ['retried', rows.length]]))
+    })
+    return claimedUntil
+  }
+
+  /**
+   * Ends the claim of a row and writes the row of its retry.
+   *
+   * @throws BusinessError "409" `notification.send-log-not-failed` when the claim has ended before
+   */
+  async beginRetry(claim: Claim, retry: SendEntry): Promise<void> {
+    const { db } = this.#parts
+    await db.transactional(async (em) => {
+      const row = await em.findOne(SendLog, heldBy(claim), { exclude: ['payload'], ...rowLock(db) })
+      if (row === null) throw refusedRows('send-log-not-failed', [claim.id])
+      const settled = { status: 'retried', restorable: false, payload: null, ...unclaimed } as const
+      await em.nativeUpdate(SendLog, { id: claim.id }, settled)
+      const { notificationId, outcome } = row
+      if (notificationId != null && outcome != null) {
+        await changeMessageCounts(db, [{ notificationId, outcome, by: -1 }])
+      }
+      await changeCounts(
+        db,
+        tallied([
+          [kindOf(row), -1],
+          [kindOf(settled), 1],
+        ]),
+      )
+      await this.write([retry])
+    })
+  }
+
+  /** Gives back a claimed row that was not sent. @param status the state before the claim */
+  async release(claim: Claim, status: SendLogState): Promise<void> {
+    await giveBack(this.#parts.db, heldBy(claim), status)
+  }
+
+  /** Marks rows `unknown` that say `sending`, because their process died. */
+  async markUnknown(ids: readonly number[]): Promise<void> {
+    await markUnknown(this.#parts.db, { id: { $in: [...ids] } })
+  }
+}
+
+/** A row that is under way, or was marked `unknown`, ends; other changes since then stay. */
+const isEnding = (before: Stored | undefined, row: SendLogRow) =>
+  before !== undefined &&
+  row.status !== 'sending' &&
+  ['sending', 'unknown'].includes(before.status) &&
+  !(before.status === row.status && before.outcome === row.outcome)
+
+const heldBy = ({ id, claimedUntil }: Claim) => ({ id, status: 'retried' as const, restorable: true, claimedUntil })
+
+/** Columns of a row without a claim. */
+const unclaimed = { claimedUntil: null, claimedFrom: null } as const
+
+const giveBack = (db: Database, where: object, status: SendLogState) =>
+  db.transactional(async (em) => {
+    const rows = await em.nativeUpdate(SendLog, where, { status, ...unclaimed })
+    await changeCounts(
+      db,
+      tallied([
+        ['retried', -rows],
+        [kindOf({ status, restorable: true }), rows],
+      ]),
+    )
+  })
+
+/** Gives back rows whose retry never began, because their process died. */
+export async function releaseInterrupted(db: Database): Promise<void> {
+  const interrupted = {
+    status: 'retried' as const,
+    restorable: true,
+    claimedUntil: { $lt: new Date(db.clock.expiryNow()) },
+  }
+  const found = await db.fork().find(SendLog, interrupted, { fields: ['claimedFrom'], limit: markedTogether })
+  // A row that an earlier release has claimed does not say what it was.
+  for (const claimedFrom of new Set(found.map((row) => row.claimedFrom ?? null))) {
+    await giveBack(db, { ...interrupted, claimedFrom }, claimedFrom ?? 'failed')
+  }
+}
+
+/** Marks rows `unknown` that have been under way for longer than a send can be: their process died. Returns how many. */
+export function markInterrupted(db: Database): Promise<number> {
+  return markUnknown(db, { claimedUntil: { $lt: new Date(db.clock.expiryNow()) } })
+}
+
+const markUnknown = (db: Database, where: object): Promise<number> =>
+  db.transactional(async (em) => {
+    const condition = { ...where, status: 'sending' as const }
+    const rows = await em.find(SendLog, condition, {
+      ...rowLock(db),
+      fields: ['id', 'notificationId'],
+      orderBy: { id: 'asc' },
+      limit: markedTogether,
+    })
+    if (rows.length === 0) return 0
+    const lost = { status: 'unknown', outcome: 'unknown', claimedUntil: null, ...interruption } as const
+    const ids = rows.map(({ id }) => id)
+    const changed = await em.nativeUpdate(SendLog, { id: { $in: ids }, status: 'sending' }, lost)
+    const outcomes = rows.flatMap(({ notificationId }) =>
+      notificationId == null ? [] : [{ notificationId, outcome: 'unknown' as const, by: 1 as const }],
+    )
+    await changeMessageCounts(db, outcomes)
+    await changeCounts(db, { sending: -changed, unknown: changed })
+    return changed
+  })
+
+/** Rows of one statement. */
+const markedTogether = 1_000
+const interruption = {
+  errorCode: 'notification.interrupted',
+  errorMessage: 'The process ended while it was sending: it may or may not have been sent',
+}
+
+type RowsReason = 'send-log-not-failed' | 'send-log-not-found' | 'send-log-not-restorable'
+
+const refusedRows = (reason: RowsReason, ids: readonly number[]) =>
+  refusal(reason, { params: { ids: ids.join(', ') }, data: { ids } })
+
+/** @throws BusinessError with the ids in `data.ids`, unless there are none */
+export function refuseRows(reason: RowsReason, ids: readonly number[]): void {
+  if (ids.length > 0) throw refusedRows(reason, ids)
+}

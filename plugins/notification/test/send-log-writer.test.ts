@@ -1,0 +1,60 @@
+/** What the row of a send becomes and when it is sent again, without a database. */
+import type { Database } from '@plinth/database'
+import type { NotificationMessage, OutcomeName } from '@plinth/kernel'
+import t from 'tap'
+import { SendLogWriter, type SendLogWriterParts } from '../src/send-log/send-log-writer.ts'
+
+const values: Readonly<Record<string, unknown>> = {
+  'platform.notification.retry.enabled': true,
+  'platform.notification.retry.max-attempts': 3,
+  'platform.notification.retry.first-delay': 1_000,
+  'platform.notification.retry.factor': 2,
+  'platform.notification.retry.longest-delay': 60_000,
+}
+const message: NotificationMessage = {
+  id: 'm-1',
+  subject: 'Hi',
+  content: '',
+  variables: {},
+  recipients: [],
+  attributes: {},
+}
+
+/** The status of a send after its outcome, and whether it is sent again. */
+function concluded(outcome: OutcomeName, more: Partial<SendLogWriterParts> = {}, attempt = 1) {
+  const writer = new SendLogWriter({
+    db: {} as Database,
+    events: { publish: async () => undefined as never },
+    clock: { now: () => 5_000 },
+    config: { get: (name: string) => values[name] } as never,
+    settings: { sendDeadlineMs: 10_000 },
+    channels: new Map([
+      ['once', { traits: { idempotent: false } }],
+      ['safe', { traits: { idempotent: true } }],
+    ]),
+    redact: (text) => text,
+    ownerOf: async () => ({ userId: null, orgId: null }),
+    ...more,
+  })
+  const of = (channel: string) => {
+    const entry = writer.entryOf(channel, { message, idempotencyKey: 'k', attempt }, message)
+    const success = outcome === 'accepted'
+    writer.conclude(entry, { channel, success, outcome, messageId: 'm-1', errorCode: null, errorMessage: null })
+    return [entry.row.status, entry.retryInMs !== undefined]
+  }
+  return { once: of('once'), safe: of('safe') }
+}
+
+t.test('B26 one class decides what a row becomes and whether it is sent again', (t) => {
+  t.same(concluded('accepted'), { once: ['success', false], safe: ['success', false] })
+  t.same(concluded('rejected'), { once: ['failed', false], safe: ['failed', false] })
+  t.same(concluded('deferred'), { once: ['failed', true], safe: ['failed', true] })
+  t.same(concluded('unknown'), { once: ['unknown', false], safe: ['unknown', true] }, 'nothing is sent twice')
+  t.same(concluded('deferred', {}, 3), { once: ['dead', false], safe: ['dead', false] }, 'after the last attempt')
+  t.same(
+    concluded('deferred', { events: undefined }),
+    { once: ['failed', false], safe: ['failed', false] },
+    'a product without events sends nothing again automatically',
+  )
+  t.end()
+})
