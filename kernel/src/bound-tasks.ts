@@ -1,7 +1,7 @@
 import type { ConfigValues } from './configuration/config-values.ts'
 import type { BoundInstallTask, BoundScheduledTask } from './contracts/kernel.ts'
 import { orderByDependency } from './dependency-graph.ts'
-import { kernelError } from './errors/kernel-errors.ts'
+import { kernelError, type Problem, problem } from './errors/kernel-errors.ts'
 import type { Plugin } from './plugin.ts'
 import type { PluginHost } from './plugin-host.ts'
 
@@ -22,20 +22,38 @@ export function bindInstallTasks(hosts: readonly PluginHost[]): readonly BoundIn
   return orderByDependency(bound, ({ code, dependencies = [] }) => ({ name: code, needs: dependencies })).order
 }
 
+const tasksOf = (plugins: readonly Plugin[]) =>
+  plugins.flatMap(({ id, scheduledTasks = [] }) => scheduledTasks.map((task) => ({ ...task, plugin: id })))
+
+type OwnedTask = ReturnType<typeof tasksOf>[number]
+
+const placeOf = ({ nameFrom, plugin }: OwnedTask) =>
+  nameFrom === undefined ? `a task of plugin "${plugin}"` : `the one named by ${nameFrom}`
+
+/** Problems of keys that give a scheduled task the name of another one. A default is not the problem if the other name is set. */
+export function taskNameProblems(config: ConfigValues, plugins: readonly Plugin[]): readonly Problem[] {
+  const named = tasksOf(plugins).map((task) => {
+    const effective = task.nameFrom === undefined ? undefined : config.explain(task.nameFrom)?.effective
+    return { task, effective, name: effective?.value ?? task.name, isSet: effective && effective.source !== 'default' }
+  })
+  return named.flatMap(({ task, effective, name, isSet }) => {
+    const other = named.find((one) => one.task !== task && one.name === name)
+    if (effective === undefined || other === undefined || (other.isSet && !isSet)) return []
+    const details = { name: String(name), other: placeOf(other.task) }
+    return [problem('PLINTH_CONFIG_TASK_NAME', effective.place, details, task.plugin)]
+  })
+}
+
 /** Rejects a new name of a scheduled task that another task of the product has once everything that is saved together applies. */
 export function verifyTaskNames(config: ConfigValues, plugins: readonly Plugin[]): void {
-  const tasks = plugins.flatMap(({ id, scheduledTasks = [] }) =>
-    scheduledTasks.map((task) => ({ ...task, plugin: id })),
-  )
+  const tasks = tasksOf(plugins)
   for (const own of tasks) {
     if (own.nameFrom === undefined) continue
     config.onVerify(own.plugin, own.nameFrom, (name, _signal, after) => {
-      const nameOf = (task: (typeof tasks)[number]) => (task.nameFrom === undefined ? task.name : after(task.nameFrom))
+      const nameOf = (task: OwnedTask) => (task.nameFrom === undefined ? task.name : after(task.nameFrom))
       const other = tasks.find((task) => task !== own && nameOf(task) === name)
-      if (other === undefined) return
-      const { nameFrom, plugin } = other
-      const place = nameFrom === undefined ? `a task of plugin "${plugin}"` : `the one named by ${nameFrom}`
-      throw kernelError('PLINTH_CONFIG_TASK_NAME', { name: String(name), other: place })
+      if (other !== undefined)
+        throw kernelError('PLINTH_CONFIG_TASK_NAME', { name: String(name), other: placeOf(other) })
     })
   }
 }

@@ -1,5 +1,6 @@
 import type { JsonValue } from '@plinth/config-schema'
 import { type ConfigSource, type Surroundings, sourcesOf } from '@plinth/config-schema/reading'
+import { taskNameProblems } from './bound-tasks.ts'
 import { ConfigValues } from './configuration/config-values.ts'
 import type { Problem } from './errors/kernel-errors.ts'
 import { kernelVersion } from './kernel-plugin.ts'
@@ -72,6 +73,8 @@ export function prepareProduct(product: Product, options: PrepareOptions = {}): 
   const sources = sourcesOf({ ...product, ...options })
   const settingsFile = sources.find(({ name }) => name === 'dotenv')?.file
   const config = new ConfigValues(plan.keys, sources, isProduction)
-  const problems = [...plan.problems, ...config.problems]
+  // Declarations of a plan with problems may have any shape.
+  const names = plan.problems.length === 0 ? taskNameProblems(config, plan.plugins) : []
+  const problems = [...plan.problems, ...config.problems, ...names]
   return { product, roles, plan, config, settingsFile, problems, warnings: [...plan.warnings, ...config.warnings] }
 }

@@ -11,7 +11,7 @@ import {
   prepareProduct,
   service,
 } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'
 import { supervise } from '../src/cli/supervisor.ts'
@@ -67,7 +67,7 @@ const started =
   }
 
 /** A product with two tasks whose names come from keys, and one with a fixed name. */
-async function namedTasks() {
+function namedTasksProduct(config: Readonly<Record<string, string>> = {}) {
   const task = (name: string, nameFrom?: string) => ({
     name,
     displayName: 'x',
@@ -86,7 +86,11 @@ async function namedTasks() {
       task('p0.fixed'),
     ] as never,
   })
-  const running = await startForTest(productOf([owner]))
+  return productOf([owner], config)
+}
+
+async function namedTasks() {
+  const running = await startForTest(namedTasksProduct())
   const verify = (name: string, value: string, stored: Readonly<Record<string, string>> = {}) => {
     const entries = Object.entries({ ...stored, [name]: value }).map(([name, written]) => {
       return { name, by: 'key', written, place: 'row' } as const
@@ -104,6 +108,28 @@ t.test('a scheduled task gets no name that another task has once everything appl
   t.same(await verify(first, 'p0.own'), { outcome: 'verified' })
   t.same(await verify(first, 'p0.second', { [second]: 'p0.first' }), { outcome: 'verified' }, 'they change places')
   t.hasStrict(await verify(first, 'p0.same', { [second]: 'p0.same' }), { outcome: 'refused' }, 'what is saved together')
+})
+
+t.test('a name of a scheduled task that another task has is a problem of the source that sets it', async (t) => {
+  const problems = (config: Readonly<Record<string, string>>, set: Readonly<Record<string, string>> = {}) =>
+    prepareProduct(namedTasksProduct(config), { envFile: false, environment: {}, set }).problems.map(
+      ({ code, plugin, place, message }) => {
+        t.equal(code, 'PLINTH_CONFIG_TASK_NAME')
+        return [plugin, place, message]
+      },
+    )
+  const [first, second] = ['platform.p0.first', 'platform.p0.second']
+  t.strictSame(problems({}), [])
+  t.strictSame(problems({ [first]: 'p0.second', [second]: 'p0.first' }), [], 'they change places')
+  const says = (name: string, other: string) => `The name "${name}" belongs to another scheduled task: ${other}.`
+  t.strictSame(problems({}, { [first]: 'p0.second' }), [
+    ['p0', `--set ${first}`, says('p0.second', `the one named by ${second}`)],
+  ])
+  t.strictSame(problems({}, { [second]: 'p0.fixed' }), [
+    ['p0', `--set ${second}`, says('p0.fixed', 'a task of plugin "p0"')],
+  ])
+  t.equal(problems({ [first]: 'p0.same', [second]: 'p0.same' }).length, 2)
+  await rejectsWith(t, startForTest(namedTasksProduct({ [first]: 'p0.fixed' })), { code: 'PLINTH_START_REFUSED' })
 })
 
 const commandLine =

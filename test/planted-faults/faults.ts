@@ -125,6 +125,18 @@ export const plantedFaults: readonly PlantedFault[] = [
     plugin: { members: `config: { 'platform.planted.name': key.string({ title: 'Name', required: true }) }` },
   },
   {
+    title: '.env gives a scheduled task the name of another one',
+    code: 'PLINTH_CONFIG_TASK_NAME',
+    settings: 'PLATFORM_PLANTED_TASK_NAME=storage.sweep',
+    plugin: {
+      members: `config: { 'platform.planted.task-name': key.string({ title: 'Name', default: 'planted.count' }) },
+        scheduledTasks: [{
+          name: 'planted.count', nameFrom: 'platform.planted.task-name', displayName: 'Count', fixedDelay: 60_000,
+          autoStartup: true, run() {},
+        }]`,
+    },
+  },
+  {
     title: 'the rate limit store is not loaded',
     code: 'PLINTH_RATE_LIMIT_UNKNOWN_STORE',
     settings: 'PLATFORM_RATE_LIMIT_DEFAULT_STORE=memcached',
