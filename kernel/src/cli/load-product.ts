@@ -7,8 +7,8 @@ import { kernelError } from '../errors/kernel-errors.ts'
 import { filesIn } from '../errors/stack-files.ts'
 import { isProduct, type Product } from '../product.ts'
 
-/** How long a second look at a file that cannot be read may take, in milliseconds. */
-const lookMs = 10_000
+/** How long a second look at a file that cannot be read may take, in milliseconds. A busy machine takes seconds for it. */
+const lookMs = 60_000
 
 /** Folder of the kernel: a frame in it belongs to a call of another file. */
 const ownFolder = fileURLToPath(new URL('..', import.meta.url))

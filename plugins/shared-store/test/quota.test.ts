@@ -367,9 +367,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
       'of what was taken no content is left',
     )
     await clock.advance(60_000)
-    for (let tries = 0; tries < 200 && (await names()).length > 2; tries++) {
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
+    await until(async () => (await names()).length <= 2, 'expired entries are removed')
     t.same(await names(), ['value:long', 'value:stays'])
   })
 }
