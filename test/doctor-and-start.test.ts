@@ -1,10 +1,8 @@
 /** `plinth doctor` finds everything that would keep `plinth start` from working, and reports it under the same code. */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { freePort, programEnvironment } from '@plinth/kernel/testing'
+import { freePort, programEnvironment, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { type PlantedFault, plantedFaults, pluginFile, writeFile } from './planted-faults/faults.ts'
 import { type CommandEnd, runHere, runOnNode } from './planted-faults/run-here.ts'
@@ -110,14 +108,8 @@ t.test('doctor recognizes that the product itself holds the port', async (t) => 
   const program = join(import.meta.dirname, '..', 'kernel', 'bin', 'plinth.js')
   const env = { ...programEnvironment(), NODE_OPTIONS: '' }
   const running = spawn(process.execPath, [program, 'start', '--no-supervisor'], { cwd: directory, env })
-  const ended = once(running, 'exit')
-  t.teardown(async () => {
-    running.kill('SIGTERM')
-    await ended
-  })
-  const lines = createInterface({ input: running.stdout })
-  for await (const line of lines) if (line.includes('"msg":"started"')) break
-  running.stdout.resume()
+  const { output, until } = watchProcess(t, running)
+  await until(() => output().includes('"msg":"started"'), 'it has started')
   const [doctor] = runHere(directory, 'doctor')
   t.equal(doctor?.exitCode, 0, doctor?.output ?? '')
   const warning = `A product already serves at http://127.0.0.1:${port}. Stop it before you start another one with this port.`

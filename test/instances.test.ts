@@ -27,11 +27,7 @@ async function startTwo(t: Test, db: TestDatabase, more: Readonly<Record<string,
     ...more,
   }
   const settings = Object.fromEntries(Object.entries(config).map(([key, value]) => [key, String(value)]))
-  const processes = await Promise.all([startProcess(product, settings), startProcess(product, settings)])
-  t.teardown(async () => {
-    for (const { child } of processes) child.kill('SIGKILL')
-    await Promise.all(processes.map(({ ended }) => ended))
-  })
+  const processes = await Promise.all([startProcess(t, product, settings), startProcess(t, product, settings)])
   return processes
 }
 
@@ -122,7 +118,7 @@ async function survivesKill(t: Test, db: TestDatabase, config: Readonly<Record<s
   const runsOf = (process_: number | undefined) =>
     number(seen, `select count(*) as n from probe_run where process = ${process_}`)
   one.child.kill('SIGKILL')
-  await one.ended
+  await one.ended()
   const before = publishing.codes['200'] ?? 0
   await comes('the other goes on', () => (publishing.codes['200'] ?? 0) >= before + 20)
   await comes('the quota is used up', () => (hits.codes['429'] ?? 0) >= 100)
@@ -136,7 +132,7 @@ async function survivesKill(t: Test, db: TestDatabase, config: Readonly<Record<s
   t.ok(admitted + unknown >= quota - clients, 'and no less, but for what was on its way to the one that died')
   await allIsWell(t, seen)
   two.child.kill('SIGTERM')
-  t.same(await two.ended, [0, null], 'the survivor drains and ends well')
+  t.same(await two.ended(), [0, null], 'the survivor drains and ends well')
 }
 
 onEachDatabase(t, 'K-018 R-001 two instances, one killed under load, on the database alone', (t, db) =>
@@ -196,7 +192,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
       await allIsWell(t, seen)
       for (const { child, ended, output } of [one, two]) {
         child.kill('SIGTERM')
-        const end = await ended
+        const end = await ended()
         t.same(end, [0, null], end[0] === 0 ? 'it ends well' : `it ends well, and not so:\n${output().slice(-4_000)}`)
       }
     },

@@ -37,7 +37,7 @@ t.test('a version below the range is old, every other one is not', async (t) => 
 
 /** Runs the program and returns its exit code and everything that it printed. */
 function run(node: string, words: readonly string[]) {
-  const options = { encoding: 'utf8', env: programEnvironment({ NODE_OPTIONS: '' }), timeout: 60_000 } as const
+  const options = { encoding: 'utf8', env: programEnvironment({ NODE_OPTIONS: '' }), timeout: 300_000 } as const
   const { status, stdout, stderr } = spawnSync(node, words, options)
   return { status, stdout, stderr }
 }

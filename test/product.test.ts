@@ -357,8 +357,7 @@ t.test('K-018 SIGTERM under load: no request is cut, and the product and its sup
   t.match(await runProgram(['migrate', ...set]), { code: 0 })
   const create = ['admin', 'create', '--username', administrator.username, '--password-stdin']
   t.match(await runProgram([...create, ...set], administrator.password), { code: 0 })
-  const running = await startProcess(quickstart, settings, { supervised: true })
-  t.teardown(() => running.child.kill('SIGKILL'))
+  const running = await startProcess(t, quickstart, settings, { supervised: true })
   const headers = await authorize(running.url)
   let answered = 0
   let cut = 0
@@ -375,7 +374,7 @@ t.test('K-018 SIGTERM under load: no request is cut, and the product and its sup
     }
   }
   await Promise.all(Array.from({ length: 16 }, client))
-  t.same(await running.ended, [0, null])
+  t.same(await running.ended(), [0, null])
   t.equal(cut, 0, `of ${answered} requests none was cut`)
   t.ok(answered >= 200)
 })
@@ -386,19 +385,18 @@ t.test(
     const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
     // On a slow disk one of them writes for long.
     const settings = { 'platform.database.sqlite.file': file, 'platform.database.sqlite.busy-timeout': '1m' }
-    const both = await Promise.all([startProcess(quickstart, settings), startProcess(quickstart, settings)])
-    for (const { child, url } of both) {
-      t.teardown(() => child.kill('SIGKILL'))
+    const both = await Promise.all([startProcess(t, quickstart, settings), startProcess(t, quickstart, settings)])
+    for (const { url } of both) {
       t.equal((await fetch(`${url}/health/ready`)).status, 200)
     }
     for (const { child, ended } of both) {
       child.kill('SIGKILL')
-      await ended
+      await ended()
     }
-    const again = await startProcess(quickstart, settings)
+    const again = await startProcess(t, quickstart, settings)
     t.equal((await fetch(`${again.url}/health/ready`)).status, 200)
     again.child.kill('SIGTERM')
-    t.same(await again.ended, [0, null])
+    t.same(await again.ended(), [0, null])
   },
 )
 
@@ -451,10 +449,10 @@ t.test('a stored value that keeps a plugin down is named, and every command that
   const unasked = await plinth('config', 'set', sender, 'log')
   t.match(unasked, { code: 1, stderr: /it cannot be asked: Plugin "iam\.verification" failed/ })
   t.match(await plinth('config', 'reset', engine, sender), { code: 0, stderr: /iam\.verification/ })
-  const running = await startProcess(quickstart, settings)
+  const running = await startProcess(t, quickstart, settings)
   t.equal((await fetch(`${running.url}/health/ready`)).status, 200)
   running.child.kill('SIGTERM')
-  t.same(await running.ended, [0, null])
+  t.same(await running.ended(), [0, null])
 })
 
 t.test(

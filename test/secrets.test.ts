@@ -37,8 +37,7 @@ t.test(
     t.match(await program(['migrate']), { code: 0 })
     t.match(await program(['admin', 'create', '--username', 'root', '--password-stdin'], secrets.password), { code: 0 })
 
-    const running = await startProcess(product, { ...settings, [room]: `http://127.0.0.1:9/${secrets.room}` })
-    t.teardown(() => running.child.kill('SIGKILL'))
+    const running = await startProcess(t, product, { ...settings, [room]: `http://127.0.0.1:9/${secrets.room}` })
     let token = ''
     const call = async (method: string, path: string, body?: unknown) => {
       const answer = await fetch(`${running.url}${path}`, {
@@ -100,7 +99,7 @@ t.test(
     }
     t.match(await program(['start', '--set', 'platform.http.port=many']), { code: 3 })
     running.child.kill('SIGTERM')
-    t.same(await running.ended, [0, null])
+    t.same(await running.ended(), [0, null])
     seen.push(running.output())
 
     const files = readdirSync(directory).map((name) => readFileSync(join(directory, name)))
@@ -136,8 +135,7 @@ t.test(
     t.match(await runProgram(['migrate', '--product', product, ...set]), { code: 0 })
     const create = ['admin', 'create', '--username', 'root', '--password-stdin', '--product', product, ...set]
     t.match(await runProgram(create, secrets.password), { code: 0 })
-    const running = await startProcess(product, settings)
-    t.teardown(() => running.child.kill('SIGKILL'))
+    const running = await startProcess(t, product, settings)
     const post = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
       const all = { 'content-type': 'application/json', ...headers }
       const answer = await fetch(`${running.url}${path}`, { method: 'POST', headers: all, body: JSON.stringify(body) })
@@ -175,7 +173,7 @@ t.test(
       for (const [name, secret] of Object.entries(secrets)) t.notOk(text.includes(secret), name)
     }
     running.child.kill('SIGTERM')
-    t.same(await running.ended, [0, null])
+    t.same(await running.ended(), [0, null])
     for (const [name, secret] of Object.entries(secrets)) t.notOk(running.output().includes(secret), name)
   },
 )

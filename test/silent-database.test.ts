@@ -1,6 +1,5 @@
 /** A whole product in front of a database that falls silent with every connection open, as after a lost host. */
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { onEachDatabase, startHalfOpenProxy, type TestDatabase } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
@@ -28,11 +27,7 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
     'platform.system-config.master-key-file': join(db.directory, 'master.key'),
   }
   const settings = Object.fromEntries(Object.entries(config).map(([key, value]) => [key, String(value)]))
-  const running = await startProcess(product, settings)
-  t.teardown(async () => {
-    running.child.kill('SIGKILL')
-    await running.ended
-  })
+  const running = await startProcess(t, product, settings)
   const publish = async () => {
     const answer = await fetch(`${running.url}/api/v1/probe/events/one`, {
       method: 'POST',
@@ -82,8 +77,6 @@ async function fallsSilent(t: Test, db: TestDatabase) {
   await Promise.all(Array.from({ length: 10 }, publish))
   proxy.fallSilent()
   running.child.kill('SIGTERM')
-  const late = pause(patienceMs, 'late', { ref: false })
-  const end = await Promise.race([late, running.ended])
   // What a plugin could not write any more may make it 1.
-  t.match(end, [/^[01]$/, null], 'a stop ends by itself')
+  t.match(await running.ended(), [/^[01]$/, null], 'a stop ends by itself')
 }

@@ -200,7 +200,9 @@ t.test('ordinary keys, objects too, are checked without loading ajv', async (t) 
       const problems = validateDeclaration('platform.x', declaration)
       const { cache } = createRequire('${import.meta.url}')
       console.log(JSON.stringify([problems, Object.keys(cache).some((file) => file.includes('/ajv/'))]))`
-    return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
+    return JSON.parse(
+      execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', timeout: 300_000 }),
+    )
   }
   const limits = { type: 'array', items: { type: 'integer', minimum: 1, description: 'per minute' } }
   const properties = { a: { type: 'string', title: 'A' }, limits, inner: { type: 'object', required: ['b'] } }

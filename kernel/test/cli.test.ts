@@ -1,9 +1,8 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { kernelVersion } from '@plinth/kernel'
-import { programEnvironment, watchProcess } from '@plinth/kernel/testing'
+import { outcomeOf, programEnvironment, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { runProgram } from '../src/cli/program.ts'
 
@@ -209,6 +208,7 @@ t.test(
         env: programEnvironment(environment),
         encoding: 'utf8',
         input: 'of the input\n',
+        timeout: 300_000,
       } as const
       return spawnSync(process.execPath, [main, '--product', shop, ...words], given)
     }
@@ -500,7 +500,10 @@ function spawned(words: readonly string[], settings: Readonly<Record<string, str
   })
   const watched = watchProcess(t, child)
   const { output } = watched
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, output: output(), stdout }))
+  const ended = async () => {
+    const [code, signal] = await watched.ended()
+    return { code, signal, output: output(), stdout }
+  }
   const said = (text: string) => watched.until(() => output().includes(text), text)
   return { child, ended, said }
 }
@@ -509,7 +512,7 @@ t.test('K-018 start runs until SIGTERM, drains, stops in reverse and leaves no h
   const { child, ended, said } = spawned(['start'], { 'platform.shop.loud': 'true' })
   await said('"started"')
   child.kill('SIGTERM')
-  const { code, signal, output } = await ended
+  const { code, signal, output } = await ended()
   t.strictSame([code, signal], [0, null])
   const lines = output
     .trim()
@@ -536,7 +539,7 @@ t.test('the log is JSON or lines for people, as told', async (t) => {
     await said('started')
     child.kill('SIGTERM')
     // Without the colours of a terminal.
-    t.match(stripVTControlCharacters((await ended).output), line, format)
+    t.match(stripVTControlCharacters((await ended()).output), line, format)
   }
 })
 
@@ -549,7 +552,7 @@ t.test('a logged text cannot control the terminal, in either format', async (t) 
     const { child, ended, said } = spawned(['start', '--role', 'worker'], { 'platform.log.format': format }, file)
     await said('started')
     child.kill('SIGTERM')
-    const { output } = await ended
+    const { output } = await ended()
     t.match(output, /a\\u009b31m \\u202e/, format)
     t.notMatch(output, /[\u0080-\u009f\u202e]/, format)
   }
@@ -560,7 +563,7 @@ t.test('K-018 K-019 a product that holds nothing still runs until it is told to 
   const { child, ended, said } = spawned(['start', '--role', 'worker'], {}, join(directory, 'plinth.config.ts'))
   await said('"started"')
   child.kill('SIGINT')
-  t.match(await ended, { code: 0, output: /"SIGINT received"/ })
+  t.match(await ended(), { code: 0, output: /"SIGINT received"/ })
 })
 
 t.test('K-018 a second signal ends a stop that hangs', async (t) => {
@@ -569,14 +572,14 @@ t.test('K-018 a second signal ends a stop that hangs', async (t) => {
   child.kill('SIGTERM')
   await said('"stopping"')
   child.kill('SIGTERM')
-  t.match(await ended, { code: 130, signal: null })
+  t.match(await ended(), { code: 130, signal: null })
 })
 
 t.test('K-018 a signal during the start unwinds it', async (t) => {
   const { child, ended, said } = spawned(['start'], { 'platform.shop.fault': 'slow' })
   await said('counter is being set up')
   child.kill('SIGTERM')
-  const { code, output } = await ended
+  const { code, output } = await ended()
   t.equal(code, 0)
   t.match(output, 'The start was given up: SIGTERM received.')
   t.match(output, 'counter closed')
@@ -594,18 +597,18 @@ t.test(
     stuck.child.kill('SIGTERM')
     leaking.child.kill('SIGTERM')
     const failed = 'PLINTH_START_FAILED: Plugin "shop.counter" failed in setup: no counter for ******.\nFix: '
-    t.match(await failing.ended, { code: 1, signal: null, output: failed })
-    t.match((await failing.ended).output, 'counter closed')
+    t.match(await failing.ended(), { code: 1, signal: null, output: failed })
+    t.match((await failing.ended()).output, 'counter closed')
     const late = 'PLINTH_DEADLINE_PASSED: Plugin "shop.counter" did not finish setup within 1000 ms.\nFix: '
-    t.match(await hanging.ended, { code: 1, signal: null, output: late })
-    t.match(await stuck.ended, { code: 1, output: 'shop.counter in stop: the door is stuck, says ******' })
-    t.match((await stuck.ended).output, 'counter closed')
-    t.match(await leaking.ended, { code: 0, output: 'Ended although something is still open: Timeout.' })
+    t.match(await hanging.ended(), { code: 1, signal: null, output: late })
+    t.match(await stuck.ended(), { code: 1, output: 'shop.counter in stop: the door is stuck, says ******' })
+    t.match((await stuck.ended()).output, 'counter closed')
+    t.match(await leaking.ended(), { code: 0, output: 'Ended although something is still open: Timeout.' })
     t.match(
-      (await leaking.ended).output,
+      (await leaking.ended()).output,
       /Plugin "shop\.counter" opened a Timeout at .*shop\.config\.ts:\d+:\d+ and did not close it\./,
     )
-    for (const { ended } of [failing, hanging, stuck, leaking]) t.notMatch((await ended).output, 'Pass')
+    for (const { ended } of [failing, hanging, stuck, leaking]) t.notMatch((await ended()).output, 'Pass')
   },
 )
 
@@ -613,7 +616,7 @@ t.test('K-009 no log line of a running product shows a secret, however it is wri
   const { child, ended, said } = spawned(['start'], { 'platform.shop.fault': 'chatty' })
   await said('"started"')
   child.kill('SIGTERM')
-  const { output } = await ended
+  const { output } = await ended()
   const [line = '{}', error = '{}'] = output.split('\n').filter((text) => text.includes('open'))
   t.match(JSON.parse(line), { msg: 'opened with ******', password: '******', body: '{"password":"******"}' })
   t.match(JSON.parse(error), { level: 'error', msg: 'cannot open with ******' })
@@ -647,7 +650,7 @@ t.test('K-018 a signal ends a waiting command, which unwinds and exits with 130'
     const { child, ended, said } = spawned(words, { 'platform.shop.loud': 'true' })
     await said('"waiting"')
     child.kill('SIGINT')
-    const { code, output, stdout } = await ended
+    const { code, output, stdout } = await ended()
     t.equal(code, 130, words.join(' '))
     t.match(output, 'shelf closed')
     t.equal(stdout, '', 'the log of a command is no answer')
@@ -661,13 +664,9 @@ t.test('a reader that leaves early is no failure', async (t) => {
     env: programEnvironment(environment),
   })
   child.stdout.destroy()
-  let complaint = ''
-  child.stderr.on('data', (text) => {
-    complaint += text
-  })
-  const [code] = await once(child, 'exit')
+  const { code, stderr } = await outcomeOf(child)
   t.equal(code, 0)
-  t.notMatch(complaint, 'EPIPE')
+  t.notMatch(stderr, 'EPIPE')
 })
 
 /** A product whose one plugin fails in set-up as an author's mistake does, with a secret in what is thrown. */

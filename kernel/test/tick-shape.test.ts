@@ -23,7 +23,9 @@ const program = `
 `
 function ticksAfterLoading(module: string): { readonly made: number; readonly left: number } {
   const words = ['--expose-gc', '--input-type=module', '--eval', program, module]
-  return JSON.parse(execFileSync(process.execPath, words, { env: programEnvironment(), encoding: 'utf8' }))
+  return JSON.parse(
+    execFileSync(process.execPath, words, { env: programEnvironment(), encoding: 'utf8', timeout: 300_000 }),
+  )
 }
 
 t.test(

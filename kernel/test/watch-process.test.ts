@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { rejectsWith, watchProcess } from '@plinth/kernel/testing'
+import { outcomeOf, rejectsWith, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 
 const run = (t: Test, source: string) => {
@@ -30,6 +30,12 @@ t.test('what a process says last counts, although it has ended', async (t) => {
   t.same(await brief.ended(), [0, null])
   t.same([brief.messages, brief.output()], [['done'], 'said\n'])
   await brief.until(() => brief.messages.includes('done'), 'it is done')
+})
+
+t.test('a command has its exit code and what it wrote to each stream', async (t) => {
+  const source = `console.log('Grüezi'); console.error('broken'); process.exitCode = 3`
+  const outcome = await outcomeOf(spawn(process.execPath, ['--input-type=module', '-e', source]))
+  t.strictSame(outcome, { code: 3, signal: null, stdout: 'Grüezi\n', stderr: 'broken\n' })
 })
 
 t.test('a process that goes on is killed when the test ends', async (t) => {

@@ -257,7 +257,7 @@ t.test('what a build makes of the data steps of all plugins is the same work', a
       '',
     ]
     const out = join(t.testdirName, String(index))
-    execFileSync(join(root, 'node_modules', '.bin', 'tsc'), [...options, '--outDir', out, file])
+    execFileSync(join(root, 'node_modules', '.bin', 'tsc'), [...options, '--outDir', out, file], { timeout: 300_000 })
     const [built = ''] = globSync('*.js', { cwd: out })
     t.equal(
       work(readFileSync(join(out, built), 'utf8')),

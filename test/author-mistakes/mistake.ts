@@ -110,7 +110,7 @@ const program = join(import.meta.dirname, '../../kernel/bin/plinth.js')
 function printed(file: string, command: readonly string[]): readonly Report[] {
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...command, '--product', file], {
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 300_000,
   })
   const text = stdout + stderr
   return [...new Set(text.match(/PLINTH_[A-Z_]+/g))].map((code) => ({ code, text }))

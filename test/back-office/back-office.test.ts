@@ -36,7 +36,7 @@ async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()
-  page.setDefaultTimeout(120_000)
+  page.setDefaultTimeout(180_000)
 
   let isDark = false
   /** Looks at the page that is shown, in the other colours than the last one. */

@@ -29,7 +29,7 @@ t.test(
     const browser = await browserOfFile()
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
     // On a busy machine the page takes its time to lay out hundreds of operations.
-    page.setDefaultTimeout(120_000)
+    page.setDefaultTimeout(180_000)
     const complaints: string[] = []
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())

@@ -74,7 +74,7 @@ export interface Office extends Pick<WatchedPage, 'page' | 'complaints'> {
 /** Signs `root` in, in a browser of its own. */
 export async function openOffice(t: Test, url: string, password: string): Promise<Office> {
   const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
-  page.setDefaultTimeout(120_000)
+  page.setDefaultTimeout(180_000)
   await page.fill('input[autocomplete=username]', 'root')
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')

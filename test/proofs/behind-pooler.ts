@@ -48,7 +48,7 @@ interface Call {
 
 /** Two processes of the full product behind one pgbouncer in transaction mode, under mixed load. */
 export async function proveBehindPooler({ seconds, preparedStatements }: PoolerProof): Promise<PoolerFigures> {
-  const undo: (() => Promise<unknown>)[] = []
+  const undo: (() => unknown)[] = []
   try {
     const db = await createDatabase('postgresql')
     undo.push(() => db.drop())
@@ -75,8 +75,8 @@ export async function proveBehindPooler({ seconds, preparedStatements }: PoolerP
       ...(preparedStatements === undefined ? {} : { 'platform.database.prepared-statements': preparedStatements }),
     }
     const settings = Object.fromEntries(Object.entries(config).map(([key, value]) => [key, String(value)]))
-    const processes = await Promise.all([startProcess(product, settings), startProcess(product, settings)])
-    undo.push(() => end(processes))
+    const t = { teardown: (work: () => unknown) => void undo.push(work) }
+    const processes = await Promise.all([startProcess(t, product, settings), startProcess(t, product, settings)])
     const look = await startForTest(
       defineProduct({
         name: 'look',
@@ -90,11 +90,6 @@ export async function proveBehindPooler({ seconds, preparedStatements }: PoolerP
   } finally {
     for (const step of undo.reverse()) await step()
   }
-}
-
-async function end(processes: readonly ProductProcess[]): Promise<void> {
-  for (const { child } of processes) child.kill('SIGKILL')
-  await Promise.all(processes.map(({ ended }) => ended))
 }
 
 async function loadBoth(

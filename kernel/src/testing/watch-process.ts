@@ -3,10 +3,13 @@ import { once } from 'node:events'
 import { reasonOf } from '../errors/coded-error.ts'
 import { until } from './until.ts'
 
+/** A whole product takes minutes to start on a busy machine. */
+const patienceMs = 300_000
+
 /** Exit code and signal. */
 export type ProcessEnd = readonly [number | null, NodeJS.Signals | null]
 
-/** Process that a test started. Each wait for it ends: with its end, or after two minutes. */
+/** Process that a test started. Each wait for it ends: with its end, or after five minutes. */
 export interface WatchedProcess {
   readonly child: ChildProcess
   /** Messages that it has sent so far. */
@@ -25,6 +28,32 @@ export interface WatchedProcess {
   ended(): Promise<ProcessEnd>
   /** Sends a signal, unless it has ended, and waits for the end. */
   end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<ProcessEnd>
+}
+
+/** Process that has run to its end, with everything that it wrote. */
+export interface ProcessOutcome {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/**
+ * Waits for the end of a process that was just started.
+ *
+ * @throws Error with the output, when it takes longer than five minutes. The process is killed then.
+ */
+export async function outcomeOf(child: ChildProcess): Promise<ProcessOutcome> {
+  let stdout = ''
+  let stderr = ''
+  child.stdout?.on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr?.on('data', (text: string) => {
+    stderr += text
+  })
+  const [code, signal] = await watchProcess({ teardown: () => {} }, child).ended()
+  return { code, signal, stdout, stderr }
 }
 
 /**
@@ -56,7 +85,7 @@ export function watchProcess(t: { teardown(work: () => unknown): void }, child: 
   })
   const waitFor = async (condition: () => unknown, what: string) => {
     try {
-      await until(condition, what, 50)
+      await until(condition, what, 50, patienceMs)
     } catch (error) {
       child.kill('SIGKILL')
       throw new Error(`${reasonOf(error)}\n${output}`, { cause: error })

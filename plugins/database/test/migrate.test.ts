@@ -1,9 +1,9 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type Database, database } from '@plinth/database'
 import { type CommandInvocation, definePlugin, type PlinthError, type Plugin } from '@plinth/kernel'
-import { rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
+import { outcomeOf, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
 import {
   type ChangeSet,
   defineChangeSet,
@@ -26,15 +26,12 @@ interface Outcome {
   readonly result?: MigrationResult
 }
 
-function migrateInProcess(db: TestDatabase, killAfter: number | null): Promise<Outcome> {
+async function migrateInProcess(db: TestDatabase, killAfter: number | null): Promise<Outcome> {
   const argument = JSON.stringify({ settings: db.settings, killAfter })
-  return new Promise((resolve, reject) => {
-    const child = execFile(process.execPath, [childFile, argument], (error, stdout, stderr) => {
-      if (child.signalCode !== null) resolve({ signal: child.signalCode })
-      else if (error) reject(new Error(stderr))
-      else resolve({ signal: null, result: JSON.parse(stdout) as MigrationResult })
-    })
-  })
+  const { code, signal, stdout, stderr } = await outcomeOf(spawn(process.execPath, [childFile, argument]))
+  if (signal !== null) return { signal }
+  if (code !== 0) throw new Error(stderr)
+  return { signal, result: JSON.parse(stdout) as MigrationResult }
 }
 
 /** Everything is there once, and no trace of an interrupted run is left. */

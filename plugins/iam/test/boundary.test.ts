@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import iamPlugin, { identity, requirePrincipal } from '@plinth/iam'
 import { definePlugin, isPlugin, type KeyDeclarations } from '@plinth/kernel'
+import { outcomeOf } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -252,13 +253,11 @@ export default defineProduct({ name: 'commands', plugins: [database, http, iam],
   const program = createRequire(import.meta.url)
     .resolve('@plinth/kernel')
     .replace('index.ts', 'cli/main.ts')
-  const plinth = (args: string[], input = '') =>
-    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      const child = execFile(process.execPath, [program, ...args], { cwd: directory }, (error, stdout, stderr) =>
-        resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-      )
-      child.stdin?.end(input)
-    })
+  const plinth = (args: string[], input = '') => {
+    const child = spawn(process.execPath, [program, ...args], { cwd: directory })
+    child.stdin.end(input)
+    return outcomeOf(child)
+  }
   const create = ['admin', 'create', '--username', 'root', '--password-stdin', '--json']
   t.match(await plinth(create, 'secret1\n'), { code: 1, stdout: /PLINTH_IAM_MIGRATION_PENDING/ })
   t.match(await plinth(['migrate']), { code: 0 })

@@ -44,7 +44,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
         t.match(await execute(), { passed: true, restartRequired: false, locked: true })
         t.notOk(existsSync(join(root, 'data/settings-trial.json')), 'nothing of the old settings stays')
         product.child.kill('SIGTERM')
-        t.same(await product.ended, [0, null])
+        t.same(await product.ended(), [0, null])
         t.notMatch(product.output(), secrets.database)
       },
     )

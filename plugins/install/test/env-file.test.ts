@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import * as fs from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { systemClock } from '@plinth/kernel'
-import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { manualClock, outcomeOf, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import {
   EnvFileError,
@@ -203,14 +202,8 @@ async function writeInProcess(path: string, changes: object, rename?: string) {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const out = child.stdout.toArray()
-  const [, signal] = await once(child, 'close')
-  return {
-    signal,
-    code: Buffer.concat(await out)
-      .toString()
-      .trim(),
-  }
+  const { signal, stdout } = await outcomeOf(child)
+  return { signal, code: stdout.trim() }
 }
 
 t.test('E36 I-128 a writer dies between writing and renaming: the file is whole, the next run cleans up', async (t) => {

@@ -75,7 +75,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     const stored = await lookInto(sqliteOf(root), (query) => query('select config_key from sys_config'))
     t.same(stored, [], 'and nothing stored there')
     product.child.kill('SIGTERM')
-    t.same(await product.ended, [0, null])
+    t.same(await product.ended(), [0, null])
     t.notMatch(product.output(), secrets.database)
     t.notMatch(product.output(), secrets.administrator)
   })
@@ -86,7 +86,7 @@ t.test('an outside supervisor is told by the exit code', { timeout: 600_000 }, a
   const product = await serve(t, root, ['--no-supervisor'])
   const other = { ...form, database: { ...embedded, database: 'other' } }
   t.match((await product.call('POST', '/api/v1/install/execute', other)).data, { passed: true, restartRequired: true })
-  t.same(await product.ended, [75, null])
+  t.same(await product.ended(), [75, null])
   const again = await serve(t, root, ['--no-supervisor'])
   t.match((await again.call('POST', '/api/v1/install/execute', other)).data, { passed: true, locked: true })
   t.equal(await administrators({ 'platform.database.sqlite.file': join(root, 'data/other.sqlite') }), 1)
@@ -151,7 +151,7 @@ t.test('P25 E7 an installed product whose database was lost stays closed', { tim
   const first = await serve(t, root)
   t.match((await first.call('POST', '/api/v1/install/execute', body)).data, { passed: true, locked: true })
   first.child.kill('SIGTERM')
-  await first.ended
+  await first.ended()
   const kept = join(root, 'kept')
   mkdirSync(kept)
   const files = readdirSync(join(root, 'data')).filter((name) => name.startsWith('plinth.sqlite'))
@@ -177,7 +177,7 @@ t.test('P25 E7 an installed product whose database was lost stays closed', { tim
     t.equal((await fetch(`${lost.url()}/install/`, { redirect: 'manual' })).status, 302, round)
     t.equal((await fetch(`${lost.url()}/health/ready`)).status, 503, 'it is not ready to serve')
     lost.child.kill('SIGTERM')
-    await lost.ended
+    await lost.ended()
     const told = lost
       .output()
       .split('\n')
@@ -223,7 +223,7 @@ t.test('what the product keeps is for its owner alone, whatever the umask', { ti
   t.ok(existsSync(join(root, 'data/plinth.sqlite-wal')))
   t.same(looser(), [], 'after it')
   first.child.kill('SIGTERM')
-  await first.ended
+  await first.ended()
 
   chmodSync(join(root, 'data/plinth.sqlite'), 0o644)
   const second = await serve(t, root)
@@ -238,7 +238,7 @@ t.test('killed over HTTP, started and run again', { timeout: 600_000 }, async (t
   const body = { ...form, database: embedded }
   const first = await serve(t, root, ['--no-supervisor'], { killAt })
   await t.rejects(first.call('POST', '/api/v1/install/execute', body))
-  t.same(await first.ended, [null, 'SIGKILL'])
+  t.same(await first.ended(), [null, 'SIGKILL'])
   const second = await serve(t, root)
   t.match((await second.call('GET', '/api/v1/install/status')).data, { installed: false })
   const { steps } = (await second.call('GET', '/api/v1/install/steps')).data
@@ -255,7 +255,7 @@ t.test('I-204 killed with the lock written: the next start brings it to its end'
   const killAt = { call: 'rename', holds: 'installed.json', when: 'before' } as const
   const first = await serve(t, root, ['--no-supervisor'], { killAt })
   await t.rejects(first.call('POST', '/api/v1/install/execute', { ...form, database: embedded }))
-  t.same(await first.ended, [null, 'SIGKILL'])
+  t.same(await first.ended(), [null, 'SIGKILL'])
   const second = await serve(t, root)
   t.match((await second.call('GET', '/api/v1/install/status')).data, { installed: true, installAllowed: false })
   const found = await lookInto(sqliteOf(root), async (query) => ({

@@ -89,7 +89,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
       t.same(findIn(product.output()), [], 'in no line of the log')
 
       product.child.kill('SIGTERM')
-      await product.ended
+      await product.ended()
       const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
       const found = files.flatMap(({ parentPath, name }) => {
         const path = join(parentPath, name)

@@ -18,7 +18,7 @@ t.test('R-059 the limiter and its stores load nothing of identity or the open pl
     console.log(JSON.stringify(loaded))`
   const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script]
   const loaded: string[] = JSON.parse(
-    execFileSync(process.execPath, args, { cwd: import.meta.dirname, encoding: 'utf8' }),
+    execFileSync(process.execPath, args, { cwd: import.meta.dirname, encoding: 'utf8', timeout: 300_000 }),
   )
   const plugins = new Set(loaded.flatMap((url) => /\/plugins\/([^/]+)\//.exec(url)?.[1] ?? []))
   t.ok(plugins.has('rate-limit') && plugins.has('rate-limit-stores'), 'the limiter itself was loaded')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { freePort, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { freePort, manualClock, rejectsWith, startForTest, watchProcess } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { skipOwnRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
@@ -28,14 +28,8 @@ async function redisServer(t: Test, settings: (port: number) => readonly string[
   const port = await freePort(host)
   const child = spawn('redis-server', ['-'], { stdio: ['pipe', 'pipe', 'ignore'] })
   child.stdin.end([`bind ${host}`, 'save ""', 'appendonly no', ...settings(port)].join('\n'))
-  t.teardown(async () => {
-    const gone = once(child, 'exit')
-    if (child.kill('SIGKILL')) await gone
-  })
-  await new Promise<void>((resolve, reject) => {
-    child.once('exit', () => reject(new Error('redis-server did not start')))
-    child.stdout.on('data', (text) => String(text).includes('Ready to accept connections') && resolve())
-  })
+  const { output, until } = watchProcess(t, child)
+  await until(() => output().includes('Ready to accept connections'), 'redis-server is ready')
   return {
     host,
     port,

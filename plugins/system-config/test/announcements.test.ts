@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { rename } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { type Clock, definePlugin, type JsonValue, systemClock } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { outcomeOf, until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type SharedStore, sharedStore } from '@plinth/shared-store'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import type { ConfigChange } from '@plinth/system-config'
@@ -95,8 +93,8 @@ t.test('K-008 a command in another process is heard of over Redis', { skip: skip
   })
   const program = resolve('@plinth/kernel').replace('index.ts', 'cli/main.ts')
   const child = spawn(process.execPath, [program, 'config', 'set', limit, '77'], { cwd: directory })
-  const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
-  t.equal(code, 0, err)
+  const { code, stderr } = await outcomeOf(child)
+  t.equal(code, 0, stderr)
   await until(() => server.limits.at(-1) === 77, 'the value of the command is in force')
 })
 

@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { database } from '@plinth/database'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { CommandInvocation, PlinthError } from '@plinth/kernel'
-import { programEnvironment } from '@plinth/kernel/testing'
+import { outcomeOf, programEnvironment } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { commands } from '../src/commands.ts'
 import { startOn } from './fixtures/products.ts'
@@ -117,8 +115,8 @@ t.test('the program shows the commands in their groups, and takes a secret from 
   const plinth = async (args: readonly string[], input = '') => {
     const child = spawn(process.execPath, [program, ...args], { cwd: directory, env: programEnvironment() })
     child.stdin.end(input)
-    const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
-    return { out, err, code: code as number }
+    const { code, stdout: out, stderr: err } = await outcomeOf(child)
+    return { out, err, code }
   }
   const help = await plinth(['config', '--help'])
   for (const word of ['list', 'get', 'explain', 'set', 'reset', 'export', 'import', 'rollback', 'history']) {

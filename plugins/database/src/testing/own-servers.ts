@@ -163,7 +163,11 @@ export async function ownPostgres(settings: Readonly<Record<string, string | num
   const directory = serverDirectory('postgresql', account)
   const data = join(directory, 'data')
   const words = ['-D', data, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C']
-  const made = spawnSync(join(programs, 'initdb'), words, { ...spawnOptions(directory, account), encoding: 'utf8' })
+  const made = spawnSync(join(programs, 'initdb'), words, {
+    ...spawnOptions(directory, account),
+    encoding: 'utf8',
+    timeout: 300_000,
+  })
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`)
   const port = await freePort()
   const all = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', fsync: 'off', ...settings }
@@ -188,7 +192,11 @@ export async function ownMariadb(settings: Readonly<Record<string, string | numb
   const directory = serverDirectory('mariadb', account)
   const data = `--datadir=${join(directory, 'data')}`
   const words = ['--no-defaults', data, '--auth-root-authentication-method=normal', '--skip-test-db']
-  const made = spawnSync(installMariadb, words, { ...spawnOptions(directory, account), encoding: 'utf8' })
+  const made = spawnSync(installMariadb, words, {
+    ...spawnOptions(directory, account),
+    encoding: 'utf8',
+    timeout: 300_000,
+  })
   if (made.status !== 0) throw new Error(`mariadb-install-db failed: ${made.stderr}`)
   const port = await freePort()
   const initFile = join(directory, 'init.sql')
