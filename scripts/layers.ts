@@ -19,6 +19,7 @@ export const layers: readonly Layer[] = [
     packages: [
       'i18n',
       'site',
+      'admin',
       'http',
       'outgoing-http',
       'database',

@@ -1,6 +1,7 @@
+import { labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
-import { http, labelSources } from '@plinth/http'
+import { http } from '@plinth/http'
 import { accounts, type DataScope, identity } from '@plinth/iam'
 import type { JsonValue, Product } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'

@@ -1,4 +1,4 @@
-import { adminDetail, adminForm, adminList } from '@plinth/http'
+import { adminDetail, adminForm, adminList } from '@plinth/admin'
 
 const tones = { open: 'good', closed: 'quiet' } as const
 const labels = { open: { en: 'Open', 'zh-CN': '营业' }, closed: { en: 'Closed', 'zh-CN': '停业' } }

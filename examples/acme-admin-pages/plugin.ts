@@ -1,5 +1,6 @@
+import { adminPages } from '@plinth/admin'
 import { database } from '@plinth/database'
-import { adminPages, http } from '@plinth/http'
+import { http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
 import { createDepot, Depot, refusal } from './depot.ts'

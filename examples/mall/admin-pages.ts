@@ -1,4 +1,4 @@
-import { adminAttention, adminList } from '@plinth/http'
+import { adminAttention, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const customer = { labels: 'iam.user', page: 'iam.user' }

@@ -1,3 +1,4 @@
+import { adminPages, attention } from '@plinth/admin'
 import { database } from '@plinth/database'
 import {
   afterSalesPendingReview,
@@ -6,7 +7,7 @@ import {
   virtualStockLow,
   virtualStockOut,
 } from '@plinth/events'
-import { adminPages, attention, http } from '@plinth/http'
+import { http } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { definePlugin, kernel, optional, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
 import { ledger, ledgerKinds } from '@plinth/money'

@@ -1,5 +1,5 @@
+import { adminPages, amountUnits, attention, charts, labelSources, signInWays } from '@plinth/admin'
 import { approvalWorkflow } from '@plinth/approval'
-import { adminPages, amountUnits, attention, charts, labelSources, signInWays } from '@plinth/http'
 import { loginGuard, renameGuard, verificationCodeSender } from '@plinth/iam'
 import {
   auditTrail,

@@ -1,17 +1,16 @@
 import { join } from 'node:path'
-import { database } from '@plinth/database'
 import {
   adminPages,
   attention,
   type ChartDeclaration,
   charts,
-  http,
   type ListPageDeclaration,
   labelSources,
-  metrics,
   type PageDeclaration,
   signInWays,
-} from '@plinth/http'
+} from '@plinth/admin'
+import { database } from '@plinth/database'
+import { http, metrics } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'

@@ -39,7 +39,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     noticedBy: ['plugins/console/test/config-centre.test.ts'],
   },
   {
-    file: 'plugins/http/src/pages/page-declaration.ts',
+    file: 'plugins/admin/src/label-source.ts',
     fragment: "{ scope: shape.among(['caller', 'all', 'none']), byIds: shape.function, search: shape.function }",
     replacement: '{ scope: shape.text, byIds: shape.function, search: shape.function }',
     effect: 'A label source with an unknown data scope is accepted.',
@@ -293,7 +293,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     noticedBy: ['plugins/console/test/config-centre.test.ts'],
   },
   {
-    file: 'plugins/http/src/pages/page-shapes.ts',
+    file: 'plugins/admin/src/page-shapes.ts',
     fragment: "sections: list(record<DetailPageDeclaration['sections'][number]>({ columns }, { title: localized })),",
     replacement: "sections: { type: 'array' },",
     effect: 'The sections of a detail page are not checked.',

@@ -1,4 +1,4 @@
-import { adminList } from '@plinth/http'
+import { adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const records = adminList('getAdminApprovals', (row) => ({

@@ -1,4 +1,4 @@
-import { type LabelSource, listedLabels } from '@plinth/http'
+import { type LabelSource, listedLabels } from '@plinth/admin'
 import { localize } from '@plinth/kernel'
 import type { ApprovalWorkflow } from './contract.ts'
 import { own } from './permissions.ts'

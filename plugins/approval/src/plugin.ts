@@ -1,6 +1,7 @@
+import { adminPages, labelSources } from '@plinth/admin'
 import { olderThan, purgeTask } from '@plinth/coordination'
 import { database } from '@plinth/database'
-import { adminPages, http, labelSources } from '@plinth/http'
+import { http } from '@plinth/http'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
 import { approvalRoutes } from './approval-routes.ts'

@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, adminList } from '@plinth/http'
+import { adminAttention, adminDetail, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const tones = { queued: 'quiet', running: 'info', succeeded: 'good', failed: 'bad', cancelled: 'warn' } as const

@@ -1,4 +1,4 @@
-import { type LabelSource, listedLabels } from '@plinth/http'
+import { type LabelSource, listedLabels } from '@plinth/admin'
 import { localize } from '@plinth/kernel'
 import type { TaskTypes } from './task-types.ts'
 

@@ -1,4 +1,5 @@
-import { adminPages, amountUnits, http, type PageDeclaration, routesWith, Type } from '@plinth/http'
+import { adminPages, amountUnits, type PageDeclaration } from '@plinth/admin'
+import { http, routesWith, Type } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
 import { rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'

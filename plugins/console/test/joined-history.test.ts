@@ -1,6 +1,7 @@
 /** The charts of several instances are one: each answers with the sum, shows each, and says who did not answer. */
+
+import { measuredChart } from '@plinth/admin'
 import { createDatabase } from '@plinth/database/testing'
-import { measuredChart } from '@plinth/http'
 import { manualClock, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'

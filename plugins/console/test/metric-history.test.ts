@@ -1,4 +1,4 @@
-import { type ChartDeclaration, type MeasuredChart, measuredChart } from '@plinth/http'
+import { type ChartDeclaration, type MeasuredChart, measuredChart } from '@plinth/admin'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { Counter, Histogram, Registry } from 'prom-client'

@@ -1,4 +1,4 @@
-import { adminAttention, adminBulk, adminDetail, adminList } from '@plinth/http'
+import { adminAttention, adminBulk, adminDetail, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const tones = { scheduled: 'quiet', pending: 'info', delivered: 'good', failed: 'bad', skipped: 'warn' } as const

@@ -1,6 +1,7 @@
+import { adminPages, attention } from '@plinth/admin'
 import { databaseTime, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
-import { adminPages, attention, http, metrics } from '@plinth/http'
+import { http, metrics } from '@plinth/http'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'

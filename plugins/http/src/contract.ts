@@ -22,6 +22,10 @@ import type {
   RouteInfo,
 } from './routes/declaration.ts'
 
+declare module '@plinth/admin' {
+  interface LabelRequest extends FastifyRequest {}
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** Safe trace id: the caller's `X-Trace-Id` when well formed, else our own (decision A27). */

@@ -1,4 +1,4 @@
-import { measuredChart } from './pages/page-builders.ts'
+import { measuredChart } from '@plinth/admin'
 
 const metric = 'http_request_duration_seconds'
 

@@ -1,5 +1,5 @@
+import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
-import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/http'
 import { localize } from '@plinth/kernel'
 import type { FastifyRequest } from 'fastify'
 import { requirePrincipal } from './access/access-guard.ts'

@@ -1,4 +1,4 @@
-import { adminAttention, adminBulk, adminDetail, adminForm, adminList } from '@plinth/http'
+import { adminAttention, adminBulk, adminDetail, adminForm, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const user = { labels: 'iam.user', page: 'iam.user' }

@@ -1,6 +1,7 @@
+import { adminPages, attention } from '@plinth/admin'
 import { database, purgeOldRows } from '@plinth/database'
 import { events } from '@plinth/events'
-import { adminPages, attention, http, metrics } from '@plinth/http'
+import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, userDeleted } from '@plinth/iam'
 import { definePlugin, optional } from '@plinth/kernel'

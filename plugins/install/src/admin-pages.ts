@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, adminList } from '@plinth/http'
+import { adminAttention, adminDetail, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const tones = { passed: 'good', warning: 'warn', failed: 'bad' } as const

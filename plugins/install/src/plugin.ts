@@ -1,5 +1,5 @@
+import { adminPages, attention } from '@plinth/admin'
 import { InstallCompletedEvent, InstallExecutionFailedEvent } from '@plinth/events'
-import { adminPages, attention } from '@plinth/http'
 import { definePlugin, healthCheck, optional } from '@plinth/kernel'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { needsAttention, pages } from './admin-pages.ts'

@@ -1,4 +1,4 @@
-import { adminChart, adminDetail, adminForm, adminList, adminPreview } from '@plinth/http'
+import { adminChart, adminDetail, adminForm, adminList, adminPreview } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { defaultAsset } from './contract.ts'
 

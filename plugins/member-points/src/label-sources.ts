@@ -1,4 +1,4 @@
-import { type LabelSource, labelsWith } from '@plinth/http'
+import { type LabelSource, labelsWith } from '@plinth/admin'
 import type { Texts } from './members/texts.ts'
 import { own } from './permissions.ts'
 import { ruleName } from './rules/rule-routes.ts'

@@ -1,5 +1,5 @@
+import { adminPages, charts, labelSources } from '@plinth/admin'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
-import { adminPages, charts, labelSources } from '@plinth/http'
 import { userDeleted } from '@plinth/iam'
 import { definePlugin, isBusinessError, optional } from '@plinth/kernel'
 import { ledgerAssets, ledgerKinds } from '@plinth/money'

@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } from '@plinth/http'
+import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 // Ids are unique in the product, so that an owner who is no user has no name here.

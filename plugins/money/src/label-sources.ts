@@ -1,5 +1,5 @@
+import type { Label, LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
-import type { Label, LabelSource } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { bilingual, type LocalizedText, localize } from '@plinth/kernel'
 import type { Ledger } from './contract.ts'

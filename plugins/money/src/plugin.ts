@@ -1,6 +1,7 @@
+import { adminPages, amountUnits, attention, labelSources } from '@plinth/admin'
 import { asyncTasks } from '@plinth/async-task'
 import { database } from '@plinth/database'
-import { adminPages, amountUnits, attention, http, labelSources } from '@plinth/http'
+import { http } from '@plinth/http'
 import { bilingual, definePlugin, optional } from '@plinth/kernel'
 import { site } from '@plinth/site'
 import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.ts'

@@ -1,4 +1,12 @@
-import { adminAttention, adminBulk, adminDetail, adminForm, adminList, adminPreview, measuredChart } from '@plinth/http'
+import {
+  adminAttention,
+  adminBulk,
+  adminDetail,
+  adminForm,
+  adminList,
+  adminPreview,
+  measuredChart,
+} from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const user = { labels: 'iam.user', page: 'iam.user' }

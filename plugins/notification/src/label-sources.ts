@@ -1,5 +1,6 @@
+import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
-import { type HttpRequest, type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/http'
+import type { HttpRequest } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import { NotificationRow, SendLog } from './entities.ts'

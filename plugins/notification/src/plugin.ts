@@ -1,4 +1,4 @@
-import { adminPages, attention, charts, labelSources } from '@plinth/http'
+import { adminPages, attention, charts, labelSources } from '@plinth/admin'
 import { verificationCodeSender } from '@plinth/iam'
 import { definePlugin, notificationChannel, optional } from '@plinth/kernel'
 import { messagePages, sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'

@@ -1,5 +1,5 @@
+import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
-import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { OpenScopes } from './contract.ts'

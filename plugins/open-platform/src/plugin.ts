@@ -1,5 +1,5 @@
+import { adminPages, labelSources } from '@plinth/admin'
 import { openKeyAbnormal, openRateLimited } from '@plinth/events'
-import { adminPages, labelSources } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { PluginKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'

@@ -1,4 +1,4 @@
-import { adminDetail } from '@plinth/http'
+import { adminDetail } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const tones = { ready: 'info', blocked: 'warn', clean: 'good', unknown: 'bad' } as const

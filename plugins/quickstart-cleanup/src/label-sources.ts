@@ -1,4 +1,4 @@
-import { type LabelSource, listedLabels } from '@plinth/http'
+import { type LabelSource, listedLabels } from '@plinth/admin'
 import { localize, type QuickstartCleanup } from '@plinth/kernel'
 import { own } from './permissions.ts'
 

@@ -1,5 +1,6 @@
+import { adminPages, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
-import { adminPages, http, labelSources } from '@plinth/http'
+import { http } from '@plinth/http'
 import { definePlugin, kernel, optional, quickstartCleanup } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
 import { CleanupService } from './cleanup-service.ts'

@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, measuredChart } from '@plinth/http'
+import { adminAttention, adminDetail, measuredChart } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({

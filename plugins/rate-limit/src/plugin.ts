@@ -1,4 +1,5 @@
-import { addressNetwork, adminPages, attention, charts, http, metrics, usualIpv6Prefix } from '@plinth/http'
+import { adminPages, attention, charts } from '@plinth/admin'
+import { addressNetwork, http, metrics, usualIpv6Prefix } from '@plinth/http'
 import { definePlugin, optional, rateLimitStore } from '@plinth/kernel'
 import { limitCharts, needsAttention, pages } from './admin-pages.ts'
 import { addressKeys, identityOf } from './caller-key.ts'

@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail } from '@plinth/http'
+import { adminAttention, adminDetail } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const states = {

@@ -1,4 +1,4 @@
-import { type LabelSource, listedLabels } from '@plinth/http'
+import { type LabelSource, listedLabels } from '@plinth/admin'
 import { type BoundScheduledTask, localize } from '@plinth/kernel'
 import { own } from './permissions.ts'
 

@@ -1,6 +1,7 @@
+import { adminPages } from '@plinth/admin'
 import { olderThan, purgeTask } from '@plinth/coordination'
 import { database } from '@plinth/database'
-import { adminPages, http } from '@plinth/http'
+import { http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { sharedStore } from '@plinth/shared-store'

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
-import { adminPages, attention, http } from '@plinth/http'
+import { adminPages, attention } from '@plinth/admin'
+import { http } from '@plinth/http'
 import { type Clock, definePlugin, healthCheck, optional, reasonOf, service } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { adminRoutes } from './admin-routes.ts'

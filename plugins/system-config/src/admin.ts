@@ -1,4 +1,5 @@
-import { adminPages, attention, http } from '@plinth/http'
+import { adminPages, attention } from '@plinth/admin'
+import { http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { configCentre } from './contract.ts'

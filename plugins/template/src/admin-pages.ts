@@ -1,4 +1,4 @@
-import { adminDetail, adminForm, adminList, adminLivePreview, type Operations, type Row } from '@plinth/http'
+import { adminDetail, adminForm, adminList, adminLivePreview, type Operations, type Row } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const tones = { html: 'quiet', mjml: 'info' } as const

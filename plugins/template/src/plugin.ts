@@ -1,5 +1,6 @@
+import { adminPages } from '@plinth/admin'
 import { database } from '@plinth/database'
-import { adminPages, http } from '@plinth/http'
+import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'

@@ -1,4 +1,4 @@
-import type { SampleUse } from '@plinth/http'
+import type { SampleUse } from '@plinth/admin'
 import type { Compiler } from './compile/compiler.ts'
 import type { TemplateSource } from './compile/source.ts'
 import { usesOf } from './compile/variables.ts'

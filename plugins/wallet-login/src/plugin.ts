@@ -1,6 +1,7 @@
+import { signInWays } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { abuseSuspected, events } from '@plinth/events'
-import { http, signInWays } from '@plinth/http'
+import { http } from '@plinth/http'
 import { accounts, identity, loginGuard, renameGuard } from '@plinth/iam'
 import { definePlugin, optional } from '@plinth/kernel'
 import { rateLimiter } from '@plinth/rate-limit'

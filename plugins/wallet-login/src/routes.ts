@@ -1,4 +1,5 @@
-import { instant, line, routesWith, type SignInDeclaration, Type } from '@plinth/http'
+import type { SignInDeclaration } from '@plinth/admin'
+import { instant, line, routesWith, Type } from '@plinth/http'
 import { answerSession, assertSessionAnswerable, openedSession, sessionChoice } from '@plinth/iam'
 import { requireAddress, zeroAddress } from '@plinth/web3'
 import { type AttemptLimits, method } from './attempt-limits.ts'

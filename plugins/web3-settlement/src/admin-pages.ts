@@ -7,7 +7,7 @@ import {
   adminPreview,
   type Operations,
   type Row,
-} from '@plinth/http'
+} from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { advice, attemptReasons, causes, handling, reasons, riskLevels, riskReasons } from './display-names.ts'
 

@@ -1,5 +1,5 @@
+import type { LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
-import type { LabelSource } from '@plinth/http'
 import { callerLogs } from './caller-orders.ts'
 import { ReviewLog } from './entities.ts'
 import { own } from './permissions.ts'

@@ -1,6 +1,6 @@
+import { adminPages, attention, labelSources } from '@plinth/admin'
 import { approvalWorkflow } from '@plinth/approval'
 import { settlementFailed } from '@plinth/events'
-import { adminPages, attention, labelSources } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { reviewWorkflow, settlementWorkflow } from './approval-workflow.ts'

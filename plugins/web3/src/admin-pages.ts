@@ -1,4 +1,4 @@
-import { adminDetail, adminForm, adminList } from '@plinth/http'
+import { adminDetail, adminForm, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const finalities = {

@@ -1,4 +1,4 @@
-import { type LabelSource, labelsWith } from '@plinth/http'
+import { type LabelSource, labelsWith } from '@plinth/admin'
 import type { ChainRegistry } from './chains/chain-registry.ts'
 import { own } from './permissions.ts'
 

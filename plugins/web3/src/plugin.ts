@@ -1,5 +1,6 @@
+import { adminPages, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
-import { adminPages, http, labelSources } from '@plinth/http'
+import { http } from '@plinth/http'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { openScopes } from '@plinth/open-platform'
 import { outgoingHttp } from '@plinth/outgoing-http'

@@ -1,6 +1,6 @@
+import type { AmountUnit } from '@plinth/admin'
 import type { Database } from '@plinth/database'
 import {
-  type AmountUnit,
   type BrowserPage,
   type Health,
   type HttpServer,

@@ -1,4 +1,4 @@
-import type { PageColumn, PageDeclaration, PageForm } from '@plinth/http'
+import type { PageColumn, PageDeclaration, PageForm } from '@plinth/admin'
 import { consoleError } from '../errors.ts'
 
 type Write = Pick<PageForm, 'preview' | 'answer' | 'livePreview'>

@@ -1,4 +1,4 @@
-import type { AttentionDeclaration, PageDeclaration } from '@plinth/http'
+import type { AttentionDeclaration, PageDeclaration } from '@plinth/admin'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 import { ownPages } from './own-pages.ts'
 

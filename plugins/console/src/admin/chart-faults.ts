@@ -4,8 +4,8 @@ import {
   mostChartLines,
   type OperationChart,
   type PageDeclaration,
-  type Schema,
-} from '@plinth/http'
+} from '@plinth/admin'
+import type { Schema } from '@plinth/http'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 import { withoutTitle } from './page-faults.ts'
 

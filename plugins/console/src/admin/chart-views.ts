@@ -1,4 +1,4 @@
-import type { ChartDeclaration, MeasuredChart, OperationChart } from '@plinth/http'
+import type { ChartDeclaration, MeasuredChart, OperationChart } from '@plinth/admin'
 import { type LocalizedText, localize } from '@plinth/kernel'
 import { itemOf, memberAt, type Operation } from './operations.ts'
 import { titleOf } from './page-views.ts'

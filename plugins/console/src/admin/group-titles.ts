@@ -1,4 +1,4 @@
-import type { PageGroup } from '@plinth/http'
+import type { PageGroup } from '@plinth/admin'
 import type { LocalizedText } from '@plinth/kernel'
 
 /** What the navigation calls its groups. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { MeasuredChart } from '@plinth/http'
+import type { MeasuredChart } from '@plinth/admin'
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import { type CountedStep, type MetricHistory, type Span, spans } from './metric-history.ts'

@@ -1,4 +1,4 @@
-import type { ChartDeclaration, MeasuredChart } from '@plinth/http'
+import type { ChartDeclaration, MeasuredChart } from '@plinth/admin'
 import { type Clock, FailureLog, instanceName, type Logger, withinDeadline } from '@plinth/kernel'
 
 /** How far back a process remembers. The longer step is a whole number of the shorter ones. */

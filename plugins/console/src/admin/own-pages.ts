@@ -1,4 +1,4 @@
-import type { PagePlace } from '@plinth/http'
+import type { PagePlace } from '@plinth/admin'
 import type { LocalizedText } from '@plinth/kernel'
 
 /** A page that the console brings itself, because no declaration can say what it does. */

@@ -1,15 +1,13 @@
 import {
-  type Access,
   type AttentionDeclaration,
   type ChartDeclaration,
-  type HttpRequest,
-  type HttpServer,
   type LabelSource,
   type MeasuredChart,
   type PageDeclaration,
   pageGroups,
   type SignInDeclaration,
-} from '@plinth/http'
+} from '@plinth/admin'
+import type { Access, HttpRequest, HttpServer } from '@plinth/http'
 import { assertPermitted, isAdmitted, type Principal, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import { refusal } from '../failures.ts'

@@ -7,8 +7,8 @@ import type {
   PageLivePreview,
   PagePreview,
   PageValue,
-  Schema,
-} from '@plinth/http'
+} from '@plinth/admin'
+import type { Schema } from '@plinth/http'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { ownPages } from './own-pages.ts'
 

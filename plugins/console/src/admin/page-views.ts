@@ -9,8 +9,8 @@ import type {
   PageForm,
   PageLife,
   PagePreview,
-  Schema,
-} from '@plinth/http'
+} from '@plinth/admin'
+import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { type OwnPage, ownPages } from './own-pages.ts'

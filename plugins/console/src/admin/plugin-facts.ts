@@ -1,13 +1,5 @@
-import {
-  type HttpServer,
-  type LabelSource,
-  listedLabels,
-  nullable,
-  type RateLimited,
-  type RouteInfo,
-  rateLimitedAnnotation,
-  Type,
-} from '@plinth/http'
+import { type LabelSource, listedLabels } from '@plinth/admin'
+import { type HttpServer, nullable, type RateLimited, type RouteInfo, rateLimitedAnnotation, Type } from '@plinth/http'
 import {
   auditTrail,
   configAdmin,

@@ -1,15 +1,6 @@
+import { adminPages, amountUnits, attention, charts, labelSources, signInWays } from '@plinth/admin'
 import { database } from '@plinth/database'
-import {
-  adminPages,
-  amountUnits,
-  attention,
-  charts,
-  health,
-  http,
-  labelSources,
-  metrics,
-  signInWays,
-} from '@plinth/http'
+import { health, http, metrics } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'

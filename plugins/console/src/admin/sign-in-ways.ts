@@ -1,4 +1,4 @@
-import type { SignInDeclaration } from '@plinth/http'
+import type { SignInDeclaration } from '@plinth/admin'
 import { memberAt, type Operation } from './operations.ts'
 
 type Operations = ReadonlyMap<string, Operation>

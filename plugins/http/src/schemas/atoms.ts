@@ -1,4 +1,4 @@
-import type { Static, TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
 import { Type } from './schema-builders.ts'
 
 /** Id of a stored thing: assigned by the product, sortable by time, exact in a JSON number. */
@@ -42,14 +42,13 @@ export const affected = Type.Object({ affected: count })
 /** Answer of what has nothing to say. */
 export const nothing = Type.Null()
 
-/** A variable of what is filled in, as the answer of a live preview tells of it: see `PageLivePreview.samples`. */
+/** A variable of what is filled in, as the answer of a live preview tells of it: see `SampleUse` of @plinth/admin. */
 export const sampleUse = Type.Object({
   name: Type.String({ description: 'Dotted: `user.name` is a member of `user`.' }),
   usedIn: Type.Array(text, { description: 'Members of the request that use it.' }),
   needed: Type.Boolean({ description: 'False for what may be absent.' }),
   given: Type.Boolean({ description: 'Whether the request has a value for it.' }),
 })
-export type SampleUse = Static<typeof sampleUse>
 
 /** The same schema with a description. */
 export const described = <T extends TSchema>(schema: T, description: string): T =>

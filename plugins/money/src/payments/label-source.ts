@@ -1,5 +1,5 @@
+import type { LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
-import type { LabelSource } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { orderOwner } from './contract.ts'
 import { PaymentOrderRow } from './entities.ts'

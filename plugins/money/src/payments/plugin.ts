@@ -1,6 +1,7 @@
+import { adminPages, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { adminPages, http, labelSources } from '@plinth/http'
+import { http } from '@plinth/http'
 import { bilingual, definePlugin, kernel, optional } from '@plinth/kernel'
 import { paymentPages } from '../admin-pages.ts'
 import { ledger, ledgerAssets, ledgerKinds } from '../contract.ts'

@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, adminList, type Operations, type Row } from '@plinth/http'
+import { adminAttention, adminDetail, adminList, type Operations, type Row } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const states = {

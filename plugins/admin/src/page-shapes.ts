@@ -1,6 +1,6 @@
 import { type Shape, shape } from '@plinth/kernel'
+import type { AttentionDeclaration } from './attention-declaration.ts'
 import type {
-  AttentionDeclaration,
   DetailPageDeclaration,
   ListPageDeclaration,
   PageAction,

@@ -1,8 +1,7 @@
 import type { LocalizedText } from '@plinth/kernel'
-import type { SampleUse } from '../schemas/atoms.ts'
+import type { AttentionDeclaration } from './attention-declaration.ts'
 import type { MeasuredChart, OperationChart } from './chart-declaration.ts'
 import type {
-  AttentionDeclaration,
   DetailPageDeclaration,
   ListPageDeclaration,
   PageAction,
@@ -14,8 +13,9 @@ import type {
   PageLivePreview,
   PagePreview,
   PageValue,
-  Tone,
+  SampleUse,
 } from './page-declaration.ts'
+import type { Tone } from './page-words.ts'
 
 /**
  * The operations of the product by their ids, as types. Each plugin with pages adds its own: `plinth openapi types` writes

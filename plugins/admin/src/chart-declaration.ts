@@ -1,5 +1,5 @@
 import { extensionPoint, type LocalizedText, type Shape, shape } from '@plinth/kernel'
-import { type Tone, tones } from './page-declaration.ts'
+import { type Tone, tones } from './page-words.ts'
 
 /*
  * Charts of the back office as data: numbers over time, from an operation that answers rows with a moment each, or from

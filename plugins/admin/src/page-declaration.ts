@@ -1,9 +1,6 @@
 import { extensionPoint, type LocalizedText, shape } from '@plinth/kernel'
-import type { HttpRequest, RowScope } from '../routes/declaration.ts'
-import { attentionShape, pageShape } from './page-shapes.ts'
+import { pageShape } from './page-shapes.ts'
 import type { PageGroup, Tone } from './page-words.ts'
-
-export * from './page-words.ts'
 
 /*
  * Pages of the back office as data. A plugin contributes them next to the routes that they show; without the plugin that
@@ -118,6 +115,18 @@ export interface PageLivePreview extends PagePreview {
     /** Member of its answer that tells which there are: a list of `sampleUse`. */
     readonly of: string
   }
+}
+
+/** A variable of what is filled in, as the answer of a live preview lists it. @plinth/http has its schema, `sampleUse`. */
+export interface SampleUse {
+  /** Dotted: `user.name` is a member of `user`. */
+  readonly name: string
+  /** Members of the request that use it. */
+  readonly usedIn: readonly string[]
+  /** False if it may be absent. */
+  readonly needed: boolean
+  /** True if the request has a value for it. */
+  readonly given: boolean
 }
 
 /** How something is written: by an action, or by a form. */
@@ -278,92 +287,4 @@ export const adminPages = extensionPoint<PageDeclaration>('console.page', {
   names: shape.dotted,
   namedBy: 'id',
   shape: pageShape(),
-})
-
-/**
- * Something that may need an operator, found by asking an operation how often it is there. The overview shows what is not
- * zero; who may not call the operation does not see it.
- */
-export interface AttentionDeclaration {
-  /** Unique in the product, as the plugin that owns it and a word: `events.failed`. */
-  readonly id: string
-  /** What there is: "Events that were not delivered". The number stands before it. */
-  readonly title: LocalizedText
-  readonly tone: 'bad' | 'warn'
-  /** The operation that is asked. */
-  readonly source: string
-  readonly query?: Readonly<Record<string, string | number | boolean>>
-  /** Member of the payload: a number, or a list whose items are counted. Absent: the payload is the list. */
-  readonly count?: string
-  /** Of a list: members that the items which count have, with their value. */
-  readonly where?: Readonly<Record<string, string | number | boolean>>
-  /** Of a list: a member that holds something in the items which count. */
-  readonly filled?: string
-  /** The page that shows it and mends it, with its filters. */
-  readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
-  /** Where the number stands: on the overview, or beside its page in the navigation, as unread messages do. `overview` when absent. */
-  readonly place?: 'overview' | 'navigation'
-  /** Tables that the operation reads, where no page declares them: see `PageLife`. */
-  readonly live?: readonly string[]
-}
-
-/** What needs attention, each contributed under its id. */
-export const attention = extensionPoint<AttentionDeclaration>('console.attention', {
-  from: '@plinth/console',
-  live: true,
-  names: shape.dotted,
-  namedBy: 'id',
-  shape: attentionShape(),
-})
-
-/** Something that an id names, as people call it. */
-export interface Label {
-  readonly id: string | number
-  readonly name: string
-}
-
-/** Names for the ids of one kind of things, so that pages show and offer names. */
-export interface LabelSource {
-  /** Permission that a caller needs; absent: every signed-in user may ask. */
-  readonly permission?: string
-  /** Which rows it names, as for an operation. The source restricts them for `caller`; the console rejects for `all`. */
-  readonly scope: RowScope
-  /**
-   * @param ids at most 200; what does not exist, or is not for this caller, is left out
-   * @param request of the caller, in whose language names are
-   */
-  byIds(ids: readonly string[], request: HttpRequest): Promise<readonly Label[]>
-  /**
-   * @param text at most 100 characters; empty for the first ones
-   * @returns at most 20
-   */
-  search(text: string, request: HttpRequest): Promise<readonly Label[]>
-}
-
-/** How amounts in one asset or currency are written: 1234 minor units of scale 2 as 12.34. */
-export interface AmountUnit {
-  readonly displayName: LocalizedText
-  /** Decimal places of the minor unit, 0 to 18. */
-  readonly scale: number
-  /** What stands beside the number, such as `USDT`; of a currency its ISO 4217 code. The name when absent. */
-  readonly symbol?: string
-}
-
-/** Units by the code that rows name them with, contributed under any name. Read at use. */
-export const amountUnits = extensionPoint<() => ReadonlyMap<string, AmountUnit>>('console.amount-units', {
-  from: '@plinth/console',
-  live: true,
-  names: shape.dotted,
-  shape: shape.function,
-})
-
-/** Sources of names, contributed under the kind of things: `iam.role`. */
-export const labelSources = extensionPoint<LabelSource>('console.labels', {
-  from: '@plinth/console',
-  live: true,
-  names: shape.dotted,
-  shape: shape.object<LabelSource>(
-    { scope: shape.among(['caller', 'all', 'none']), byIds: shape.function, search: shape.function },
-    { permission: shape.coded },
-  ),
 })
