@@ -10,7 +10,7 @@ import httpPlugin, { http, operationTypes } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import sitePlugin from '@plinth/site'
 import t from 'tap'
 import depots from './plugin.ts'
@@ -68,7 +68,7 @@ t.test('a list, one thing, a form and an action in the back office, from fewer t
   })
   t.hasStrict(await call('POST', list.create.path, { name: '', city: 'Lima' }), { code: '400' })
   const { data } = await call('POST', list.create.path, { name: 'North', city: 'Lima' })
-  t.hasStrict((await call('GET', list.path)).data.items, [{ name: 'North', city: 'Lima', state: 'open' }])
+  assertMembers(t, (await call('GET', list.path)).data.items, [{ name: 'North', city: 'Lima', state: 'open' }])
   const [close] = list.actions
   t.hasStrict(close, { label: 'Close', allowed: true, when: { state: ['open'] }, body: { state: { value: 'closed' } } })
   t.hasStrict(await call('PUT', close.path.replace('{id}', data.id), { state: close.body.state.value }), {

@@ -17,7 +17,7 @@ import {
   StartRefusedError,
   startProduct,
 } from '@plinth/kernel'
-import { rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
@@ -222,9 +222,9 @@ t.test(
     t.match(read('PLATFORM_A_TEXT="one\ntwo"\nACME_URL=https://acme.example'), { text: 'one\ntwo', place: '.env:1' })
     const named = read('ACME_URL=https://acme.example\nPLATFORM_-=1').config
     t.equal(named.get('a', 'platform.a.url'), 'https://acme.example', 'a variable with a name of its own')
-    t.hasStrict(read('PLATFORM_-=1').problems, [{ code: 'PLINTH_CONFIG_UNKNOWN_KEY', place: '.env:1' }])
+    assertMembers(t, read('PLATFORM_-=1').problems, [{ code: 'PLINTH_CONFIG_UNKNOWN_KEY', place: '.env:1' }])
     t.match(read('PLATFORM_A_TEXT= \nACME_URL=https://acme.example\n'), { text: '', place: '.env:1', problems: [] })
-    t.hasStrict(read('', { environment: { ACME_URL: 'acme' } }).problems, [
+    assertMembers(t, read('', { environment: { ACME_URL: 'acme' } }).problems, [
       { code: 'PLINTH_CONFIG_INVALID_VALUE', place: 'environment variable ACME_URL' },
     ])
 
@@ -268,7 +268,7 @@ t.test(
       )
     }
     const root = t.testdir({ '.env': t.fixture('symlink', 'missing/.env') })
-    t.hasStrict(prepareProduct({ ...product, root }).problems, [{ code: 'PLINTH_CONFIG_SOURCE', place: '.env' }])
+    assertMembers(t, prepareProduct({ ...product, root }).problems, [{ code: 'PLINTH_CONFIG_SOURCE', place: '.env' }])
   },
 )
 

@@ -2,6 +2,7 @@ import { Writable } from 'node:stream'
 import { ForeignKeyConstraintViolationException } from '@mikro-orm/core'
 import { createDatabase, dialectsUnderTest, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { kernel, PlinthError } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { knownModules } from '../src/module-order.ts'
@@ -173,7 +174,7 @@ onSqlite(t, 'I-178 I-181 one module, confirmed as previewed', async (t: Test, db
     modules: [{ outcome: 'blocked', state: 'blocked', executed: false }],
   })
   t.same(await left('mall'), [1, 2])
-  t.hasStrict(entries.slice(-2), [{ summary: { outcome: 'cleaned' } }, { summary: { outcome: 'blocked' } }])
+  assertMembers(t, entries.slice(-2), [{ summary: { outcome: 'cleaned' } }, { summary: { outcome: 'blocked' } }])
 })
 
 onEachDatabase(t, 'I-179 I-180 I-181 I-183 whatever fails is rolled back, and alone', async (t: Test, db) => {
@@ -244,16 +245,16 @@ onEachDatabase(t, 'I-177 what becomes real after the preview is not removed', as
     modules: { forum: { blockers: () => (++asked === 1 ? [] : [aBlocker]) } },
   })
   const { data } = await call('POST', '/forum', confirm('forum'))
-  t.hasStrict(data.modules, [{ outcome: 'blocked', state: 'blocked', executed: false, blockerCount: 3 }])
+  assertMembers(t, data.modules, [{ outcome: 'blocked', state: 'blocked', executed: false, blockerCount: 3 }])
   t.same(await left('forum'), [1, 2])
-  t.hasStrict(entries, [{ status: 'warning', summary: { outcome: 'blocked', blockers: 3 } }])
+  assertMembers(t, entries, [{ status: 'warning', summary: { outcome: 'blocked', blockers: 3 } }])
 })
 
 onEachDatabase(t, 'I-181 the record of a success and the removal are one', async (t: Test, db) => {
   const audit = () => Promise.reject(new Error('the audit is full'))
   const { call, left, confirm } = await startCleanup(t, db, { modules: { forum: {} }, audit })
   const { data } = await call('POST', '/forum', confirm('forum'))
-  t.hasStrict(data.modules, [{ outcome: 'failed', errorKey: 'removal-failed' }])
+  assertMembers(t, data.modules, [{ outcome: 'failed', errorKey: 'removal-failed' }])
   t.same(await left('forum'), [1, 2])
 })
 
@@ -329,11 +330,11 @@ t.test('I-179 what takes too long or cannot be read', async (t) => {
   let answer = call('POST', '/slow', confirm('slow'))
   await waiting
   await clock.advance(300_000)
-  t.hasStrict((await answer).data.modules, [{ outcome: 'failed', errorKey: 'timed-out' }])
+  assertMembers(t, (await answer).data.modules, [{ outcome: 'failed', errorKey: 'timed-out' }])
   t.same(await left('slow'), [1, 2])
 
   const broken = await call('POST', '/broken', confirm('broken'))
-  t.hasStrict(broken.data.modules, [
+  assertMembers(t, broken.data.modules, [
     { outcome: 'failed', errorKey: 'preview-failed', executed: false, state: 'unknown' },
   ])
   t.notMatch(JSON.stringify(broken), /secret_table/)
@@ -364,5 +365,7 @@ t.test('I-181 without a plugin that keeps the audit it goes into the log', async
   const { call, confirm } = await startCleanup(t, db, { modules: { forum: {} }, audit: false, logger })
   t.match((await call('POST', '/forum', confirm('forum'))).data, { passed: true })
   const audited = lines.map((line) => JSON.parse(line)).filter(({ audit }) => audit !== undefined)
-  t.hasStrict(audited, [{ audit: { action: 'quickstart-cleanup', status: 'passed', summary: { module: 'forum' } } }])
+  assertMembers(t, audited, [
+    { audit: { action: 'quickstart-cleanup', status: 'passed', summary: { module: 'forum' } } },
+  ])
 })
