@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { defined } from '@plinth/kernel'
 import t from 'tap'
 import { dataDirectory, runProgram, startProcess } from './fixtures/product-process.ts'
 
@@ -40,11 +41,14 @@ t.test(
     const running = await startProcess(t, product, { ...settings, [room]: `http://127.0.0.1:9/${secrets.room}` })
     let token = ''
     const call = async (method: string, path: string, body?: unknown) => {
-      const answer = await fetch(`${running.url}${path}`, {
-        method,
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
+      const answer = await fetch(
+        `${running.url}${path}`,
+        defined({
+          method,
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+          body: body === undefined ? undefined : JSON.stringify(body),
+        }),
+      )
       const text = await answer.text()
       return { text, ...(text.startsWith('{') ? (JSON.parse(text) as { code?: string; data?: unknown }) : {}) }
     }

@@ -4,6 +4,7 @@
  *
  *     node bench/console/directus.ts http://127.0.0.1:8055 admin@example.com <password>
  */
+import { defined } from '@plinth/kernel'
 import { chromium, type Page } from 'playwright-core'
 import { Hand } from '../../test/back-office/operator-hand.ts'
 
@@ -11,11 +12,14 @@ const [base = '', email = '', password = ''] = process.argv.slice(2)
 const json = { 'content-type': 'application/json' }
 
 async function call(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-  const answer = await fetch(`${base}${path}`, {
-    method,
-    headers: { ...json, ...headers },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
+  const answer = await fetch(
+    `${base}${path}`,
+    defined({
+      method,
+      headers: { ...json, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    }),
+  )
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
   const { data } = (await answer.json()) as { readonly data: { readonly access_token: string; readonly id: string } }
   return data

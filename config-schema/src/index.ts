@@ -1,6 +1,7 @@
 export { buildCatalogue, type CatalogueEntry } from './catalogue.ts'
 export { catalogueToDotenv, catalogueToMarkdown } from './catalogue-pages.ts'
 export type * from './declaration.ts'
+export { defined } from './defined.ts'
 export { environmentName, environmentNameOf } from './environment-name.ts'
 export { type Format, formats } from './formats.ts'
 export {

@@ -6,7 +6,7 @@ import eventsPlugin from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { declaredTasks, definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
+import { declaredTasks, defined, definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
 import { assertMembers, effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import money from '@plinth/money'
 import paymentsPlugin, { payments } from '@plinth/money/payments'
@@ -94,7 +94,7 @@ async function startCheckout(
     const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })
     const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
     return async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) =>
-      (await server.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })).json()
+      (await server.inject(defined({ method, url, headers, payload }))).json()
   }
   await running.service(accounts).createAdministrator({ username: 'admin', password }, origin)
   const member = async (username: string) => {

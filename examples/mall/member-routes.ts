@@ -1,6 +1,7 @@
 import { answerList, id, line, listPage, listQuery, newestFirst, reason, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
+import { defined } from '@plinth/kernel'
 import type { Mall } from './contract.ts'
 import { orderStatuses } from './entities.ts'
 import {
@@ -73,7 +74,7 @@ export const memberRoutes = [
       const { userId } = requirePrincipal(request)
       const { status } = request.query
       return answerList(request.query, newestFirst, async (window) => {
-        const found = await orders.list({ userId, ...(status === undefined ? {} : { status }) }, window)
+        const found = await orders.list(defined({ userId, status }), window)
         return { ...found, items: found.items.map(viewOfOrder) }
       })
     },

@@ -6,7 +6,7 @@ import { createDatabase, startMigrated, type TestDialect } from '@plinth/databas
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
-import { defineProduct, systemClock } from '@plinth/kernel'
+import { defined, defineProduct, systemClock } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import { payments } from '@plinth/money/payments'
 import { mall } from '@plinth-example/mall'
@@ -73,12 +73,14 @@ export async function startWithRows(
     const answer = (await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })).json()
     return async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object, language = 'en'): Promise<Data> => {
       const { code, data, message } = (
-        await server.inject({
-          method,
-          url: `/api/v1/${path}`,
-          headers: { authorization: `Bearer ${answer.data?.accessToken}`, 'accept-language': language },
-          ...(payload === undefined ? {} : { payload }),
-        })
+        await server.inject(
+          defined({
+            method,
+            url: `/api/v1/${path}`,
+            headers: { authorization: `Bearer ${answer.data?.accessToken}`, 'accept-language': language },
+            payload,
+          }),
+        )
       ).json()
       if (code !== '200') throw new Error(`${method} ${path}: ${code} ${message} ${JSON.stringify(data)}`)
       return data

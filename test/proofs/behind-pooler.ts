@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase, ownPgbouncer } from '@plinth/database/testing'
-import { defineProduct } from '@plinth/kernel'
+import { defined, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { type ProductProcess, startProcess } from '../fixtures/product-process.ts'
 
@@ -236,14 +236,17 @@ async function request(
   path: string,
   { body, authorization }: { readonly body?: object; readonly authorization?: string } = {},
 ): Promise<unknown> {
-  const response = await fetch(`${url}/api/v1/${path}`, {
-    method,
-    headers: {
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(authorization === undefined ? {} : { authorization }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
+  const response = await fetch(
+    `${url}/api/v1/${path}`,
+    defined({
+      method,
+      headers: defined({
+        'content-type': body === undefined ? undefined : 'application/json',
+        authorization,
+      }),
+      body: body === undefined ? undefined : JSON.stringify(body),
+    }),
+  )
   const { code, data, message } = (await response.json()) as { code: string; data: unknown; message: string }
   if (code !== '200')
     throw new Error(`${path}: ${code} ${message} ${(data as { reason?: string } | null)?.reason ?? ''}`)

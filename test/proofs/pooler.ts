@@ -2,8 +2,10 @@
  * Two instances of the full product behind pgbouncer in transaction mode, under mixed load:
  * `npm run proof:pooler -- [--seconds 60]`. Ends with 1 when a sum is wrong or too many requests fail.
  */
+
 import { parseArgs } from 'node:util'
 import { skipPgbouncer } from '@plinth/database/testing'
+import { defined } from '@plinth/kernel'
 import { proveBehindPooler } from './behind-pooler.ts'
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } })
@@ -13,10 +15,12 @@ if (skipPgbouncer !== false) throw new Error(skipPgbouncer)
 
 let isProven = true
 for (const preparedStatements of [undefined, false]) {
-  const figures = await proveBehindPooler({
-    seconds,
-    ...(preparedStatements === undefined ? {} : { preparedStatements }),
-  })
+  const figures = await proveBehindPooler(
+    defined({
+      seconds,
+      preparedStatements,
+    }),
+  )
   const { requests, succeeded, failures, share, balances, rows, reports } = figures
   const isExact =
     balances.every(({ found, expected }) => found === expected) &&

@@ -1,3 +1,4 @@
+import { defined } from '@plinth/config-schema'
 import type { Command } from 'commander'
 import { oldNodeVersion } from '../../bin/node-version.js'
 import { healthCheck, warningsOf } from '../contracts/health-check.ts'
@@ -129,6 +130,6 @@ async function judge(check: string, work: () => Promise<unknown>): Promise<Findi
     const fix = isPlinthError(error) ? ` ${error.fix}` : ''
     const stack = authorStack(error)
     const detail = `${reasonOf(error)}${fix}`
-    return [{ check, outcome: 'failed', code: causeCodeOf(error), detail, ...(stack === undefined ? {} : { stack }) }]
+    return [defined({ check, outcome: 'failed', code: causeCodeOf(error), detail, stack })]
   }
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { defined } from '@plinth/config-schema'
 import { redactError } from '@plinth/config-schema/reading'
 import { Command, CommanderError, Option } from 'commander'
 import type { CommandDeclaration } from '../contracts/command.ts'
@@ -144,11 +145,11 @@ function createProgram({ stdout, stderr, directory }: ProgramEnvironment): Comma
 
 function prepareOptions(program: Command, { environment, directory }: ProgramEnvironment): PrepareOptions {
   const { set, settingsFile } = program.opts<{ set: Settings; settingsFile?: string }>()
-  return {
+  return defined({
     environment,
     set: set.values,
-    ...(settingsFile === undefined ? {} : { envFile: resolve(directory, settingsFile) }),
-  }
+    envFile: settingsFile === undefined ? undefined : resolve(directory, settingsFile),
+  })
 }
 
 /** The group of that name: one of the kernel, or one that the first command in it brings about. */

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
+import { defined } from '@plinth/config-schema'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { readsInput } from './command-line.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -61,10 +62,14 @@ export async function supervise(
   process.on('SIGINT', onSignal)
   try {
     for (;;) {
-      child = fork(program, words, {
-        env: markedEnvironment(process.env),
-        ...(input === undefined ? {} : { stdio: ['pipe', 'inherit', 'inherit', 'ipc'] }),
-      })
+      child = fork(
+        program,
+        words,
+        defined({
+          env: markedEnvironment(process.env),
+          stdio: input === undefined ? undefined : ['pipe', 'inherit', 'inherit', 'ipc'],
+        }),
+      )
       // A child that ends without reading it says why by itself.
       child.stdin?.on('error', () => {}).end(input)
       let isReady = false

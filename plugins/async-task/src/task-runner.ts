@@ -1,6 +1,6 @@
 import { LeasedRuns, type LeaseTimes } from '@plinth/coordination'
 import { fitsSchema } from '@plinth/events'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, defined, type Logger, reasonOf } from '@plinth/kernel'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskFailure } from './contract.ts'
 import type { TaskRow } from './entities.ts'
@@ -97,7 +97,7 @@ export class TaskRunner {
     if (stopCause === 'lost' || stopCause === 'released') return undefined
     if (stopCause === 'cancelled') return { end: { status: 'cancelled' } }
     if (stopCause === 'late') return failed(failureOf(refusal('deadline')))
-    if (thrown === undefined) return { end: { status: 'succeeded', ...(artifact === undefined ? {} : { artifact }) } }
+    if (thrown === undefined) return { end: defined({ status: 'succeeded', artifact }) }
     log.error({ ...about, err: thrown.error }, 'a task failed')
     const failure = failureOf(thrown.error)
     return failed({ ...failure, message: redact(failure.message) }, redact(reasonOf(thrown.error)))
@@ -168,7 +168,8 @@ export class TaskRunner {
   }
 }
 
-const failed = (failure: TaskFailure, error?: string): Ended => ({
-  end: { status: 'failed', failure },
-  ...(error === undefined ? {} : { error }),
-})
+const failed = (failure: TaskFailure, error?: string): Ended =>
+  defined({
+    end: { status: 'failed', failure },
+    error,
+  })

@@ -1,5 +1,7 @@
 /** Signing in to the back office with a wallet of the browser, which signs here. */
+
 import idempotency from '@plinth/idempotency'
+import { defined } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import rateLimit from '@plinth/rate-limit'
@@ -106,14 +108,17 @@ async function opened(
 /** An administrator gives the role that opens everything. */
 async function giveRole(userId: number): Promise<void> {
   const call = async (method: string, path: string, body?: object, token = '') => {
-    const response = await fetch(new URL(`../api/v1/${path}`, office?.url), {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
+    const response = await fetch(
+      new URL(`../api/v1/${path}`, office?.url),
+      defined({
+        method,
+        headers: defined({
+          authorization: `Bearer ${token}`,
+          'content-type': body === undefined ? undefined : 'application/json',
+        }),
+        body: body === undefined ? undefined : JSON.stringify(body),
+      }),
+    )
     // biome-ignore lint/suspicious/noExplicitAny: answers of several routes
     return ((await response.json()) as { readonly data: any }).data
   }

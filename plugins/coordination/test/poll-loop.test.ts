@@ -1,4 +1,5 @@
 import { PollLoop } from '@plinth/coordination'
+import { defined } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import pino from 'pino'
@@ -9,17 +10,19 @@ const log = pino({ level: 'silent' })
 function startLoop(look: () => Promise<number>, idleMs?: number) {
   const clock = manualClock()
   const looks: number[] = []
-  const loop = new PollLoop({
-    look: () => {
-      looks.push(clock.monotonic())
-      return look()
-    },
-    pollMs: () => 1000,
-    ...(idleMs === undefined ? {} : { idleMs: () => idleMs }),
-    subject: 'things',
-    clock,
-    log,
-  })
+  const loop = new PollLoop(
+    defined({
+      look: () => {
+        looks.push(clock.monotonic())
+        return look()
+      },
+      pollMs: () => 1000,
+      idleMs: idleMs === undefined ? undefined : () => idleMs,
+      subject: 'things',
+      clock,
+      log,
+    }),
+  )
   loop.start()
   return { clock, looks, loop }
 }

@@ -4,7 +4,7 @@ import { event } from '@plinth/events'
 import httpPlugin, { http, metrics } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { definePlugin, key } from '@plinth/kernel'
+import { defined, definePlugin, key } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'
@@ -48,12 +48,14 @@ async function start(t: Test, at: TestDatabase) {
   const origin = { clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap', name: 'test' }
 
   async function call(method: 'GET' | 'POST', url: string, token?: string, body?: object) {
-    const response = await server.inject({
-      method,
-      url,
-      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-      ...(body === undefined ? {} : { payload: body }),
-    })
+    const response = await server.inject(
+      defined({
+        method,
+        url,
+        headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+        payload: body,
+      }),
+    )
     return { status: response.statusCode, ...response.json() }
   }
   const login = async (username: string, password: string): Promise<string> =>

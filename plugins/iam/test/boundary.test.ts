@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import iamPlugin, { identity, requirePrincipal } from '@plinth/iam'
-import { definePlugin, isPlugin, type KeyDeclarations } from '@plinth/kernel'
+import { defined, definePlugin, isPlugin, type KeyDeclarations } from '@plinth/kernel'
 import { outcomeOf } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
@@ -196,12 +196,14 @@ onEachDatabase(t, 'C-017 no input of a user ever ends in "500"', async (t, db) =
   const send = async (method: string, path: string, id: unknown, query: object, body: object | undefined) => {
     const address = path.replace('{id}', encodeURIComponent(wellFormedText(id)))
     const search = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(wellFormedText(value))}`)
-    const response = await iam.server.inject({
-      method: method as 'GET',
-      url: `${address}?${search.join('&')}`,
-      headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
-    })
+    const response = await iam.server.inject(
+      defined({
+        method: method as 'GET',
+        url: `${address}?${search.join('&')}`,
+        headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' },
+        payload: body === undefined ? undefined : JSON.stringify(body),
+      }),
+    )
     requests++
     // It may have ended the session.
     if (method !== 'GET') accessToken = (await session.openSession(admin, attempt)).accessToken

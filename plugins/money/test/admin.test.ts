@@ -7,7 +7,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
 import idempotency from '@plinth/idempotency'
-import { declaredTasks, defineProduct, systemClock } from '@plinth/kernel'
+import { declaredTasks, defined, defineProduct, systemClock } from '@plinth/kernel'
 import { manualClock, until } from '@plinth/kernel/testing'
 import money, { ledger } from '@plinth/money'
 import rateLimit from '@plinth/rate-limit'
@@ -62,14 +62,17 @@ async function start(t: Test, at: TestDatabase) {
   lots.db = running.service(database)
   const base = running.service(http).url ?? ''
   const call = async (method: string, path: string, token?: string, body?: object) => {
-    const response = await fetch(`${base}${path}`, {
-      method,
-      headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
+    const response = await fetch(
+      `${base}${path}`,
+      defined({
+        method,
+        headers: defined({
+          authorization: token === undefined ? undefined : `Bearer ${token}`,
+          'content-type': body === undefined ? undefined : 'application/json',
+        }),
+        body: body === undefined ? undefined : JSON.stringify(body),
+      }),
+    )
     // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of all shapes
     return (await response.json()) as { code: string; data: any }
   }

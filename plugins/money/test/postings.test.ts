@@ -1,6 +1,7 @@
 /** Scenarios of the ledger, one after the other and at the same time, on each database. */
 
 import { onEachDatabase } from '@plinth/database/testing'
+import { defined } from '@plinth/kernel'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
@@ -203,8 +204,7 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
   await t.test('units of a debit or a capture come back once, to the account that they left', async (t) => {
     await ledger.credit({ ...of('back'), amount: 100, key: 'back:grant', kind })
     const { journalId } = await ledger.debit({ ...of('back'), amount: 60, key: 'back:spend', kind, counter: 'sold' })
-    const reverse = (amount: number | undefined, key: string) =>
-      ledger.reverse({ journalId, key, ...(amount === undefined ? {} : { amount }) })
+    const reverse = (amount: number | undefined, key: string) => ledger.reverse(defined({ journalId, key, amount }))
     t.match(await reverse(25, 'back:1'), { available: 65, frozen: 0, replayed: false })
     t.match(await reverse(25, 'back:1'), { available: 65, replayed: true })
     t.equal(await reasonOf(reverse(24, 'back:1')), '409 money.idempotency-mismatch')

@@ -6,7 +6,7 @@ import databasePlugin from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
-import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
+import { defined, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
 import { manualClock, startForTest, until } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notificationPlugin from '@plinth/notification'
@@ -54,12 +54,14 @@ async function start(t: Test, { config, plugins }: Started) {
   const running = await startForTest(product, { logger, clock })
   t.teardown(() => running.stop('test ended'))
   const ask = async (method: 'GET' | 'POST', path: string, language: string, payload?: object) => {
-    const answer = await running.service(http).inject({
-      method,
-      url: `/api/v1/admin/notification/channels${path}`,
-      headers: { 'accept-language': language },
-      ...(payload === undefined ? {} : { payload }),
-    })
+    const answer = await running.service(http).inject(
+      defined({
+        method,
+        url: `/api/v1/admin/notification/channels${path}`,
+        headers: { 'accept-language': language },
+        payload,
+      }),
+    )
     t.notMatch(answer.body, secret)
     t.notMatch(lines.join(''), secret, 'no line of the log holds the secret')
     return answer.json().data

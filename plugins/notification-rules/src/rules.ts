@@ -7,6 +7,7 @@ import {
   auditCaller,
   type BusinessError,
   type Clock,
+  defined,
   type Kernel,
   nearest,
 } from '@plinth/kernel'
@@ -215,7 +216,7 @@ export class Rules {
     )
     if (channel !== undefined) {
       const near = nearest(channel, loaded)
-      const params = { channel, loaded: loaded.join(', '), ...(near === undefined ? {} : { nearest: near }) }
+      const params: Readonly<Record<string, string>> = defined({ channel, loaded: loaded.join(', '), nearest: near })
       throw refusal('channel-unknown', { params, data: { channel, field: 'channels', loaded } })
     }
     if (principal.dataScope !== 'all' && recipientsOf(rule).length === 0) {

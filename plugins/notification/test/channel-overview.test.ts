@@ -3,6 +3,7 @@ import { http } from '@plinth/http'
 import { notificationPreferences } from '@plinth/inbox'
 import {
   ChannelFault,
+  defined,
   definePlugin,
   key,
   type NotificationChannel,
@@ -33,7 +34,7 @@ async function start(t: Test, at: TestDatabase, settings: Settings = {}) {
     const headers = { 'accept-language': language }
     const answer = await running
       .service(http)
-      .inject({ method, url: `${root}${path}`, headers, ...(body === undefined ? {} : { payload: body }) })
+      .inject(defined({ method, url: `${root}${path}`, headers, payload: body }))
     return { status: answer.statusCode, ...answer.json() }
   }
   const row = async (code: string) => (await ask('GET')).data.find((one: { code: string }) => one.code === code)

@@ -1,7 +1,7 @@
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type Clock, codeOf, Deadlines } from '@plinth/kernel'
+import { type Clock, codeOf, Deadlines, defined } from '@plinth/kernel'
 import { Agent, type Dispatcher } from 'undici'
 import { AddressRules, type AddressSettings, type CheckedAddress } from './address-rules.ts'
 import {
@@ -192,15 +192,15 @@ class Exchange implements Dispatcher.DispatchHandler {
     try {
       const { origin, path } = this.#address
       agent.dispatch(
-        {
+        defined({
           origin,
           path,
           method,
           headersTimeout: headerTimeoutMs,
           bodyTimeout: bodyTimeoutMs,
           headers: sentHeaders(headers),
-          ...(body === undefined ? {} : { body: typeof body === 'string' ? body : Buffer.from(body) }),
-        },
+          body: body === undefined ? undefined : typeof body === 'string' ? body : Buffer.from(body),
+        }),
         this,
       )
     } catch (error) {

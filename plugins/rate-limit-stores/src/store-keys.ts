@@ -1,4 +1,4 @@
-import { key } from '@plinth/kernel'
+import { defined, key } from '@plinth/kernel'
 
 /** Keys that several stores have, by the name of the store. */
 
@@ -21,19 +21,23 @@ export const providerKey = (name: string) =>
 type Text = Parameters<typeof key.integer>[0]['description']
 
 export const cleanupIntervalKey = (description: Text) =>
-  key.integer({
-    title: { en: 'Calls between purges', 'zh-CN': '两次清理之间的调用次数' },
-    ...(description === undefined ? {} : { description }),
-    default: 1024,
-    minimum: 1,
-  })
+  key.integer(
+    defined({
+      title: { en: 'Calls between purges', 'zh-CN': '两次清理之间的调用次数' },
+      description,
+      default: 1024,
+      minimum: 1,
+    }),
+  )
 
 /** 2^24 - 1 is all that a Map takes. */
 export const maxKeysKey = (description: Text) =>
-  key.integer({
-    title: { en: 'Keys at most', 'zh-CN': '最大键数' },
-    ...(description === undefined ? {} : { description }),
-    default: 1_000_000,
-    minimum: 1,
-    maximum: 2 ** 24 - 1,
-  })
+  key.integer(
+    defined({
+      title: { en: 'Keys at most', 'zh-CN': '最大键数' },
+      description,
+      default: 1_000_000,
+      minimum: 1,
+      maximum: 2 ** 24 - 1,
+    }),
+  )

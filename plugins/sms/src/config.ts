@@ -1,4 +1,4 @@
-import { type ConfigView, key } from '@plinth/kernel'
+import { type ConfigView, defined, key } from '@plinth/kernel'
 
 const url = (company: string, at: string) =>
   key.url({
@@ -8,13 +8,15 @@ const url = (company: string, at: string) =>
   })
 
 const text = (en: string, zh: string, description?: { readonly en: string; readonly 'zh-CN': string }) =>
-  key.string({
-    title: { en, 'zh-CN': zh },
-    ...(description === undefined ? {} : { description }),
-    default: '',
-    maxLength: 200,
-    reload: 'live',
-  })
+  key.string(
+    defined({
+      title: { en, 'zh-CN': zh },
+      description,
+      default: '',
+      maxLength: 200,
+      reload: 'live',
+    }),
+  )
 
 const secret = (en: string, zh: string, ...destination: readonly string[]) =>
   key.string({ title: { en, 'zh-CN': zh }, default: '', maxLength: 200, sensitive: true, destination, reload: 'live' })

@@ -6,6 +6,7 @@ import {
   type ConfigNeeds,
   columnText,
   type DeliveryOutcome,
+  defined,
   type Logger,
   reasonOf,
 } from '@plinth/kernel'
@@ -101,10 +102,10 @@ export class SmsService implements Sms {
     const known = mapped.find((name) => name !== undefined) ?? named.find((name) => templateCodes.test(name))
     const signatures = ownMember(signNames(), signName)
     const signature = signatures === undefined ? signName : ownMember(signatures, code)
-    return {
-      ...(known === undefined ? {} : { templateCode: known }),
-      ...(signature === undefined ? {} : { signName: signature }),
-    }
+    return defined({
+      templateCode: known,
+      signName: signature,
+    })
   }
 }
 

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { addAbortSignal, Readable } from 'node:stream'
-import { type Clock, type ConfigView, columnText, FailureLog, type Logger, withinDeadline } from '@plinth/kernel'
+import {
+  type Clock,
+  type ConfigView,
+  columnText,
+  defined,
+  FailureLog,
+  type Logger,
+  withinDeadline,
+} from '@plinth/kernel'
 import type { keys } from './config.ts'
 import type {
   Disk,
@@ -122,7 +130,7 @@ export class StorageService implements Storage {
     if (grant !== undefined) this.#assertGrant(grant)
     // Nobody of ours would be asked about an address of the disk itself.
     if (target.url !== undefined && grant === undefined) {
-      return target.url(path, { expiresInMs, ...(name === undefined ? {} : { name }) })
+      return target.url(path, defined({ expiresInMs, name }))
     }
     const base = config.get('platform.storage.base-url')
     if (disk === 'public' && name === undefined && grant === undefined) {

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@plinth/kernel'
+import { defined } from '@plinth/kernel'
 import { refusal } from './failures.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
@@ -28,12 +29,14 @@ export class UrlSigner {
   async sign(file: Omit<Signed, 'expires'>, lifetimeMs: number): Promise<URLSearchParams> {
     const expires = Math.ceil((this.#clock.now() + lifetimeMs) / 1000)
     const key = await this.#keys.signing()
-    return new URLSearchParams({
-      expires: String(expires),
-      ...(file.name === undefined ? {} : { name: file.name }),
-      ...(file.grant === undefined ? {} : { grant: file.grant }),
-      signature: mac(key, { ...file, expires }).toString('base64url'),
-    })
+    return new URLSearchParams(
+      defined({
+        expires: String(expires),
+        name: file.name,
+        grant: file.grant,
+        signature: mac(key, { ...file, expires }).toString('base64url'),
+      }),
+    )
   }
 
   /** @throws BusinessError "403" `storage.signature-invalid`, `storage.url-expired` */

@@ -3,7 +3,7 @@ import { createDatabase } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
-import { BusinessError, definePlugin } from '@plinth/kernel'
+import { BusinessError, defined, definePlugin } from '@plinth/kernel'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import admin from '../src/admin.ts'
@@ -47,12 +47,14 @@ async function start(t: Test, set: Record<string, string> = {}) {
     payload?: object | string,
     headers: Record<string, string> = {},
   ) => {
-    const response = await running.service(httpRef).inject({
-      method,
-      url: `/api/v1/admin/system-config/${path}`,
-      headers: { 'x-permissions': everything, 'x-trace-id': 'trace-of-the-test', ...headers },
-      ...(payload === undefined ? {} : { payload }),
-    })
+    const response = await running.service(httpRef).inject(
+      defined({
+        method,
+        url: `/api/v1/admin/system-config/${path}`,
+        headers: { 'x-permissions': everything, 'x-trace-id': 'trace-of-the-test', ...headers },
+        payload,
+      }),
+    )
     return { status: response.statusCode, text: response.body, ...response.json() }
   }
   return { call, running }

@@ -1,6 +1,6 @@
 import { database, type FoundPage } from '@plinth/database'
 import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
-import { BusinessError, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
+import { BusinessError, defined, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
 import { rejectsWith, until } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
 import { pino } from 'pino'
@@ -8,12 +8,13 @@ import t from 'tap'
 import { ConfigRow } from '../src/entities.ts'
 import { operator, sample, samplePlugin, startOn } from './fixtures/products.ts'
 
-const set = (name: string, value: string | number | boolean, expectedVersion?: number): ConfigChange => ({
-  key: `platform.sample.${name}`,
-  action: 'set',
-  value,
-  ...(expectedVersion === undefined ? {} : { expectedVersion }),
-})
+const set = (name: string, value: string | number | boolean, expectedVersion?: number): ConfigChange =>
+  defined({
+    key: `platform.sample.${name}`,
+    action: 'set',
+    value,
+    expectedVersion,
+  })
 const reset = (name: string): ConfigChange => ({ key: `platform.sample.${name}`, action: 'reset' })
 const by = { actor: operator }
 

@@ -1,6 +1,6 @@
 import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
-import { BusinessError, definePlugin, type JsonValue, key, service } from '@plinth/kernel'
+import { BusinessError, defined, definePlugin, type JsonValue, key, service } from '@plinth/kernel'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
 import t from 'tap'
 import { operator, samplePlugin, startOn } from './fixtures/products.ts'
@@ -32,12 +32,13 @@ const setupPlugin = definePlugin({
 })
 const plugins = [setupPlugin, samplePlugin]
 
-const set = (name: string, value: JsonValue, expectedVersion?: number): ConfigChange => ({
-  key: name,
-  action: 'set',
-  value,
-  ...(expectedVersion === undefined ? {} : { expectedVersion }),
-})
+const set = (name: string, value: JsonValue, expectedVersion?: number): ConfigChange =>
+  defined({
+    key: name,
+    action: 'set',
+    value,
+    expectedVersion,
+  })
 const reset = (name: string): ConfigChange => ({ key: name, action: 'reset' })
 
 async function refusal(work: Promise<unknown>): Promise<{ reason: string | undefined; rules: readonly string[] }> {

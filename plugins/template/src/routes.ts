@@ -22,6 +22,7 @@ import {
   visibleOperator,
 } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
+import { defined } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import type { Compiler } from './compile/compiler.ts'
 import { htmlFormats, sourceLimits } from './compile/source.ts'
@@ -251,5 +252,5 @@ type Viewed = Pick<GuardedRequest, 'principal'>
 const authorOf = (request: Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'reason'>): Author => {
   const { principal, clientIp, traceId, reason } = request
   const { username } = requirePrincipal({ principal })
-  return { principal, clientIp, traceId, username, ...(reason === undefined ? {} : { reason }) }
+  return defined({ principal, clientIp, traceId, username, reason })
 }

@@ -1,4 +1,5 @@
 /** What a source may hold, and where the rest is refused. */
+import { defined } from '@plinth/kernel'
 import t from 'tap'
 import { compile } from '../src/compile/compile.ts'
 import { type HtmlFormat, type SourceRule, sourceLimits } from '../src/compile/source.ts'
@@ -216,8 +217,7 @@ t.test('MJML is compiled in strict mode, its placeholders survive, and the HTML 
 })
 
 t.test('the variables of a template are what it needs: no helpers, items, names or conditions', async (t) => {
-  const variablesOf = async (content: string, html?: string) =>
-    (await programOf({ content, ...(html === undefined ? {} : { html }) })).variables
+  const variablesOf = async (content: string, html?: string) => (await programOf(defined({ content, html }))).variables
   const cases: readonly (readonly [string, readonly string[]])[] = [
     ['{{b}} {{a}} {{b}} {{a.c}} {{this.d}} {{./e}} {{[odd name]}}', ['b', 'a', 'a.c', 'd', 'e', 'odd name']],
     [

@@ -1,10 +1,12 @@
 /** Attacks by an administrator who may only set up chains and who controls an RPC server. */
+
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
+import { defined } from '@plinth/kernel'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -101,7 +103,7 @@ t.test(
       return result
     }
     const act = (kind: string, method: string, url: string, body?: unknown) =>
-      attack(kind, call(method, url, { token, ...(body === undefined ? {} : { body }) }))
+      attack(kind, call(method, url, defined({ token, body })))
     /** Garbage, in every length, for every wallet and every chain that a challenge can name. */
     const signInAttempts = async (kind: string) => {
       for (const address of [anna.address, contract, fresh]) {

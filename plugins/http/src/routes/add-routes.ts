@@ -1,3 +1,4 @@
+import { defined } from '@plinth/kernel'
 import type {
   FastifyInstance,
   FastifyPluginAsync,
@@ -165,11 +166,11 @@ export async function addFastifyPlugin(
 }
 
 function inputSchemas({ params, query, body }: RequestSchemas = {}): FastifySchema {
-  return {
-    ...(params === undefined ? {} : { params }),
-    ...(query === undefined ? {} : { querystring: query }),
-    ...(body === undefined ? {} : { body }),
-  }
+  return defined({
+    params,
+    querystring: query,
+    body,
+  })
 }
 
 const isThenable = (value: unknown): value is Promise<unknown> =>

@@ -1,3 +1,4 @@
+import { defined } from '@plinth/kernel'
 import type { Operator, Principal } from '../contract.ts'
 import { requirePrincipal } from './access-guard.ts'
 
@@ -13,5 +14,5 @@ type Request = Pick<Operator, 'clientIp' | 'traceId'> & {
  */
 export function operatorOf(request: Request): Operator {
   const { clientIp, traceId, reason } = request
-  return { principal: requirePrincipal(request), clientIp, traceId, ...(reason === undefined ? {} : { reason }) }
+  return defined({ principal: requirePrincipal(request), clientIp, traceId, reason })
 }

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { defined } from '@plinth/kernel'
 import type { Check } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import { exampleNames } from '../env-file/example-file.ts'
@@ -36,12 +37,12 @@ export class Preflight {
       ...options,
       clock: hostClock,
       nodeRange: manifest.engines.node,
-      directories: {
+      directories: defined({
         run: kernel.product.root,
         storage: files.storageDirectory,
-        ...(storage === undefined ? {} : { public: join(files.storageDirectory, 'public') }),
+        public: storage === undefined ? undefined : join(files.storageDirectory, 'public'),
         log: join(files.executionLog, '..'),
-      },
+      }),
       envFile: { path: files.configFile, examplePath: files.exampleFile, needed: neededNames },
       database,
       ...(fallback === undefined ? {} : { databaseFailure: fallback.code }),

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { TableNotFoundException } from '@mikro-orm/core'
-import { columnText, isBusinessError, type PlinthError, reasonOf } from '@plinth/kernel'
+import { columnText, defined, isBusinessError, type PlinthError, reasonOf } from '@plinth/kernel'
 import { installError } from '../errors.ts'
 import { StepFailure } from '../execution/step-failure.ts'
 import type { Parts } from '../parts.ts'
@@ -130,10 +130,10 @@ export class InstallState {
       await configCentre.saveState(
         plugin,
         [{ key: installedKey, action: 'set', value: installed, expectedVersion: seen.version }],
-        {
+        defined({
           actor: { name: change.by, traceId: change.traceId },
-          ...(change.reason === undefined ? {} : { reason: change.reason }),
-        },
+          reason: change.reason,
+        }),
       )
     } catch (error) {
       if (isBusinessError(error) && error.code === '409') return false

@@ -1,3 +1,4 @@
+import { defined } from '@plinth/kernel'
 import type { Ledger } from '../contract.ts'
 import type { PaymentOrder, PaymentSuccessHandler } from './contract.ts'
 import { refusal } from './failures.ts'
@@ -25,14 +26,16 @@ export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): Payme
   },
   async refunded(order, { refundNo, amount, reason }) {
     const { outTradeNo, asset } = order
-    await ledger.debit({
-      owner: ownerOf(order),
-      asset,
-      amount,
-      kind: 'payment.recharge-refund',
-      key: `payment:${outTradeNo}:refund:${refundNo}`,
-      reference: { type: 'payment-order', id: outTradeNo },
-      ...(reason === undefined ? {} : { reason }),
-    })
+    await ledger.debit(
+      defined({
+        owner: ownerOf(order),
+        asset,
+        amount,
+        kind: 'payment.recharge-refund',
+        key: `payment:${outTradeNo}:refund:${refundNo}`,
+        reference: { type: 'payment-order', id: outTradeNo },
+        reason,
+      }),
+    )
   },
 })

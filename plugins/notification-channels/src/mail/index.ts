@@ -3,6 +3,7 @@ import { accounts } from '@plinth/iam'
 import { categoryOf, notificationPreferences } from '@plinth/inbox'
 import {
   type DeliveryOutcome,
+  defined,
   definePlugin,
   key,
   type NotificationChannel,
@@ -176,13 +177,13 @@ function outcomeOf(
   }
   const { outcome, errorCode = 'mail.failed', errorMessage = 'The mail was not sent', replyCode, reply } = delivery
   if (outcome === 'accepted') return { outcome, messageId, provider }
-  return {
+  return defined({
     outcome,
     errorCode,
     errorMessage,
     provider,
-    ...(replyCode === undefined ? {} : { providerCode: replyCode }),
+    providerCode: replyCode,
     // A server may repeat what it was sent.
-    ...(reply === undefined ? {} : { providerMessage: redact(reply, secrets) }),
-  }
+    providerMessage: reply === undefined ? undefined : redact(reply, secrets),
+  })
 }

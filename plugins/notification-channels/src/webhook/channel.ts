@@ -4,6 +4,7 @@ import {
   type ChannelProvider,
   channelChecks,
   type DeliveryOutcome,
+  defined,
   type NotificationChannel,
   type NotificationMessage,
   type SendContext,
@@ -118,21 +119,24 @@ const least = (waits: readonly number[]) => (waits.length === 0 ? 0 : Math.min(.
 const providerOf = (
   code: string,
   { displayName, messageTypes, attributes = {}, receiver }: WebhookProvider,
-): ChannelProvider => ({
-  ...(receiver === undefined ? {} : { receiver: `webhook.${code}.${receiver}` }),
-  code,
-  displayName,
-  messageTypes: Object.keys(messageTypes),
-  attributes: Object.entries(attributes).map(([name, { title, type = 'text', values, minimum, maximum, ...rule }]) => ({
-    name: `webhook.${code}.${name}`,
-    title,
-    type,
-    sensitive: rule.sensitive === true,
-    ...(values === undefined ? {} : { values }),
-    ...(minimum === undefined ? {} : { minimum }),
-    ...(maximum === undefined ? {} : { maximum }),
-  })),
-})
+): ChannelProvider =>
+  defined({
+    receiver: receiver === undefined ? undefined : `webhook.${code}.${receiver}`,
+    code,
+    displayName,
+    messageTypes: Object.keys(messageTypes),
+    attributes: Object.entries(attributes).map(([name, { title, type = 'text', values, minimum, maximum, ...rule }]) =>
+      defined({
+        name: `webhook.${code}.${name}`,
+        title,
+        type,
+        sensitive: rule.sensitive === true,
+        values,
+        minimum,
+        maximum,
+      }),
+    ),
+  })
 
 /** An address belongs to one provider, so a message that names one, or the address, leaves no choice. */
 function candidates(

@@ -1,6 +1,7 @@
 import type { Translator } from '@plinth/i18n'
 import type { VerificationChannel, VerificationCodeSender, VerificationMessage } from '@plinth/iam'
 import type { Recipient } from '@plinth/kernel'
+import { defined } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import type { MessageDraft, Notification } from '../contract.ts'
 import en from '../messages/en.json' with { type: 'json' }
@@ -56,15 +57,15 @@ function draftOf(
   const attributes = Object.fromEntries(
     Object.entries({ ...forProvider, traceId }).filter(([, value]) => value !== undefined),
   )
-  return {
+  return defined({
     content,
     variables,
     secretVariables: ['code'],
     attributes,
     locale,
-    ...(subject === undefined ? {} : { subject }),
-    ...(template === undefined ? {} : { template }),
-  }
+    subject,
+    template,
+  })
 }
 
 /** For example `5 minutes`: in the largest unit that needs no fraction. */

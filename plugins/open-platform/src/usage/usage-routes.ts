@@ -1,6 +1,7 @@
 import { answerList, type ListOrder, listPage, listQuery, routesWith, rowsAs, Type } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import type { Clock } from '@plinth/kernel'
+import { defined } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import type { Static } from 'typebox'
 import { usageOwner } from '../entities.ts'
@@ -68,7 +69,7 @@ export const usageRoutes = [
       const from = query.from ?? earlier(to, 29)
       if (from > to) throw refusal('day-range', { data: { field: 'from' } })
       return answerList(query, newestDayFirst, async (window) =>
-        rowsAs(await records.usage({ from, to, rows, ...(appId === undefined ? {} : { appId }) }, window), (line) => ({
+        rowsAs(await records.usage(defined({ from, to, rows, appId }), window), (line) => ({
           ...line,
           id: idOf(line),
         })),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { DeliveryOutcome } from '@plinth/kernel'
+import { defined } from '@plinth/kernel'
 import { jsonOf } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import { aliyunHeaders, aliyunQuery } from './aliyun-signature.ts'
@@ -78,5 +79,5 @@ export function outcomeOf(status: number, body: string): DeliveryOutcome {
   const message = textAt(answer, 'Message') ?? ''
   if (said !== 'OK') return refused(code, { status, code: said, message }, meanings[said])
   const messageId = textAt(answer, 'BizId')
-  return { outcome: 'accepted', provider: code, providerCode: said, ...(messageId === undefined ? {} : { messageId }) }
+  return defined({ outcome: 'accepted', provider: code, providerCode: said, messageId })
 }

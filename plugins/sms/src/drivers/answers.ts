@@ -1,4 +1,5 @@
 import type { DeliveryOutcome } from '@plinth/kernel'
+import { defined } from '@plinth/kernel'
 import { memberAt } from '@plinth/outgoing-http'
 
 /** What a company's code means for the operator: the outcome, and a hint by its name in `messages.sms.hints`. */
@@ -34,7 +35,7 @@ export function refused(
   meaning: CodeMeaning | undefined,
 ): DeliveryOutcome {
   if (meaning === undefined && status >= 500) return withoutCode(provider, status)
-  return {
+  return defined({
     outcome: meaning?.outcome ?? 'rejected',
     errorCode: `sms.${meaning?.hint ?? 'refused'}`,
     errorMessage: 'The SMS driver refused the message',
@@ -42,8 +43,8 @@ export function refused(
     providerCode: code,
     // The facade masks secrets before it cuts the text.
     providerMessage: message,
-    ...(meaning === undefined ? {} : { hint: `messages.sms.hints.${meaning.hint}` }),
-  }
+    hint: meaning === undefined ? undefined : `messages.sms.hints.${meaning.hint}`,
+  })
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { DeliveryOutcome } from '@plinth/kernel'
+import { defined } from '@plinth/kernel'
 import { isMembers, jsonOf, memberAt } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode, withoutTemplate } from './answers.ts'
@@ -90,12 +91,12 @@ export function outcomeOf(status: number, body: string): DeliveryOutcome {
   if (said === undefined) return withoutCode(code, status)
   if (said === 'Ok' && !hasFailed) {
     const messageId = textAt(answer, 'SerialNo')
-    return {
+    return defined({
       outcome: 'accepted',
       provider: code,
       providerCode: said,
-      ...(messageId === undefined ? {} : { messageId }),
-    }
+      messageId,
+    })
   }
   // An internal error may come after the message has gone.
   if (said.startsWith('InternalError')) return withoutCode(code, 500)

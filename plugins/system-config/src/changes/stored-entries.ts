@@ -1,4 +1,5 @@
 import type { ConfigEntry, JsonValue } from '@plinth/kernel'
+import { defined } from '@plinth/kernel'
 import type { StoredConfig, StoredValue } from '../storage/config-store.ts'
 import type { SettledChange } from './destinations.ts'
 
@@ -33,5 +34,5 @@ export function entryOf(
   const { version, updatedBy, updatedAt, destination } = row
   const origin = updatedAt === undefined ? '' : `, version ${version}, by ${updatedBy} at ${updatedAt.toISOString()}`
   const place = `stored value of ${key}${origin}`
-  return { name: key, by: 'key', written, place, ...(destination === undefined ? {} : { destination }) }
+  return defined({ name: key, by: 'key', written, place, destination })
 }

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
+import { type Clock, defined, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
 import type { WebsocketGroupGuard } from '../contract.ts'
 import type { ClientSocket } from './client-socket.ts'
 import type { SocketTable } from './socket-table.ts'
@@ -83,4 +83,4 @@ function answer(socket: ClientSocket, message: object): void {
 }
 
 const refuse = (socket: ClientSocket, code: string, group?: string) =>
-  answer(socket, { type: 'error', code, ...(group === undefined ? {} : { group }) })
+  answer(socket, defined({ type: 'error', code, group }))

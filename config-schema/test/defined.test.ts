@@ -1,0 +1,29 @@
+import t from 'tap'
+import { defined } from '../src/index.ts'
+
+interface Options {
+  readonly name: string
+  readonly reason?: string
+  readonly at?: Date | null
+}
+
+const absent = (): string | undefined => undefined
+
+t.test('a copy has the members that are not undefined', async (t) => {
+  const options: Options = defined({ name: 'a', reason: absent(), at: null })
+  t.strictSame(Object.entries(options), [
+    ['name', 'a'],
+    ['at', null],
+  ])
+  t.strictSame(defined<Options>({ name: '', reason: 'b' }), { name: '', reason: 'b' })
+})
+
+t.test('the compiler finds misspelt and missing members', async (t) => {
+  // @ts-expect-error No option has this name.
+  const misspelt: Options = defined({ name: 'a', raeson: absent() })
+  // @ts-expect-error A required member may not be undefined.
+  const missing: Options = defined({ name: absent() })
+  // @ts-expect-error Nothing says which members there are.
+  const untyped = defined({ name: 'a' })
+  t.strictSame([misspelt, missing, untyped], [{ name: 'a' }, {}, { name: 'a' }])
+})
