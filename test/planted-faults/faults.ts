@@ -51,7 +51,7 @@ const changeSet = (up: string) => ({
 const table = (name: string, column: string) =>
   `schema.createTable('${name}').addColumn('id', type.id, (c) => c.primaryKey()).addColumn('${column}', type.text(20))`
 const page = (members: string) => ({
-  before: `import { adminPages } from '@plinth/http'`,
+  before: `import { adminPages } from '@plinth/admin'`,
   members: `contributes: [adminPages], setup({ contribute }) {
     contribute(adminPages, 'planted.list', { kind: 'list', id: 'planted.list', title: 'Planted', place: { group: 'product', order: 1 }, ${members} })
   }`,
