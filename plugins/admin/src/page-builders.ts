@@ -108,6 +108,11 @@ type At<T, F extends string> = F extends keyof T
 type ListItem<V> = Bare<V> extends readonly (infer Item)[] ? Item : never
 type Literal<V> = Bare<V> extends infer Value extends string ? (string extends Value ? string : Value) : never
 
+/** A JSON Schema of an object, as TypeBox writes it. */
+export interface MembersSchema {
+  readonly properties: Readonly<Record<string, object>>
+}
+
 interface Shown {
   readonly title?: LocalizedText
   readonly hidden?: boolean
@@ -226,6 +231,18 @@ export interface Row<T> {
     build: (item: Row<ListItem<At<T, F>>>) => readonly For<PageColumn, ListItem<At<T, F>>>[],
     options?: Shown,
   ): For<PageColumn, T>
+  /**
+   * The members of a response schema that have no column yet, each in the form of its schema: moments, numbers, flags and texts. A
+   * member that is added to the schema is shown without a change of the page. Lists and objects need a column of their own.
+   *
+   * @param schema of the row, such as `viewOf(Entity).schema`
+   * @param named columns that the page has, and members that it does not show
+   */
+  others(
+    schema: MembersSchema,
+    named: readonly (For<PageColumn, T> | (keyof T & string))[],
+    options?: Pick<Shown, 'hidden'>,
+  ): readonly For<PageColumn, T>[]
   /** A document of somebody else, shown by itself: nothing in it runs, leads anywhere or is loaded from elsewhere. */
   html(field: Named<T, string>, options?: Shown): For<PageColumn, T>
   action<O extends OperationId>(operation: O, options: ActionOptions<O, T>): For<PageAction, T>
@@ -393,6 +410,38 @@ const column =
   (as: PageColumn['as']) =>
   (field: string, options: object = {}): PageColumn => ({ field, as, ...options })
 
+interface MemberSchema {
+  readonly type?: string
+  readonly format?: string
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly anyOf?: readonly MemberSchema[]
+}
+
+/** The form of a member by its schema; undefined for lists, objects and unions of several types. */
+function formOfMember({ type, format, enum: values, anyOf, ...rest }: MemberSchema): PageColumn['as'] | undefined {
+  if (anyOf !== undefined) {
+    const forms = new Set(anyOf.filter((one) => one.type !== 'null').map(formOfMember))
+    return forms.size === 1 ? [...forms][0] : undefined
+  }
+  if (type === 'integer' || type === 'number') return 'count'
+  if (type === 'boolean') return 'flag'
+  if (type === 'string' && format === 'date-time') return 'time'
+  return type === 'string' || values !== undefined || typeof rest.const === 'string' ? 'text' : undefined
+}
+
+function others(
+  { properties }: MembersSchema,
+  named: readonly (string | PageColumn)[],
+  options: object = {},
+): readonly PageColumn[] {
+  const known = new Set(named.map((one) => (typeof one === 'string' ? one : one.field)))
+  return Object.entries(properties).flatMap(([field, schema]) => {
+    const as = known.has(field) ? undefined : formOfMember(schema)
+    return as === undefined ? [] : [{ field, as, ...options }]
+  })
+}
+
 /** One for all pages: what it makes depends on what it is told alone. */
 const row = {
   text: column('text'),
@@ -410,6 +459,7 @@ const row = {
   reference: (field: string, of: PageColumn['of'], options?: object) => ({ field, as: 'reference', of, ...options }),
   json: column('json'),
   html: column('html'),
+  others,
   difference: (before: string, after: string, options?: object) => ({
     field: after,
     as: 'difference',

@@ -1,5 +1,6 @@
 import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { orderView } from './payments/payment-routes.ts'
 
 // Ids are unique in the product, so that an owner who is no user has no name here.
 const owner = { labels: 'iam.user' }
@@ -352,17 +353,10 @@ export const needsAttention = [
   }),
 ]
 
-const order = { labels: 'money.payment-order', page: 'money.payment-order' }
+const orderLabel = { labels: 'money.payment-order', page: 'money.payment-order' }
 
-const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => ({
-  id: 'money.payment-orders',
-  title: text('Payment orders', '支付订单'),
-  lead: text('What is to be paid, by whom and how, and what became of it.', '待支付的订单、付款人、方式及结果。'),
-  place: { group: 'value', order: 50 },
-  key: 'outTradeNo',
-  detail: 'money.payment-order',
-  live: ['money_payment_order'],
-  columns: [
+const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
+  const columns = [
     row.text('outTradeNo', { link: true, mono: true }),
     row.status('status', orderTones, { labels: orderStates }),
     row.reference('userId', user, { title: userTitle }),
@@ -370,19 +364,28 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => ({
     row.amount('refundedAmount', { currency: 'asset' }),
     row.text('provider'),
     row.text('scene'),
-    row.text('chainName', { hidden: true }),
     row.text('transactionHash', { mono: true, hidden: true }),
     row.time('createdAt'),
     row.time('paidAt'),
-  ],
-  find: ['outTradeNo'],
-  filters: [
-    { name: 'status', labels: orderStates },
-    'provider',
-    'outTradeNo',
-    { name: 'userId', options: { labels: 'iam.user', title: userTitle } },
-  ],
-}))
+  ]
+  return {
+    id: 'money.payment-orders',
+    title: text('Payment orders', '支付订单'),
+    lead: text('What is to be paid, by whom and how, and what became of it.', '待支付的订单、付款人、方式及结果。'),
+    place: { group: 'value', order: 50 },
+    key: 'outTradeNo',
+    detail: 'money.payment-order',
+    live: ['money_payment_order'],
+    columns: [...columns, ...row.others(orderView.schema, [...columns, 'asset'], { hidden: true })],
+    find: ['outTradeNo'],
+    filters: [
+      { name: 'status', labels: orderStates },
+      'provider',
+      'outTradeNo',
+      { name: 'userId', options: { labels: 'iam.user', title: userTitle } },
+    ],
+  }
+})
 
 const blocks = {
   'order-not-paid': text('The order is not paid', '订单未支付'),
@@ -408,79 +411,78 @@ const changeColumns = (it: ChangeAnswer) => [
   it.flag('transactionRequired'),
 ]
 
-const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) => ({
-  id: 'money.payment-order',
-  title: text('Payment order', '支付订单'),
-  name: 'outTradeNo',
-  param: 'outTradeNo',
-  live: ['money_payment_order', 'money_payment_transaction'],
-  sections: [
-    {
-      columns: [
-        it.status('status', orderTones, { labels: orderStates }),
-        it.reference('userId', user, { title: userTitle }),
-        it.amount('amount', { currency: 'asset' }),
-        it.amount('refundedAmount', { currency: 'asset' }),
-        it.text('provider'),
-        it.text('scene'),
-        it.time('createdAt'),
-        it.time('paidAt'),
-      ],
-    },
-    {
-      title: text('On the chain', '链上信息'),
-      columns: [
-        it.text('chainName'),
-        it.text('chainId'),
-        it.text('tokenContract', { mono: true }),
-        it.text('receiver', { mono: true }),
-        it.text('amountRaw', { mono: true }),
-        it.count('requiredConfirmations'),
-        it.text('transactionHash', { mono: true }),
-        it.text('payer', { mono: true }),
-        it.text('payerProof'),
-      ],
-    },
-  ],
-  form: it.form('postAdminMoneyPaymentOrdersByOutTradeNoRefund', {
-    title: text('Book a refund', '登记退款'),
-    lead: text(
-      'Books a refund that was made at the provider or on the chain. No money is moved here. Without an amount the rest of the order is refunded.',
-      '登记已在支付渠道或链上完成的退款，此处不会转移资金。不填金额则退还剩余全部。',
-    ),
-    submit: text('Book', '登记'),
-    params: { outTradeNo: 'outTradeNo' },
-    fields: ['amount', 'transactionHash', 'reason'],
-    amounts: { amount: { field: 'asset' } },
-    preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoRefundPreview', {
+const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) => {
+  const order = [
+    it.status('status', orderTones, { labels: orderStates }),
+    it.reference('userId', user, { title: userTitle }),
+    it.amount('amount', { currency: 'asset' }),
+    it.amount('refundedAmount', { currency: 'asset' }),
+    it.text('provider'),
+    it.text('scene'),
+    it.time('createdAt'),
+    it.time('paidAt'),
+  ]
+  const onChain = [
+    it.text('chainName'),
+    it.text('chainId'),
+    it.text('tokenContract', { mono: true }),
+    it.text('receiver', { mono: true }),
+    it.text('amountRaw', { mono: true }),
+    it.count('requiredConfirmations'),
+    it.text('transactionHash', { mono: true }),
+    it.text('payer', { mono: true }),
+    it.text('payerProof'),
+  ]
+  return {
+    id: 'money.payment-order',
+    title: text('Payment order', '支付订单'),
+    name: 'outTradeNo',
+    param: 'outTradeNo',
+    live: ['money_payment_order', 'money_payment_transaction'],
+    sections: [
+      { columns: [...order, ...it.others(orderView.schema, [...order, ...onChain, 'outTradeNo', 'asset'])] },
+      { title: text('On the chain', '链上信息'), columns: onChain },
+    ],
+    form: it.form('postAdminMoneyPaymentOrdersByOutTradeNoRefund', {
+      title: text('Book a refund', '登记退款'),
+      lead: text(
+        'Books a refund that was made at the provider or on the chain. No money is moved here. Without an amount the rest of the order is refunded.',
+        '登记已在支付渠道或链上完成的退款，此处不会转移资金。不填金额则退还剩余全部。',
+      ),
+      submit: text('Book', '登记'),
       params: { outTradeNo: 'outTradeNo' },
-      takes: ['amount'],
-      answer: changeColumns,
-    }),
-    tone: 'danger',
-  }),
-  actions: [
-    it.action('postAdminMoneyPaymentOrdersByOutTradeNoClose', {
-      label: text('Close', '关闭'),
-      params: { outTradeNo: 'outTradeNo' },
-      ask: ['reason'],
-      when: { status: 'pending' },
-      confirm: text('A later payment does not settle {outTradeNo}.', '之后的付款不会再结算 {outTradeNo}。'),
-      preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoClosePreview', {
+      fields: ['amount', 'transactionHash', 'reason'],
+      amounts: { amount: { field: 'asset' } },
+      preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoRefundPreview', {
         params: { outTradeNo: 'outTradeNo' },
+        takes: ['amount'],
         answer: changeColumns,
       }),
       tone: 'danger',
     }),
-  ],
-  related: [
-    {
-      page: 'money.payment-transactions',
-      title: text('Transactions', '支付流水'),
-      filter: { outTradeNo: 'outTradeNo' },
-    },
-  ],
-}))
+    actions: [
+      it.action('postAdminMoneyPaymentOrdersByOutTradeNoClose', {
+        label: text('Close', '关闭'),
+        params: { outTradeNo: 'outTradeNo' },
+        ask: ['reason'],
+        when: { status: 'pending' },
+        confirm: text('A later payment does not settle {outTradeNo}.', '之后的付款不会再结算 {outTradeNo}。'),
+        preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoClosePreview', {
+          params: { outTradeNo: 'outTradeNo' },
+          answer: changeColumns,
+        }),
+        tone: 'danger',
+      }),
+    ],
+    related: [
+      {
+        page: 'money.payment-transactions',
+        title: text('Transactions', '支付流水'),
+        filter: { outTradeNo: 'outTradeNo' },
+      },
+    ],
+  }
+})
 
 const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) => ({
   id: 'money.payment-transactions',
@@ -491,7 +493,7 @@ const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) 
   live: ['money_payment_transaction'],
   columns: [
     row.time('createdAt'),
-    row.reference('outTradeNo', order),
+    row.reference('outTradeNo', orderLabel),
     row.text('type'),
     row.amount('amount', { currency: 'asset' }),
     row.text('chainName'),

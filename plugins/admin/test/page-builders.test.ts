@@ -1,0 +1,51 @@
+import { instant, nullable, Type, text } from '@plinth/http'
+import fc from 'fast-check'
+import t from 'tap'
+import { adminDetail, type Row } from '../src/page-builders.ts'
+
+const parcel = Type.Object({
+  number: text,
+  state: Type.Enum(['open', 'closed']),
+  weight: Type.Integer(),
+  price: nullable(Type.Number()),
+  insured: Type.Boolean(),
+  sentAt: nullable(instant),
+  lines: Type.Array(Type.Object({ sku: text })),
+  address: Type.Object({ city: text }),
+  mixed: Type.Union([Type.String(), Type.Integer()]),
+})
+const forms = { number: 'text', state: 'text', weight: 'count', price: 'count', insured: 'flag', sentAt: 'time' }
+const names = Object.keys(forms) as (keyof typeof forms)[]
+
+/** The builder of a page over rows of any type. */
+function builder(): Row<never> {
+  let made: Row<never> | undefined
+  adminDetail('getShopParcel' as never, (it) => {
+    made = it as never
+    return { id: 'shop.parcel', title: { en: 'Parcel', 'zh-CN': '包裹' }, sections: [] }
+  })
+  return made as never
+}
+
+t.test('the other members have columns by their schemas; lists, objects and several types have none', async (t) => {
+  t.strictSame(
+    builder().others(parcel, []),
+    names.map((field) => ({ field, as: forms[field] })),
+  )
+})
+
+t.test('a member has one column: by hand, or by its schema', async (t) => {
+  const row = builder()
+  fc.assert(
+    fc.property(fc.subarray(names), fc.subarray(names), (byHand, left) => {
+      const columns = byHand.map((field) => row.text(field as never, { mono: true }))
+      const others = row.others(parcel, [...columns, ...(left as never[])], { hidden: true })
+      const expected = names.filter((name) => !byHand.includes(name) && !left.includes(name))
+      t.strictSame(
+        others,
+        expected.map((field) => ({ field, as: forms[field], hidden: true })),
+      )
+    }),
+    { numRuns: 20 },
+  )
+})
