@@ -74,7 +74,7 @@ export const Order = defineEntity({
     goodsAmount: column.bigint(),
     couponAmount: column.bigint(),
     /** What is paid from an account of the ledger, one unit for one minor unit. */
-    creditAmount: column.bigint(),
+    creditAmount: column.bigint().default(0),
     creditAsset: column.text(64).nullable(),
     /** Hold of the ledger that keeps it until the order is paid or cancelled. */
     creditHoldId: column.id().nullable(),

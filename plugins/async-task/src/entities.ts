@@ -30,7 +30,7 @@ export const TaskRow = defineEntity({
     params: column.longText(),
     status: column.text(16).$type<TaskState>(),
     /** Among tasks of a type that wait the lowest is next. Those of one owner have different ones, save 0: to be begun again. */
-    turn: column.bigint(),
+    turn: column.bigint().default(0),
     cancelRequested: column.boolean(),
     progress: column.integer(),
     /** JSON of the text in one or both languages. */

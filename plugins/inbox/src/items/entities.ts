@@ -6,7 +6,7 @@ import type { JumpTarget } from '../contract.ts'
 export const ContentRow = defineEntity({
   name: 'InboxContent',
   tableName: 'notification_inbox_content',
-  indexes: [{ properties: ['messageId'], options: { unique: true } }],
+  uniques: [{ properties: ['messageId'] }],
   properties: {
     id: column.primaryKey(),
     messageId: column.text(200),
@@ -26,8 +26,8 @@ export type ContentRow = InferEntity<typeof ContentRow>
 export const ItemRow = defineEntity({
   name: 'InboxItem',
   tableName: 'notification_inbox_item',
+  uniques: [{ properties: ['contentId', 'userId'] }],
   indexes: [
-    { properties: ['contentId', 'userId'], options: { unique: true } },
     { properties: ['ownerId', 'id'] },
     { properties: ['ownerId', 'unread', 'id'] },
     { properties: ['ownerId', 'module', 'id'] },
