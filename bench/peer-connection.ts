@@ -8,7 +8,7 @@ import { type BenchDatabase, settingsOf } from './databases.ts'
 
 export type Value = string | number | null | readonly number[]
 
-export interface Result {
+interface Result {
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   readonly rows: readonly any[]
   readonly changes: number

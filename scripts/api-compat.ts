@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 
-export interface PublicModule {
+interface PublicModule {
   readonly name: string
   /** Folder of the package in the repository. */
   readonly folder: string
@@ -14,7 +14,7 @@ export interface PublicModule {
   readonly entries: readonly string[]
 }
 
-export interface Problem {
+interface Problem {
   readonly kind: 'binary' | 'source' | 'new'
   /** Package and subpath. */
   readonly module: string

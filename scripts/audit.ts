@@ -12,7 +12,7 @@ interface Vulnerability {
   readonly via: readonly (string | { readonly title: string; readonly url: string })[]
 }
 
-export interface AuditResult {
+interface AuditResult {
   readonly lines: readonly string[]
   /** True when a release must not be made. */
   readonly isBroken: boolean

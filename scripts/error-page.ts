@@ -4,7 +4,7 @@ import type { ErrorText } from '@plinth/kernel'
 
 const root = join(import.meta.dirname, '..')
 
-export interface PackageErrors {
+interface PackageErrors {
   /** Folder of the package, such as `plugins/http`. */
   readonly folder: string
   readonly codes: Readonly<Record<string, ErrorText>>

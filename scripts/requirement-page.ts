@@ -130,7 +130,7 @@ export function evidenceIn(tests: readonly (readonly [file: string, text: string
 }
 
 /** The requirements in the name of a test. `C-025..C-027` stands for all three. */
-export function idsIn(name: string): string[] {
+function idsIn(name: string): string[] {
   const ranges = [...name.matchAll(requirementRange)].flatMap(([, letter = '', from = '', to = '']) =>
     Array.from(
       { length: Number(to) - Number(from) + 1 },

@@ -2,7 +2,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os'
 import type { Spread } from './statistics.ts'
 
 /** When and where a program began to measure. Each table belongs to one date and one machine. */
-export const circumstances = [
+const circumstances = [
   new Date().toISOString().slice(0, 10),
   `Node.js ${process.versions.node}`,
   `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores`,

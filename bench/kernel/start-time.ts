@@ -7,7 +7,7 @@ import { javascriptFile, javascriptProgram, root, sourceProgram } from './javasc
 import { ratioText, type Section } from './report.ts'
 import { median, ratio, rotated } from './statistics.ts'
 
-export interface Start {
+interface Start {
   readonly milliseconds: number
   /** The line that told it was ready. */
   readonly line: string

@@ -6,7 +6,7 @@ import { javascriptProgram, sourceProgram } from './javascript-copy.ts'
 import { type Bar, ratioText, type Section } from './report.ts'
 import { median, ratio, rotated } from './statistics.ts'
 
-export interface ThroughputOptions {
+interface ThroughputOptions {
   readonly rounds: number
   /** Samples of each exchange and server in a round. */
   readonly samples: number

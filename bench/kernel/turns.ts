@@ -10,7 +10,7 @@ export interface TurnCandidate {
 /** Milliseconds of each unit by the clock, or of the CPU of this process, turn by turn. */
 export type Measure = 'wall' | 'cpu'
 
-export interface Turns {
+interface Turns {
   of(candidate: TurnCandidate, measure: Measure): readonly number[]
   /** How many times as fast the candidate is as the other, turn by turn. */
   times(candidate: TurnCandidate, base: TurnCandidate, measure: Measure): Spread

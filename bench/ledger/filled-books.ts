@@ -14,7 +14,7 @@ const series: Readonly<Record<TestDialect, (from: number, to: number) => string>
   mariadb: (from, to) => `(select seq as i from seq_${from}_to_${to}) s`,
 }
 
-export interface Books {
+interface Books {
   readonly accounts: number
   readonly grantsEach: number
   /** Grants that follow each other are of accounts that lie far apart, as they come in; by account they load faster. */

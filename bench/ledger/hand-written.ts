@@ -5,7 +5,7 @@ import type { TestDialect } from '@plinth/database/testing'
 import type { BenchDatabase } from '../databases.ts'
 import { openPeer, type PeerConnection, type Value } from '../peer-connection.ts'
 
-export interface Credit {
+interface Credit {
   readonly accountId: number
   readonly amount: number
 }

@@ -5,7 +5,7 @@ import { Child } from '../kernel/child-process.ts'
 import { type Bar, ratioText, type Section } from '../kernel/report.ts'
 import { inverse, median, ratio, rotated } from '../kernel/statistics.ts'
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly rounds: number
   /** Samples of each server in a round. */
   readonly samples: number

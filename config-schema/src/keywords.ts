@@ -53,7 +53,7 @@ export interface Keyword {
 export const longestMatched = 4096
 
 /** A regular expression that looks at texts of bounded length only. */
-export interface BoundedPattern {
+interface BoundedPattern {
   test(text: string): boolean
   /** Another text for each expression: ajv tells patterns apart by it. */
   toString(): string

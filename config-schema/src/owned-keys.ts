@@ -14,7 +14,7 @@ export interface OwnedKey {
 }
 
 /** A plugin with what it declares of keys. */
-export interface KeyOwner {
+interface KeyOwner {
   readonly plugin: string
   readonly keys: KeyDeclarations
   /** Titles of groups; of several for one group the first counts, where the caller has not refused them. */

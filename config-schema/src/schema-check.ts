@@ -17,7 +17,7 @@ import {
   violationOf,
 } from './plain-schema.ts'
 
-export interface SchemaCheck {
+interface SchemaCheck {
   /** What is wrong with the schema itself. A faulty schema lets no value pass. */
   readonly faults: readonly SchemaFault[]
   violations(value: JsonValue): readonly Violation[]

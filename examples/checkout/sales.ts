@@ -7,7 +7,7 @@ import type { OrderSettlements, PayerClaim, SettlementView } from '@plinth/web3-
 import { Offer, Sale } from './entities.ts'
 import { refusal } from './failures.ts'
 
-export interface SaleParts {
+interface SaleParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly payments: Pick<Payments, 'create' | 'get' | 'findMany' | 'attachTransaction' | 'close'>
@@ -21,7 +21,7 @@ export interface SaleParts {
 }
 
 /** As it is configured. */
-export interface Till {
+interface Till {
   readonly chain: string
   readonly token: string
   readonly decimals: number
@@ -37,7 +37,7 @@ export interface SaleWithPayment {
 }
 
 /** How far a payment is, as a node of the chain says now. */
-export interface Progress {
+interface Progress {
   /** `closed`: the order has expired, or an operator has closed it. A payment does not settle it any more. */
   readonly state: 'waiting' | 'unreachable' | 'confirming' | 'confirmed' | 'failed' | 'closed'
   /** A mined transaction has 1; null without a block. */

@@ -11,7 +11,7 @@ export interface Wish {
   readonly quantity: number
 }
 
-export interface CatalogueParts {
+interface CatalogueParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>

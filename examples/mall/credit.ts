@@ -3,7 +3,7 @@ import type { Ledger } from '@plinth/money'
 import type { Order } from './entities.ts'
 import { refusal } from './failures.ts'
 
-export interface CreditParts {
+interface CreditParts {
   readonly ledger: Pick<Ledger, 'find' | 'hold' | 'capture' | 'release' | 'reverse'>
   /** Asset that orders can be paid with; empty: none. Read at use. */
   readonly asset: () => string

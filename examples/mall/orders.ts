@@ -15,7 +15,7 @@ import type { Credit } from './credit.ts'
 import { FirstOrder, Order, OrderLine } from './entities.ts'
 import { refusal } from './failures.ts'
 
-export interface OrderParts {
+interface OrderParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>
@@ -27,7 +27,7 @@ export interface OrderParts {
 }
 
 /** What a customer wants. */
-export interface Basket {
+interface Basket {
   readonly lines: readonly Wish[]
   readonly couponCode?: string
   /** Units of credit that pay a part of it. */

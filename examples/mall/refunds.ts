@@ -14,7 +14,7 @@ import { type Order, Refund } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { Orders } from './orders.ts'
 
-export interface RefundParts {
+interface RefundParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>

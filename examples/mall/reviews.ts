@@ -6,14 +6,14 @@ import { refusal } from './failures.ts'
 import type { Orders } from './orders.ts'
 
 /** What a customer says of the goods of a line. */
-export interface Opinion {
+interface Opinion {
   /** 1 to 5. */
   readonly rating: number
   /** 500 characters at most. */
   readonly body: string
 }
 
-export interface ReviewParts {
+interface ReviewParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>

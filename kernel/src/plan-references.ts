@@ -3,7 +3,7 @@ import { refOf } from './refs.ts'
 import { shown } from './shapes/shape-check.ts'
 
 /** A place that should contain a reference and contains something else. */
-export interface BrokenReference {
+interface BrokenReference {
   readonly place: string
   readonly value: unknown
   /** Follows "It". */

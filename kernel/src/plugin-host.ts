@@ -8,7 +8,7 @@ import { shown } from './shapes/shape-check.ts'
 import { wireParts } from './wiring.ts'
 
 /** What all plugins of one product share. */
-export interface Shared extends Pick<PluginRuntime, 'log' | 'clock' | 'roles' | 'root'> {
+interface Shared extends Pick<PluginRuntime, 'log' | 'clock' | 'roles' | 'root'> {
   readonly config: ConfigValues
   readonly registry: Registry
 }

@@ -9,7 +9,7 @@ export const changelogTable = 'schema_changelog'
 export const lockTable = 'schema_changelog_lock'
 
 /** The tables that the runner keeps for itself. Times are milliseconds since the epoch. */
-export interface ChangelogTables {
+interface ChangelogTables {
   schema_changelog: {
     plugin: string
     change_set: string

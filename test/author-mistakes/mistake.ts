@@ -42,7 +42,7 @@ export interface Mistake {
 }
 
 /** One coded report, as an author reads it. */
-export interface Report {
+interface Report {
   readonly code: string
   readonly text: string
 }

@@ -67,7 +67,7 @@ export interface Task<Api> {
 }
 
 /** A back office in which somebody is signed in. */
-export interface Office extends Pick<WatchedPage, 'page' | 'complaints'> {
+interface Office extends Pick<WatchedPage, 'page' | 'complaints'> {
   readonly url: string
 }
 

@@ -7,7 +7,7 @@ export const marker = 'zqmark8x'
 /** The text in the rows of a user of the operators' organisation. */
 export const ownMarker = 'zqown77x'
 /** The organisation of the marked user, and that of the operators. */
-export const foreignOrg: number = 8008
+const foreignOrg: number = 8008
 export const operatorsOrg: number = 7007
 export const markedUser: NewUser = {
   username: `${marker}-user`,
@@ -18,7 +18,7 @@ export const markedUser: NewUser = {
 }
 
 /** A user with rows, and the text in them. */
-export interface Marked {
+interface Marked {
   readonly userId: number
   readonly mark: string
 }
@@ -48,7 +48,7 @@ const withoutUsers: readonly string[] = [
   'PointsDayPosition',
 ]
 
-export interface MarkedRow {
+interface MarkedRow {
   readonly entity: string
   readonly table: string
   /** Column and value of the primary key. */

@@ -6,7 +6,7 @@ export interface Operation extends DescribedOperation {
   readonly path: string
 }
 
-export interface SentRequest {
+interface SentRequest {
   readonly url: string
   readonly payload?: object
 }

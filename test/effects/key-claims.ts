@@ -13,14 +13,14 @@ export type Node = { readonly type: string; readonly start: number; readonly end
 const isNode = (value: unknown): value is Node => typeof (value as Node | null)?.type === 'string'
 
 /** Returns all nodes of a TypeScript source. Their positions are those of the source. */
-export function nodesOf(source: string): Node[] {
+function nodesOf(source: string): Node[] {
   const below = (node: Node): Node[] => [node, ...Object.values(node).flat().filter(isNode).flatMap(below)]
   const program = parse(stripTypeScriptTypes(source), { ecmaVersion: 'latest', sourceType: 'module' })
   return below(program as unknown as Node)
 }
 
 /** Returns the text of a string literal. */
-export const textOf = (node: Node | undefined): string | undefined =>
+const textOf = (node: Node | undefined): string | undefined =>
   node?.type === 'Literal' && typeof node['value'] === 'string' ? node['value'] : undefined
 
 /** Keys of a call `effectOf(t, '<keys>', ...)`. A comment or another text is not a call. */

@@ -16,7 +16,7 @@ export interface CallerSettings {
   readonly secrets: readonly string[]
 }
 
-export interface Fault {
+interface Fault {
   readonly call: number
   readonly role: Role
   readonly request: string

@@ -18,7 +18,7 @@ export interface Schema {
 }
 
 /** Text that stands in a body as it is, although no JSON writer would write it. */
-export class Raw {
+class Raw {
   readonly text: string
   constructor(text: string) {
     this.text = text

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 
 /** A product in a directory of its own that a fault can be planted in. */
-export interface PlantedProduct {
+interface PlantedProduct {
   readonly directory: string
   /** Writes a file of the product. */
   write(file: string, text: string): void

@@ -11,16 +11,16 @@ const password = 'Correct-horse-7'
 const accountsOfLedger = ['one', 'two', 'three']
 const opening = 1_000_000
 
-export interface PoolerProof {
+interface PoolerProof {
   /** Seconds of load. */
   readonly seconds: number
   /** Value of `platform.database.prepared-statements`; the default of the product when absent. */
   readonly preparedStatements?: boolean
 }
 
-export type Kind = 'credit' | 'debit' | 'login' | 'notification' | 'config'
+type Kind = 'credit' | 'debit' | 'login' | 'notification' | 'config'
 
-export interface PoolerFigures {
+interface PoolerFigures {
   readonly requests: Readonly<Record<Kind, number>>
   readonly succeeded: Readonly<Record<Kind, number>>
   /** Responses that were no success, by code or reason. */

@@ -11,7 +11,7 @@ export const repository = join(import.meta.dirname, '../..')
 /** For one test file. A busy machine takes many times longer than an idle one. */
 const defaultLimitMs = 900_000
 
-export interface ProofOptions {
+interface ProofOptions {
   /** Root of the repository; this one by default. */
   readonly root?: string
   /** Changes that are tried at the same time; 1 by default. */

@@ -7,7 +7,7 @@ import { failureOf } from './fallback-start.ts'
 const firstPauseMs = 1000
 const longestPauseMs = 15_000
 
-export interface TrialStart<T> {
+interface TrialStart<T> {
   readonly trial: SettingsTrial
   /** Starts the product; gives up when the signal aborts, with everything released. */
   readonly start: (signal: AbortSignal) => Promise<T>

@@ -81,7 +81,7 @@ export interface ConformanceLimits {
 
 type Awaitable<T> = T | Promise<T>
 /** What became of work. */
-export type Settled<T> = { value: T } | { thrown: unknown } | { hanging: true }
+type Settled<T> = { value: T } | { thrown: unknown } | { hanging: true }
 
 export interface Patience {
   /** The value, what was thrown, or `hanging`: turns a hang into an answer. */

@@ -1,10 +1,10 @@
 import type { RateLimitDecision, RateLimitRequest, RateLimitStore } from '../contracts/rate-limit-store.ts'
 
 /** What a decision must look like; a member that is absent may be anything in range. */
-export type ExpectedDecision = Partial<RateLimitDecision>
+type ExpectedDecision = Partial<RateLimitDecision>
 
 /** The obvious implementation of an algorithm, slow and without purge: what a store is compared with. */
-export interface RateLimitModel {
+interface RateLimitModel {
   /** Decides at `nowMs` and, when `take` is set, remembers it. */
   decide(request: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision
   reset(key: string): void

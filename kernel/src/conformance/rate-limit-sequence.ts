@@ -5,7 +5,7 @@ import { expectEqual } from './conformance-case.ts'
 import { rateLimitModels } from './rate-limit-model.ts'
 
 /** Random choices that the same seed repeats exactly. */
-export interface Dice {
+interface Dice {
   /** A whole number from 0 to `sides` - 1. */
   roll(sides: number): number
   /** One of the items; the list is not empty. */

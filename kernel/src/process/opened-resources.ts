@@ -2,7 +2,7 @@ import { createHook } from 'node:async_hooks'
 import { startingPlugin } from './starting-plugin.ts'
 
 /** A timer or a handle that keeps the process alive. */
-export interface OpenedResource {
+interface OpenedResource {
   /** As Node.js calls it, for example `Timeout`. */
   readonly type: string
   /** The plugin whose start opened it. */

@@ -58,7 +58,7 @@ export const TaskRow = defineEntity({
 export type TaskRow = InferEntity<typeof TaskRow>
 
 /** Who changes a row in a transaction is the only one who submits by it until that ends. The first is for all owners. */
-export const GateRow = defineEntity({
+const GateRow = defineEntity({
   name: 'AsyncTaskGate',
   tableName: 'async_task_gate',
   properties: {

@@ -3,7 +3,7 @@ import { columnText } from '@plinth/kernel'
 import { asyncTaskFailed, type TaskFailure } from './contract.ts'
 import type { TaskRow } from './entities.ts'
 
-export type FailedTask = Pick<TaskRow, 'id' | 'type' | 'ownerId' | 'attempts'>
+type FailedTask = Pick<TaskRow, 'id' | 'type' | 'ownerId' | 'attempts'>
 
 /**
  * Tells that a task failed; to be called in the transaction that records it.

@@ -51,7 +51,7 @@ const taskQuery = Type.Object({
   status: Type.Optional(Type.Enum(taskStates)),
 })
 
-export interface RouteParts {
+interface RouteParts {
   readonly tasks: TaskService
   readonly readers: TaskAccess
   readonly product: Kernel

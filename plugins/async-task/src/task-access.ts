@@ -12,7 +12,7 @@ export const urlGuardName = 'async-task'
 /** From where somebody asks. */
 export type Origin = Required<Pick<AuditEntry, 'clientIp' | 'traceId'>>
 
-export interface AccessParts {
+interface AccessParts {
   readonly tasks: TaskService
   readonly types: TaskTypes
   /** Whose audit trail the reading of files of others goes to. */

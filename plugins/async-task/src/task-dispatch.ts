@@ -8,7 +8,7 @@ import type { IsActiveOwner } from './task-owners.ts'
 import type { RunningTask, TaskEnd, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
-export interface DispatchParts {
+interface DispatchParts {
   readonly types: TaskTypes
   readonly rows: TaskRows
   readonly watch: LeaseWatch<number>

@@ -32,7 +32,7 @@ export interface RunningTask {
   readonly cancelRequested: boolean
 }
 
-export interface NewTask {
+interface NewTask {
   readonly type: string
   readonly ownerId: number
   readonly locale: string
@@ -50,7 +50,7 @@ export interface TaskLimits {
 }
 
 /** What somebody meets who submits a task. */
-export interface Entry {
+interface Entry {
   readonly isFull: boolean
   readonly isFullForOwner: boolean
   /** The owner's next after the tasks that he has waiting, and not before the turn that it is now: so owners alternate. */
@@ -59,7 +59,7 @@ export interface Entry {
 
 const heads = selectionOf(TaskRow).pick('id', 'fence', 'beat', 'turn')
 /** A task that waits, as it was seen. */
-export type WaitingTask = Omit<Selected<typeof heads>, 'turn'>
+type WaitingTask = Omit<Selected<typeof heads>, 'turn'>
 
 /** A task that nobody has begun. */
 const waiting = {

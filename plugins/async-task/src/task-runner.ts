@@ -12,7 +12,7 @@ import type { IsActiveOwner } from './task-owners.ts'
 import type { Claim, TaskEnd, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
-export interface RunnerParts {
+interface RunnerParts {
   readonly types: TaskTypes
   readonly rows: TaskRows
   readonly artifacts: Artifacts

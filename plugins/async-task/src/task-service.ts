@@ -13,7 +13,7 @@ import { refusal } from './failures.ts'
 import type { TaskLimits, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
-export interface ServiceParts {
+interface ServiceParts {
   readonly db: Database
   readonly types: TaskTypes
   readonly rows: TaskRows

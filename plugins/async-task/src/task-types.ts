@@ -6,7 +6,7 @@ import { asyncTaskError } from './errors.ts'
 const largestParams = 64 * 1024
 
 /** A type with its handler. */
-export interface HandledType {
+interface HandledType {
   readonly type: TaskType
   readonly handler: TaskHandler<unknown>
 }

@@ -77,7 +77,7 @@ export class CurrentTransaction {
 }
 
 /** The transaction of an entity manager, unless it is over. */
-export function openTransactionOf(em: SqlEntityManager): ControlledTransaction<unknown> | undefined {
+function openTransactionOf(em: SqlEntityManager): ControlledTransaction<unknown> | undefined {
   const transaction = em.getTransactionContext<ControlledTransaction<unknown>>()
   return transaction === undefined || transaction.isCommitted || transaction.isRolledBack ? undefined : transaction
 }

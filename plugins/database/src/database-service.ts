@@ -31,7 +31,7 @@ import { FileClock, type StoredTime } from './time/file-clock.ts'
 import { ServerClock } from './time/server-clock.ts'
 import { withRetries } from './transaction-retry.ts'
 
-export interface DatabaseServiceOptions {
+interface DatabaseServiceOptions {
   readonly settings: ConnectionSettings
   /** Entities by the ids of the plugins that declare them. */
   readonly entities: readonly { readonly plugin: string; readonly entities: readonly object[] }[]

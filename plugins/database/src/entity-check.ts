@@ -44,7 +44,7 @@ async function columnsOf(dialect: Dialect, query: Query): Promise<ReadonlyMap<st
 }
 
 /** An entity with the plugin that declares it. */
-export interface OwnedEntity {
+interface OwnedEntity {
   readonly plugin: string
   readonly metadata: EntityMetadata
 }

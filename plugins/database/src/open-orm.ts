@@ -28,7 +28,7 @@ import { WrittenTables } from './connections/written-tables.ts'
 import { CurrentTransaction } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
 
-export type Orm = MikroORM<AbstractSqlDriver, SqlEntityManager>
+type Orm = MikroORM<AbstractSqlDriver, SqlEntityManager>
 
 export interface OpenOrm {
   readonly orm: Orm

@@ -16,7 +16,7 @@ export interface DeliverySettings extends BackoffSettings {
 /** `postponed`: released, because the product stops or another process has it. */
 export type Outcome = 'delivered' | 'retried' | 'failed' | 'postponed'
 
-export interface DelivererParts {
+interface DelivererParts {
   readonly db: Database
   readonly store: OutboxStore
   readonly handlers: HandlerRegistry

@@ -4,7 +4,7 @@ import type { Deliverer } from './deliverer.ts'
 import type { OutboxStore } from './outbox-store.ts'
 import type { Hint } from './outbox-writer.ts'
 
-export interface DispatcherParts {
+interface DispatcherParts {
   readonly store: OutboxStore
   readonly deliverer: Deliverer
   readonly concurrency: number

@@ -7,7 +7,7 @@ import type { EncodedDelivery, HandlerRegistry } from './handler-registry.ts'
 import type { OutboxWriter } from './outbox-writer.ts'
 import { encodePayload } from './payload.ts'
 
-export interface EventsParts {
+interface EventsParts {
   readonly db: Database
   readonly handlers: HandlerRegistry
   readonly writer: OutboxWriter

@@ -12,7 +12,7 @@ export type EncodedDelivery = Omit<Delivery, 'payload'> & {
 }
 
 /** A handler that was added for one kind of event. */
-export interface BoundHandler {
+interface BoundHandler {
   readonly name: string
   /**
    * Calls the handler and then `settle`: inside one transaction when the handler asked for one. At the deadline that is

@@ -5,7 +5,7 @@ import { dueAtOnce, OutboxDelivery, OutboxEvent, type OutboxState } from './enti
 import { refusal } from './failures.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
-export interface OutboxFilter {
+interface OutboxFilter {
   readonly status?: OutboxState | undefined
   readonly type?: string | undefined
   readonly key?: string | undefined

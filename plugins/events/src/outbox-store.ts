@@ -23,7 +23,7 @@ export interface Look {
 }
 
 /** Events that one look reads of those that are due at once, and as many of those whose time has come. */
-export const lookSize = 50
+const lookSize = 50
 /** Events behind others that one look reads, to find out whether their turn has come. */
 const examined = 10
 /** Places that one look puts aside; SQLite answers nobody else meanwhile. */

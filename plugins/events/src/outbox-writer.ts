@@ -14,7 +14,7 @@ const longestKey = 200
 const longestAheadMs = 3_653 * 86_400_000
 const controlCharacter = /[\p{Cc}\p{Cs}]/u
 
-export interface OutboxWriterParts {
+interface OutboxWriterParts {
   readonly db: Database
   readonly clock: Clock
   readonly time: DatabaseTime

@@ -15,7 +15,7 @@ import { RouteBook } from './routes/route-book.ts'
 import { createInputCompiler } from './schemas/input-validation.ts'
 import { type AppSettings, createApp } from './server/app.ts'
 
-export interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
+interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly product: { readonly name: string; readonly version: string }
   /** Of the whole product: their messages name the members of their routes. */
   readonly plugins: readonly Pick<Plugin, 'id' | 'messages' | 'businessErrors'>[]
@@ -27,7 +27,7 @@ export interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
 }
 
 /** The service `http` and what its plugin needs to run it. */
-export interface HttpService {
+interface HttpService {
   /** The server as a plugin sees it. */
   serverFor(plugin: string): HttpServer
   /** The application with all routes; built when first asked for, which ends registration. */

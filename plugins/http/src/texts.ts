@@ -5,7 +5,7 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 export const messages = { en, 'zh-CN': zhCN }
 
 /** The part of the translator that is needed here. */
-export interface TextSource {
+interface TextSource {
   translate(locale: string, key: string, params?: TextParams): string | undefined
 }
 

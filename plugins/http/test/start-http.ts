@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import httpPlugin, { type HttpServer, http } from '../src/index.ts'
 
 /** An answer with its body read as text and, where it is JSON, as a value. */
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string

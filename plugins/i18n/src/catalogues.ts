@@ -3,7 +3,7 @@ import { type SupportedLocale, supportedLocales } from './config.ts'
 import { i18nError } from './errors.ts'
 
 /** Texts by full key (`messages.<path>`). */
-export type Catalogue = ReadonlyMap<string, string>
+type Catalogue = ReadonlyMap<string, string>
 export type Catalogues = Readonly<Record<SupportedLocale, Catalogue>>
 
 /**

@@ -200,7 +200,7 @@ export const ExternalIdentity = defineEntity({
 })
 
 /** One row: the number of changes so far to who may do what. See authority.ts. */
-export const Epoch = defineEntity({
+const Epoch = defineEntity({
   name: 'IamEpoch',
   tableName: 'iam_epoch',
   properties: {
@@ -210,7 +210,7 @@ export const Epoch = defineEntity({
 })
 
 /** A change that made the epoch what its id is. Removed when no instance can still have to read it. */
-export const AuthorityChange = defineEntity({
+const AuthorityChange = defineEntity({
   name: 'IamAuthorityChange',
   tableName: 'iam_authority_change',
   indexes: [{ properties: ['changedAt'] }],

@@ -10,11 +10,11 @@ const keyForm = new RegExp(`^[!-~]{1,${longestKey}}$`)
 /** Bytes of an answer in JSON. A larger one is not kept: what a caller may make the store hold is bounded. */
 export const largestAnswer = 64 * 1024
 /** A call that works for longer loses its lease: whoever hangs does not hold its key for ever. */
-export const longestWorkMs = 15 * 60_000
+const longestWorkMs = 15 * 60_000
 /** What callers of a call in progress are told to wait. Most calls take less; one that died takes what is left of its lease. */
 const retryAfterSeconds = 2
 
-export interface IdempotencyParts {
+interface IdempotencyParts {
   readonly store: Pick<SharedStore, 'get' | 'setIfAbsent' | 'acquire'>
   readonly box: Pick<SealedBox, 'seal' | 'open'>
   readonly clock: Clock

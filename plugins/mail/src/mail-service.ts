@@ -4,7 +4,7 @@ import { compose, type Dkim, messageIdOf } from './compose.ts'
 import type { Mail, MailDelivery, MailDriver, MailMessage, MailOptions, MailResult } from './contract.ts'
 import { failedAll } from './drivers/failures.ts'
 
-export interface MailSettings {
+interface MailSettings {
   readonly driver: string
   /** As configured; see `senderOf`. */
   readonly from: string
@@ -13,7 +13,7 @@ export interface MailSettings {
   readonly dkim: Dkim | undefined
 }
 
-export interface MailParts {
+interface MailParts {
   readonly drivers: ReadonlyMap<string, MailDriver>
   /** Asked at every mail. */
   readonly settings: () => MailSettings

@@ -7,8 +7,8 @@ import type { RuleSettings, RuleType } from './rules/rule-types.ts'
 export const never = Number.MAX_SAFE_INTEGER
 
 /** `active` while units remain or are held; what took the last one says what it is then (decision B5). */
-export type SourceStatus = 'active' | 'exhausted' | 'expired' | 'reversed'
-export type BatchStatus = 'running' | 'completed' | 'failed'
+type SourceStatus = 'active' | 'exhausted' | 'expired' | 'reversed'
+type BatchStatus = 'running' | 'completed' | 'failed'
 
 /** One version of a rule. A version is never changed: saving a rule ends it and begins the next. */
 export const RuleRow = defineEntity({

@@ -62,7 +62,7 @@ export const driverKeyNames = (channel: string): readonly string[] =>
 
 type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
 
-export interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'> {
+interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'> {
   readonly strategy: () => ProviderStrategy
   readonly order: () => readonly string[]
   /** Codes of the drivers that can send. */

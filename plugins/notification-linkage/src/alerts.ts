@@ -35,7 +35,7 @@ import type { RaisedEvent } from '@plinth/notification-rules'
 import { isDealtWith } from './notices.ts'
 
 /** A kind of event whose id is a rule code. */
-export interface AlertKind {
+interface AlertKind {
   readonly ref: EventRef
   /** `undefined` for an event that is no alert. */
   alertOf(payload: unknown): RaisedEvent | undefined

@@ -25,7 +25,7 @@ export interface Notice {
 }
 
 /** A kind of event and what it means to whom; nothing where nobody is to be told. */
-export interface NoticeKind {
+interface NoticeKind {
   readonly ref: EventRef
   /** Key that switches it, if any. */
   readonly switchedBy?: 'platform.forum.notifications.enabled' | 'platform.conversation.enabled' | undefined

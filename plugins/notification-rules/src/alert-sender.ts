@@ -3,7 +3,7 @@ import { isBusinessError, type Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 
 /** A due alert on its way (document 2, "Notification rule"): what the rule decided, with the data scope under which it is sent. */
-export interface AlertCommand {
+interface AlertCommand {
   readonly channels: readonly string[]
   readonly recipientUserIds: readonly number[]
   readonly code: string
@@ -34,7 +34,7 @@ export const ruleScope: Principal = {
   can: () => false,
 }
 
-export interface SenderParts {
+interface SenderParts {
   readonly notification: Pick<Notification, 'enqueue'>
   readonly identity: Pick<Identity, 'assertInScope' | 'isInScope'>
   readonly log: Logger

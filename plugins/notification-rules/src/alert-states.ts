@@ -6,7 +6,7 @@ import type { AlertState, NotificationRule } from './contract.ts'
 import { StoredAlert } from './entities.ts'
 
 /** An alert after one more event of it was counted. */
-export interface CountedAlert {
+interface CountedAlert {
   readonly stateKey: string
   /** Time of the database, milliseconds since the epoch. */
   readonly nowMs: number

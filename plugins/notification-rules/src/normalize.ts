@@ -17,7 +17,7 @@ export interface RuleInput {
   readonly escalation?: EscalationInput | undefined
 }
 
-export interface EscalationInput {
+interface EscalationInput {
   readonly enabled?: boolean | undefined
   readonly after?: number | null | undefined
   readonly dedupeWindow?: number | null | undefined

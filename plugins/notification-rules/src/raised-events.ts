@@ -22,7 +22,7 @@ const longestKey = 200
 /** Events that a caller may report at a time. */
 const largestCount = 1_000_000
 
-export interface RaisedEventsParts {
+interface RaisedEventsParts {
   readonly db: Database
   readonly rules: RuleCache
   readonly states: AlertStates

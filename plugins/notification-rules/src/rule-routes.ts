@@ -38,7 +38,7 @@ import {
 import type { Rules } from './rules.ts'
 import { silencedRuleCodes } from './silenced-rules.ts'
 
-export interface RuleRouteParts {
+interface RuleRouteParts {
   readonly rules: Rules
   readonly tasks: AsyncTasks
   readonly i18n: Pick<Translator, 'translate'> | undefined

@@ -18,15 +18,15 @@ import { refusal } from './failures.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
 
 /** What is to be changed; what is absent stays. */
-export type RuleChange = Partial<RuleInput>
+type RuleChange = Partial<RuleInput>
 
-export interface RuleFilter {
+interface RuleFilter {
   readonly enabled?: boolean | undefined
   /** Part of the code, in any case. */
   readonly keyword?: string | undefined
 }
 
-export interface RulesParts {
+interface RulesParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly identity: Pick<Identity, 'assertInScope' | 'reachedOf'>
@@ -273,7 +273,7 @@ function columnsOf({ escalation, ...rule }: NotificationRule) {
 }
 
 /** The rule in a row. */
-export function ruleOf(row: StoredRule): NotificationRule {
+function ruleOf(row: StoredRule): NotificationRule {
   return {
     code: row.code,
     enabled: row.enabled,

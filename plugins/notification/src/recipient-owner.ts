@@ -5,7 +5,7 @@ import type { Recipient } from '@plinth/kernel'
 export const recipientOwner = { user: 'user_id', org: 'org_id' } as const
 
 /** The user, or the organisation of several users, that a message is for. */
-export interface RecipientOwner {
+interface RecipientOwner {
   readonly userId: number | null
   readonly orgId: number | null
 }
@@ -14,7 +14,7 @@ export interface RecipientOwner {
 export type OwnerOf = (recipients: readonly Recipient[]) => Promise<RecipientOwner>
 
 /** Of rows that name no user. */
-export const nobody: RecipientOwner = { userId: null, orgId: null }
+const nobody: RecipientOwner = { userId: null, orgId: null }
 
 /**
  * Finds for whom messages are: one user, or users of one organisation. A message for users of several organisations, or also for

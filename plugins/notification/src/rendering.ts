@@ -27,7 +27,7 @@ export const renderingKeys = {
   }),
 }
 
-export interface RenderingParts {
+interface RenderingParts {
   readonly config: Pick<ConfigView<typeof renderingKeys>, 'get'>
   readonly log: Logger
   readonly templates: Templates | undefined
@@ -35,7 +35,7 @@ export interface RenderingParts {
 }
 
 /** A message as a channel would get it. */
-export interface Preview {
+interface Preview {
   readonly subject: string
   readonly content: string
   readonly html: string | null

@@ -28,7 +28,7 @@ export type Lookup = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-export interface ClientParts {
+interface ClientParts {
   readonly settings: () => OutgoingSettings
   readonly clock: Clock
   readonly lookup: Lookup

@@ -23,7 +23,7 @@ import { outcomeText, refusal } from './failures.ts'
 import { byModule } from './module-order.ts'
 import { moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
 
-export interface CleanupParts {
+interface CleanupParts {
   readonly cleanups: ReadonlyMap<string, QuickstartCleanup>
   readonly database: Database
   readonly audit: CleanupAudit
@@ -42,7 +42,7 @@ export interface Caller {
 }
 
 /** What a caller confirms, as in the preview. A missing member is a wrong one. */
-export interface ModuleConfirmation {
+interface ModuleConfirmation {
   readonly moduleCode?: string | undefined
   readonly dataType?: string | undefined
   readonly confirmation?: string | undefined

@@ -10,7 +10,7 @@ import type { LiveSettings } from './settings.ts'
 
 type Reply = Parameters<GuardHandler>[1]
 
-export interface GuardParts {
+interface GuardParts {
   readonly limiter: StoreRateLimiter
   readonly limits: RouteLimitBook
   /** Read at every request. */

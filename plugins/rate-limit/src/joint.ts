@@ -11,7 +11,7 @@ import {
 import { storeUnavailable } from './failures.ts'
 
 /** A request as its store gets it, and the rule that it falls under. */
-export interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
+interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
   readonly rule: Rule
   readonly request: RateLimitRequest
 }

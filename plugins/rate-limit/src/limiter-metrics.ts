@@ -1,7 +1,7 @@
 import type { FailurePolicy } from '@plinth/http'
 import { Counter, type Registry } from 'prom-client'
 
-export type Outcome = 'allowed' | 'rejected' | 'unlimited'
+type Outcome = 'allowed' | 'rejected' | 'unlimited'
 
 /** Sums of one store. Whoever decides adds to them by itself. */
 export type OutcomeSums = Record<Outcome, number>

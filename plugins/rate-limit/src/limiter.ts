@@ -13,7 +13,7 @@ import { storeUnavailable, tooManyRequests } from './failures.ts'
 import { JointDecider } from './joint.ts'
 import { checkCost, checkRequest, checkRule, requestOf } from './request-rules.ts'
 
-export interface LimiterParts extends DecisionParts {
+interface LimiterParts extends DecisionParts {
   readonly addressKey: (address: string) => string
 }
 
@@ -114,7 +114,7 @@ export class StoreRateLimiter implements RateLimiter {
 }
 
 /** Resolves its rule once, and again when the settings that it was made of have changed. */
-export class StoreDeclaredLimit implements DeclaredLimit {
+class StoreDeclaredLimit implements DeclaredLimit {
   readonly #limiter: RateLimiter
   readonly #decider: Decider
   readonly #settings: LimiterSettings

@@ -8,7 +8,7 @@ import { own } from './permissions.ts'
 import type { LiveSettings } from './settings.ts'
 import type { StoreWatch } from './store-watch.ts'
 
-export interface OperationsParts {
+interface OperationsParts {
   readonly stores: ReadonlyMap<string, RateLimitStore>
   readonly settings: LiveSettings
   readonly annotationEnabled: boolean

@@ -1,7 +1,7 @@
 import type { Clock, Logger, RateLimitStore } from '@plinth/kernel'
 import type { Deadlines } from './deadlines.ts'
 
-export interface StoreWatchParts {
+interface StoreWatchParts {
   readonly clock: Clock
   readonly log: Logger
   readonly deadlines: () => Deadlines

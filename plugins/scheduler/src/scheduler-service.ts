@@ -6,7 +6,7 @@ import { refusal } from './failures.ts'
 import { isHeldBack } from './task-dispatch.ts'
 import type { TaskRows } from './task-rows.ts'
 
-export interface ServiceParts {
+interface ServiceParts {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly db: Database

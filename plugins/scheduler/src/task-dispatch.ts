@@ -5,7 +5,7 @@ import type { TaskRow } from './entities.ts'
 import type { TaskRows } from './task-rows.ts'
 import type { TaskWatch } from './task-watch.ts'
 
-export interface DispatchParts {
+interface DispatchParts {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly watch: TaskWatch

@@ -7,7 +7,7 @@ import type { RunMetrics } from './run-metrics.ts'
 import type { RunEnd, TaskRows } from './task-rows.ts'
 import type { TaskWatch } from './task-watch.ts'
 
-export interface RunnerParts {
+interface RunnerParts {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly watch: TaskWatch

@@ -3,7 +3,7 @@ import type { BoundScheduledTask, Clock } from '@plinth/kernel'
 import type { TaskRow } from './entities.ts'
 
 /** What is to be done with a task: `run` it, `take-away` its lapsed lease, or look again in so many milliseconds. */
-export type Standing = { readonly action: 'run' | 'take-away' } | { readonly action: 'wait'; readonly ms: number }
+type Standing = { readonly action: 'run' | 'take-away' } | { readonly action: 'wait'; readonly ms: number }
 
 /**
  * Judges rows by when this instance saw them change, all on its own monotonic clock. The wall clock only tells how long

@@ -4,7 +4,7 @@ import type { Clock, Logger } from '@plinth/kernel'
 import type { Entries } from './entries.ts'
 import { type Heard, Listeners } from './listeners.ts'
 
-export interface DatabaseMessagesOptions {
+interface DatabaseMessagesOptions {
   readonly db: Database
   readonly entries: Entries
   readonly clock: Clock

@@ -24,7 +24,7 @@ import { MicroBatch } from './micro-batch.ts'
 import { checkAmount, checkContent, checkMs, type Kind, nameOf, quotaKinds } from './names.ts'
 import { decideBucket, decideWindow, type QuotaDecision, shown } from './quota-rules.ts'
 
-export interface DatabaseStoreOptions {
+interface DatabaseStoreOptions {
   readonly db: Database
   readonly clock: Clock
   readonly log: Logger

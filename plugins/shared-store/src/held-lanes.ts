@@ -1,7 +1,7 @@
 import type { Patience } from './contract.ts'
 import { MicroBatch } from './micro-batch.ts'
 
-export interface HeldLanesOptions<Item, Answer> {
+interface HeldLanesOptions<Item, Answer> {
   /** Items of one transaction at most. */
   readonly size: number
   /** Lanes that wait for the database at a time: each takes a connection. */

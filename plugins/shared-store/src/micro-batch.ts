@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Patience } from './contract.ts'
 
-export interface MicroBatchOptions<Item, Answer> {
+interface MicroBatchOptions<Item, Answer> {
   /** Items of one batch at most. */
   readonly size: number
   /** Batches under way at most. */

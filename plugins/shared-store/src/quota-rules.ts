@@ -18,7 +18,7 @@ export const shown = (decision: QuotaDecision, now: number): RateLimitDecision =
 }
 
 /** A decision, and what has to be remembered because of it. */
-export interface Ruling<State> {
+interface Ruling<State> {
   readonly decision: QuotaDecision
   /** Absent when nothing changes. */
   readonly state?: State
@@ -61,7 +61,7 @@ export function decideWindow(
 }
 
 /** The scale on which a bucket is counted in whole numbers: a unit holds `ticks` parts, and `limit` parts refill per tick. */
-export interface BucketScale {
+interface BucketScale {
   readonly limit: number
   /** Refill period in ticks. */
   readonly ticks: number

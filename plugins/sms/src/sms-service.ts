@@ -14,7 +14,7 @@ import type { CompanyNames } from './config.ts'
 import type { Sms, SmsDriver, SmsMessage, SmsRequest } from './contract.ts'
 import { internationalNumber } from './phone-number.ts'
 
-export interface SmsParts {
+interface SmsParts {
   readonly drivers: ReadonlyMap<string, SmsDriver>
   /** Code of the driver of the configuration; empty: none. */
   readonly driver: () => string

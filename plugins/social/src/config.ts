@@ -1,5 +1,5 @@
 import { purgeKeys, retentionKey } from '@plinth/coordination'
-import { type ConfigView, key } from '@plinth/kernel'
+import { key } from '@plinth/kernel'
 import { pluginKeySetting } from '@plinth/system-config'
 
 export const tokenKeyName = 'platform.social.token-key'
@@ -57,5 +57,3 @@ export const config = {
     },
   }),
 }
-
-export type SocialConfig = ConfigView<typeof config>

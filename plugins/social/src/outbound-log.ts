@@ -3,7 +3,7 @@ import { type Clock, columnText, type DeliveryOutcome, type Logger, reasonOf } f
 import type { SocialMessage } from './contract.ts'
 import { SocialOutbound } from './entities.ts'
 
-export interface OutboundParts {
+interface OutboundParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
@@ -11,7 +11,7 @@ export interface OutboundParts {
   readonly redact: (text: string, more?: Iterable<unknown>) => string
 }
 
-export interface OutboundFilter {
+interface OutboundFilter {
   readonly accountCode?: string | undefined
   readonly outcome?: DeliveryOutcome['outcome'] | undefined
 }

@@ -9,7 +9,7 @@ import { type AccessTokens, TokenRefused } from './wechat/access-tokens.ts'
 import { hintOf, outcomeOf, outcomeOfAnswer, provider, readAnswer, tokenCodes } from './wechat/answers.ts'
 import { capabilities, templateValues } from './wechat/bodies.ts'
 
-export interface SocialParts {
+interface SocialParts {
   readonly accounts: () => Readonly<Record<string, SocialAccount>>
   readonly tokens: AccessTokens
   readonly http: OutgoingHttp

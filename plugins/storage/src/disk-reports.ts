@@ -11,7 +11,7 @@ export interface DiskReport extends DiskInfo {
 }
 
 /** What a disk holds, as far as it was counted. */
-export interface DiskUsage {
+interface DiskUsage {
   readonly files: number
   /** Of all counted files. */
   readonly bytes: number

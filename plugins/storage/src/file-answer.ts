@@ -3,7 +3,7 @@ import fresh from 'fresh'
 import type { FilePart, FileStat } from './contract.ts'
 
 /** How a request for a file is answered. */
-export interface FileAnswer {
+interface FileAnswer {
   readonly status: 200 | 206 | 304 | 412 | 416
   readonly headers: Readonly<Record<string, string>>
   /** What of the file is sent; `undefined` where nothing is. */
@@ -11,7 +11,7 @@ export interface FileAnswer {
 }
 
 /** What is known of the file that is read, and of nothing that takes its place meanwhile. */
-export interface AnsweredFile extends FileStat {
+interface AnsweredFile extends FileStat {
   /** See `HeldFile.version`. */
   readonly version: string
   readonly hasParts: boolean

@@ -23,7 +23,7 @@ const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 /** The clock of the database. By its id, because storage does not depend on the database. */
 const databaseClock = service<{ readonly clock: Clock }>('database', { from: '@plinth/database' })
 
-export const requires = { http: optional(http), database: optional(databaseClock) }
+const requires = { http: optional(http), database: optional(databaseClock) }
 
 /** Files on public and private disks, with signed URLs (decision A15). */
 export default definePlugin({

@@ -8,7 +8,7 @@ const noFile = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'])
 /** Windows knows neither, and has no named pipes among its files. */
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
 
-export interface RegularFile {
+interface RegularFile {
   readonly handle: FileHandle
   /** Of what the handle reads, whatever takes its place meanwhile. */
   readonly stat: BigIntStats

@@ -19,7 +19,7 @@ const signedQuery = Type.Object({
   signature: Type.String({ pattern: '^[A-Za-z0-9_-]*$', maxLength: 64 }),
 })
 
-export interface RouteParts {
+interface RouteParts {
   readonly storage: StorageService
   readonly signer: UrlSigner
   readonly publicMaxAgeMs: () => number

@@ -48,7 +48,7 @@ const quietMs = 5_000
 const guardName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
 
-export interface StorageParts {
+interface StorageParts {
   readonly config: ConfigView<typeof keys>
   /** Absolute path. */
   readonly root: string

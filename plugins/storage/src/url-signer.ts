@@ -5,7 +5,7 @@ import { refusal } from './failures.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 /** What a signature vouches for. */
-export interface Signed {
+interface Signed {
   readonly disk: string
   readonly path: string
   /** Seconds since the epoch at which the URL ends. */

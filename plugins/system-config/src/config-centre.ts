@@ -45,7 +45,7 @@ import { sameSecret, shown } from './secrets/sealed-value.ts'
 import { ConfigStore, type StoredConfig, verificationEntry } from './storage/config-store.ts'
 import { History } from './storage/history.ts'
 
-export interface ConfigCentreOptions {
+interface ConfigCentreOptions {
   /** Name of the product, for exported documents. */
   readonly product: string
   readonly configAdmin: ConfigAdmin

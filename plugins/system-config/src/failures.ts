@@ -48,5 +48,5 @@ export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): P
 }
 
 /** The stack of an outage leads to the driver of the database, which has reported the outage itself. */
-export const shownError = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
+const shownError = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
   isUnavailable(error) ? { reason: reasonOf(error) } : { err: error }

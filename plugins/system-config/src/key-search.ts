@@ -40,7 +40,7 @@ const valued: Readonly<Record<string, (value: string) => Matches>> = {
 
 const sourceAliases: Readonly<Record<string, string>> = { env: 'environment', cli: 'command-line', db: 'database' }
 
-export const orphanedGroup = 'orphaned'
+const orphanedGroup = 'orphaned'
 export const groupOf = ({ declaration }: ConfigItem) => declaration?.group ?? orphanedGroup
 
 /**

@@ -8,7 +8,7 @@ import { refusal } from './failures.ts'
 import { canonicalLocale } from './template-match.ts'
 
 /** Which template it is; fixed once it is created. */
-export interface TemplateName {
+interface TemplateName {
   readonly code: string
   readonly channel: string
   readonly locale: string
@@ -21,7 +21,7 @@ export interface TemplateContent extends Omit<TemplateSource, 'locale'> {
 /** Who changes something, and from where. */
 export type Author = AuditedRequest & { readonly username: string }
 
-export interface TemplateAdminParts {
+interface TemplateAdminParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly compiler: Pick<Compiler, 'compile'>

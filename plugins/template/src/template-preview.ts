@@ -9,7 +9,7 @@ import { renderTemplate } from './render/render-template.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 
 /** What a template would say. */
-export interface PreviewedTemplate {
+interface PreviewedTemplate {
   readonly subject: string
   readonly content: string
   readonly html: string | null

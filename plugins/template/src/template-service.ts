@@ -9,7 +9,7 @@ import { renderTemplate } from './render/render-template.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 import { allChannels, byFit, type Candidate } from './template-match.ts'
 
-export interface TemplateServiceParts {
+interface TemplateServiceParts {
   readonly db: Pick<Database, 'fork' | 'query'>
   /** Asked at every rendering: the default language may change. */
   readonly defaultLocale: () => string

@@ -5,7 +5,7 @@ import { type Address, toChecksumAddress } from '@plinth/web3'
 import { siweMessage } from './siwe-message.ts'
 
 /** A message that waits for its signature. */
-export interface Challenge {
+interface Challenge {
   readonly challengeId: string
   readonly message: string
   readonly issuedAt: Date
@@ -23,15 +23,15 @@ interface StoredChallenge {
 }
 
 /** What was to be signed, and for which chain. */
-export interface TakenChallenge {
+interface TakenChallenge {
   readonly message: string
   readonly chainId: number | undefined
 }
 
 /** Why there is no challenge to sign in with; for the audit alone. */
-export type ChallengeFault = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
+type ChallengeFault = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
 
-export interface ChallengeParts {
+interface ChallengeParts {
   readonly store: Pick<SharedStore, 'set' | 'take'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: () => {

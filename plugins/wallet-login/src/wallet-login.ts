@@ -17,7 +17,7 @@ const byContractOf = (chainId: number | undefined) => `eip-1271:${chainId}`
 /** If a chain has one provider, no other provider confirms its answers about a contract (decision F.3). */
 const confirmingProviders = 2
 
-export interface WalletLoginParts {
+interface WalletLoginParts {
   readonly challenges: Challenges
   readonly verifier: Pick<WalletVerifier, 'verifyPersonal' | 'verifyPersonalOnChain'>
   readonly accounts: Pick<Accounts, 'findByExternal' | 'resolveExternal' | 'storeExternalProof'>
@@ -25,7 +25,7 @@ export interface WalletLoginParts {
   readonly config: Pick<WalletLoginConfig, 'get'>
 }
 
-export interface SignedChallenge {
+interface SignedChallenge {
   readonly challengeId: string
   readonly address: Address
   readonly signature: string

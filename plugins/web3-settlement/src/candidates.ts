@@ -12,7 +12,7 @@ const together = 100
 const hashForm = /^0x[0-9a-f]{64}$/
 
 /** Which payment of which order is looked at. */
-export interface CandidateQuestion {
+interface CandidateQuestion {
   readonly outTradeNo: string
   /** As the caller has just read it; read when absent. */
   readonly order?: PaymentOrder | undefined

@@ -4,9 +4,9 @@ import { type Chains, explorerBase, type TokenInfo, type Tokens } from '@plinth/
 import { ordersReached } from './caller-orders.ts'
 
 /** Explorers of chains by the names of the chains; see `explorerBase`. */
-export type Explorers = ReadonlyMap<string, string>
+type Explorers = ReadonlyMap<string, string>
 /** Tokens by `tokenKey`. */
-export type TokenNames = ReadonlyMap<string, TokenInfo>
+type TokenNames = ReadonlyMap<string, TokenInfo>
 
 /** Names of chains, tokens and other orders that a caller may see. */
 export interface ChainNames {
@@ -28,7 +28,7 @@ interface NamedPlan {
   readonly claimedBy?: readonly string[]
 }
 
-export interface NameParts {
+interface NameParts {
   readonly chains: Pick<Chains, 'list'>
   /** Absent where the product has chains of another plugin. */
   readonly tokens: Tokens | undefined

@@ -11,7 +11,7 @@ export interface ClaimedOrder {
 }
 
 /** What other orders claim of a transaction. */
-export interface ReadClaims {
+interface ReadClaims {
   readonly claims: readonly TransferClaim[]
   /** True when more orders claim it than `claims` contains. */
   readonly hasMoreClaims: boolean

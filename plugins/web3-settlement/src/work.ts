@@ -4,7 +4,7 @@ import type { AutoRetry } from './execution/auto-retry.ts'
 import type { OverdueReviews } from './execution/overdue-reviews.ts'
 
 /** What the scheduled tasks of this plugin start. */
-export interface SettlementWork {
+interface SettlementWork {
   readonly overdue: OverdueReviews
   readonly autoRetry: AutoRetry
   readonly audit: SettledAudit

@@ -1,4 +1,4 @@
-import { type ConfigView, key } from '@plinth/kernel'
+import { key } from '@plinth/kernel'
 import { pluginKeySetting } from '@plinth/system-config'
 
 export const secretKeyName = 'platform.web3.secret-key'
@@ -91,5 +91,3 @@ export const keys = {
     reload: 'live',
   }),
 }
-
-export type Web3Config = ConfigView<typeof keys>

@@ -282,7 +282,3 @@ export const tokens = service<Tokens>('web3.tokens', { from: '@plinth/web3' })
  */
 export const explorerBase = ({ explorerTransactionUrl }: Pick<Chain, 'explorerTransactionUrl'>): string | null =>
   /^(https:\/\/[^?#{}]+)\/tx\/\{hash\}$/.exec(explorerTransactionUrl ?? '')?.[1] ?? null
-
-/** Where a person sees the transaction; null when the chain has no explorer. */
-export const explorerLink = ({ explorerTransactionUrl }: Pick<Chain, 'explorerTransactionUrl'>, hash: string) =>
-  explorerTransactionUrl?.replaceAll('{hash}', hash) ?? null

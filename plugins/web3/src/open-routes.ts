@@ -9,8 +9,8 @@ interface OpenRouteParts {
   readonly chains: Pick<Chains, 'get'>
 }
 
-export const personalScope = 'web3:wallet-signature:personal:verify'
-export const typedDataScope = 'web3:wallet-signature:typed-data:verify'
+const personalScope = 'web3:wallet-signature:personal:verify'
+const typedDataScope = 'web3:wallet-signature:typed-data:verify'
 
 export const scopes: readonly OpenScope[] = [
   { code: personalScope, displayName: { en: 'Verify wallet signatures of messages', 'zh-CN': '验证钱包消息签名' } },

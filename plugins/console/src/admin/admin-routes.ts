@@ -28,7 +28,7 @@ import { spans } from './metric-history.ts'
 import type { PageBook } from './page-book.ts'
 import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
 
-export interface AdminRouteParts {
+interface AdminRouteParts {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
   readonly book: PageBook
   readonly history: Pick<JoinedHistory, 'instance' | 'steps'>
@@ -60,7 +60,7 @@ const unitsIn = (sources: AdminRouteParts['units'], locale: string) =>
   )
 
 /** Where the back office is. */
-export const adminPath = '/admin/'
+const adminPath = '/admin/'
 
 const { route, rawRoute } = routesWith<AdminRouteParts>()
 

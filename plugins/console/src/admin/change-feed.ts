@@ -5,7 +5,7 @@ import type { SharedStore } from '@plinth/shared-store'
 import { MergedNames } from './merged-names.ts'
 import { Publications } from './publications.ts'
 
-export interface ChangeFeedParts {
+interface ChangeFeedParts {
   readonly db: Pick<Database, 'onWritten'>
   /** Absent where a product is one process. */
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined

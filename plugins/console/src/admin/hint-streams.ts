@@ -4,7 +4,7 @@ import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
 import type { PageBook } from './page-book.ts'
 
-export interface HintStreamParts {
+interface HintStreamParts {
   readonly book: Pick<PageBook, 'readers' | 'callable' | 'groups'>
   readonly identity: Pick<Identity, 'standingSessions' | 'principalOf'>
   /** Called while there is a stream. */

@@ -14,7 +14,7 @@ export interface InstanceSteps {
 }
 
 /** What the processes of the product counted, this one first. */
-export interface JoinedSteps {
+interface JoinedSteps {
   readonly answers: readonly InstanceSteps[]
   /** Processes that were there a moment ago and did not answer in time. */
   readonly silent: readonly string[]

@@ -22,7 +22,7 @@ import { lookupView, pageView, type Reader } from './page-views.ts'
 import { signInFaults, signInViews } from './sign-in-ways.ts'
 
 /** A page as the navigation names it. */
-export interface PageEntry {
+interface PageEntry {
   readonly id: string
   readonly title: string
   readonly kind: AnyPage['kind']
@@ -32,7 +32,7 @@ export interface PageEntry {
 type AnyPage = PageDeclaration | OwnPage
 
 /** A group of the navigation with the pages that its reader may see. */
-export interface PageGroupView {
+interface PageGroupView {
   readonly id: string
   readonly title: string
   readonly pages: readonly PageEntry[]

@@ -1,7 +1,7 @@
 import type { FailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 
-export interface PublicationParts {
+interface PublicationParts {
   /** Absent where a product is one process. */
   readonly store: Pick<SharedStore, 'publish'> | undefined
   readonly channel: string

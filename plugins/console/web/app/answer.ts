@@ -1,5 +1,5 @@
 /** What the product puts around every answer. */
-export interface Envelope {
+interface Envelope {
   readonly code: string
   readonly message: string
   readonly data: unknown

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'react'
 
-export interface Loaded<T> {
+interface Loaded<T> {
   /** The last answer; it stays while a newer one is on its way. */
   readonly data: T | undefined
   readonly error: unknown

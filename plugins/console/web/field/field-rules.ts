@@ -5,7 +5,7 @@ export interface BrokenRule {
 }
 
 /** What a field says about its values. */
-export interface FieldRules {
+interface FieldRules {
   /** `integer`, or a text for every other word. */
   readonly type: string
   readonly minimum?: number | undefined

@@ -9,7 +9,7 @@ import classes from './schema-field.module.css'
 const textTypes = ['text', 'email', 'tel', 'url'] as const
 
 /** What a field looks like, whatever it belongs to: one key, one schema, one field. */
-export interface FieldLook {
+interface FieldLook {
   readonly label: string
   readonly description: string
   readonly isRequired: boolean

@@ -16,7 +16,7 @@ import type {
  * Why a call gave no answer. `refused`: the entry check did not pass. `missing`: there is no such thing. `unreachable`:
  * nobody answered, or something that is not the product.
  */
-export type FailureKind = 'refused' | 'limited' | 'missing' | 'rejected' | 'unreachable'
+type FailureKind = 'refused' | 'limited' | 'missing' | 'rejected' | 'unreachable'
 
 const kinds: Readonly<Record<string, FailureKind>> = { '403': 'refused', '404': 'missing', '429': 'limited' }
 
@@ -35,7 +35,7 @@ export class ApiFailure extends Error {
   }
 }
 
-export interface InstallApiSettings {
+interface InstallApiSettings {
   /** Address of the endpoints, relative to the page or absolute. */
   readonly base: string
   readonly language: () => string

@@ -2,7 +2,7 @@ import { type BrokenRule, brokenRule } from '../field/field-rules.ts'
 import type { Condition, FieldDefinition, FormDefaults, FormSchema, InstallForm } from './wire.ts'
 
 /** What stands in a field: text (numbers as they are typed) or a switch. */
-export type Value = string | boolean
+type Value = string | boolean
 /** By path, for example `database.port`. */
 export type Values = Readonly<Record<string, Value>>
 
@@ -18,7 +18,7 @@ export interface Group {
 }
 
 /** What the page knows better than the running configuration. */
-export interface Proposals {
+interface Proposals {
   /** Address of the product as the browser sees it, context path included. */
   readonly url: string
   readonly language: string

@@ -22,7 +22,7 @@ export interface InstallationState {
 }
 
 /** Time, injected: milliseconds. */
-export interface PageClock {
+interface PageClock {
   now(): number
   sleep(ms: number): Promise<void>
 }

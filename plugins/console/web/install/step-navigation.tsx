@@ -2,7 +2,7 @@ import { IconCheck } from '@tabler/icons-react'
 import { useSpeech } from '../app/app.tsx'
 import classes from './step-navigation.module.css'
 
-export const wizardSteps = ['environment', 'configuration', 'process', 'done'] as const
+const wizardSteps = ['environment', 'configuration', 'process', 'done'] as const
 export type WizardStep = (typeof wizardSteps)[number]
 
 /** The four steps; which one is being done. `undefined` before the first. */

@@ -24,7 +24,7 @@ export type TextKey =
   | KeyOf<typeof pluginTexts>
   | KeyOf<typeof roleTexts>
   | KeyOf<typeof walletTexts>
-export type TextParams = Readonly<Record<string, string | number | undefined>>
+type TextParams = Readonly<Record<string, string | number | undefined>>
 
 /**
  * Says a text in one language; unknown keys are type errors. `{{name}}` stands for the parameter of that name, `count`

@@ -1,5 +1,5 @@
 /** Milliseconds after which a wait ends. */
-export interface WaitLimits {
+interface WaitLimits {
   /** For a connection to a server, or for one that is free. */
   readonly connectTimeoutMs: number
   /** For a statement on a server. */

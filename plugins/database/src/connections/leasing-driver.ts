@@ -35,10 +35,7 @@ export interface NativeConnection {
 export const lastUsed: { connection: NativeConnection | undefined } = { connection: undefined }
 
 /** Runs one statement on a new connection, within the limit of an ordinary statement. */
-export type RunOnSession = (
-  sql: string,
-  parameters?: readonly unknown[],
-) => Promise<{ readonly rows: readonly unknown[] }>
+type RunOnSession = (sql: string, parameters?: readonly unknown[]) => Promise<{ readonly rows: readonly unknown[] }>
 
 /** Statements that set up a session, and that change its limits for work without a limit. */
 export interface SessionRules {

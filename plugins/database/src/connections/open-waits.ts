@@ -1,5 +1,5 @@
 /** Something that is waited for right now. */
-export interface OpenWait {
+interface OpenWait {
   readonly since: number
   readonly endsAt: number
   /** True for a statement on a connection of the pool. */

@@ -19,7 +19,7 @@ import { databaseError } from '../errors.ts'
 import { StatementCache } from '../rows/bound-parameters.ts'
 import { maxLogBytes, WalCheckpoints, type WrittenLog } from './wal-checkpoints.ts'
 
-export interface SqliteOptions {
+interface SqliteOptions {
   /** Path, or `:memory:`. */
   readonly file: string
   /** Milliseconds to wait for another process that writes. */
@@ -172,7 +172,7 @@ async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
 /** Statements that are kept; those of MikroORM carry their values in the text and are never seen again. */
 const keptStatements = 256
 
-export class SqliteConnection implements DatabaseConnection, WrittenLog {
+class SqliteConnection implements DatabaseConnection, WrittenLog {
   readonly #database: Database
   readonly #busyTimeoutMs: number
   readonly #synchronous: SqliteOptions['synchronous']

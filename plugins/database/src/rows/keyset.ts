@@ -12,7 +12,7 @@ export interface SortedBy {
   readonly direction: 'asc' | 'desc'
 }
 
-export type Position = KeyValue | Date
+type Position = KeyValue | Date
 
 /** A column of an order. */
 export interface Key extends SortedBy {

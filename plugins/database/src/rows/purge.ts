@@ -35,7 +35,7 @@ export interface PurgeOptions {
 }
 
 /** How large steps are, in rows. */
-export interface PurgePace {
+interface PurgePace {
   /** Milliseconds that a step is to take. */
   readonly targetMs: number
   readonly smallestStep: number

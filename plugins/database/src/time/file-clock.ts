@@ -9,7 +9,7 @@ export interface StoredTime {
   readonly confirmations: number
 }
 
-export interface TimeStore {
+interface TimeStore {
   /** Undefined before the first call of `put`. */
   load(): Promise<StoredTime | undefined>
   /** Creates the row, or raises its time. A row with another number of confirmations, or a higher time, is not changed. */
@@ -18,7 +18,7 @@ export interface TimeStore {
   confirm(decidedAt: number): Promise<void>
 }
 
-export interface FileClockOptions {
+interface FileClockOptions {
   readonly clock: Clock
   readonly store: TimeStore
   /** Milliseconds by which the wall clock may be behind. */

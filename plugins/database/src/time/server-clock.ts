@@ -2,7 +2,7 @@ import type { Clock } from '@plinth/kernel'
 import { databaseError } from '../errors.ts'
 import type { ClockProblem, DatabaseClock } from './database-clock.ts'
 
-export interface ServerClockOptions {
+interface ServerClockOptions {
   readonly clock: Clock
   /** Reads the time of the server, milliseconds since the epoch. */
   readonly read: () => Promise<number>

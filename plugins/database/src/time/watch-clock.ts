@@ -4,7 +4,7 @@ import { type ClockProblem, clockWarning, type DatabaseClock, FollowingClock } f
 /** Milliseconds between two measurements. Clocks that run freely differ by less than 10 ms after this time. */
 const intervalMs = 60_000
 
-export interface ClockWatchOptions {
+interface ClockWatchOptions {
   /** The clock of the database. */
   readonly clock: DatabaseClock
   /** The clock of the process. */

@@ -17,7 +17,7 @@ export interface ClientIpRules {
 }
 
 /** The address at the other end of the connection. */
-export interface Peer {
+interface Peer {
   /** Normalised. */
   readonly address: string
   /** Whether its headers are believed. */

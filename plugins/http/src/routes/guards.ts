@@ -4,7 +4,7 @@ import type { GuardHandler, RouteGuard, RouteStep, RouteWrapper } from '../contr
 import type { RouteInfo } from './declaration.ts'
 
 /** The hooks of one route. */
-export interface RouteHooks {
+interface RouteHooks {
   /** Before the body is read: gates, then access. */
   readonly onRequest: readonly GuardHandler[]
   /** After the body was parsed, before validation: signatures. */

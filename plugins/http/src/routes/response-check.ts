@@ -6,7 +6,7 @@ import { success, successCode } from '../envelope.ts'
 import type { RouteInfo } from './declaration.ts'
 
 /** A route whose responses are compared with its schema. */
-export interface CheckedRoute extends Pick<RouteInfo, 'method' | 'path' | 'plugin'> {
+interface CheckedRoute extends Pick<RouteInfo, 'method' | 'path' | 'plugin'> {
   readonly schema: TSchema
 }
 
@@ -79,7 +79,7 @@ function sentEnvelope(envelope: Record<string, unknown>, reply: FastifyReply): {
 }
 
 /** Paths of what `given` holds and `sent` does not, or holds differently. Both are JSON values. */
-export function lostMembers(given: unknown, sent: unknown, path = ''): string[] {
+function lostMembers(given: unknown, sent: unknown, path = ''): string[] {
   if (typeof given !== 'object' || given === null) return Object.is(given, sent) ? [] : [path]
   if (typeof sent !== 'object' || sent === null) return [path]
   return Object.entries(given).flatMap(([name, member]) => {

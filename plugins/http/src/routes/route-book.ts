@@ -31,7 +31,7 @@ export interface BookedFastifyPlugin {
 }
 
 /** A Fastify plugin for the whole application. */
-export interface BookedExtension {
+interface BookedExtension {
   readonly plugin: string
   readonly register: FastifyPluginAsync
   readonly options: object | undefined

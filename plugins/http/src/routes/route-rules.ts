@@ -3,7 +3,7 @@ import type { Access } from './declaration.ts'
 /**
  * Admin views that the documents place outside `/api/v1/admin/` (decision D16). Nothing else may need a permission there.
  */
-export const adminPathExceptions: readonly string[] = [
+const adminPathExceptions: readonly string[] = [
   '/api/v1/notifications',
   '/api/v1/notification-message-attachments',
   '/api/v1/notification-read-receipts',

@@ -6,7 +6,7 @@ import { isWorded } from './atoms.ts'
 import { boundNumbers, closeObjects, ignoredNames } from './input-schema.ts'
 
 /** One broken rule. */
-export interface Fault {
+interface Fault {
   /** Where, as a caller writes it: `name`, `address.city`, `items[0].id`; `body`, `query` or `path` for the whole. */
   readonly field: string
   /** The keyword of the schema: `required`, `minLength`, `type`. */

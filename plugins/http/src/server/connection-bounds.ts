@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { openConnections } from './open-connections.ts'
 
 /** Requests that a connection may send ahead of their answers (RFC 9112, section 9.3.2). More ends the connection. */
-export const mostUnanswered = 16
+const mostUnanswered = 16
 
 export interface ConnectionBounds {
   /** Open connections at a time; what comes beyond is closed at once. */

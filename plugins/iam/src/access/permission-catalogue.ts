@@ -3,7 +3,7 @@ import type { Database } from '@plinth/database'
 import { type Kernel, type LocalizedText, type PermissionDeclaration, pluginTitle } from '@plinth/kernel'
 import { Permission } from '../entities.ts'
 
-export interface DeclaredPermission extends PermissionDeclaration {
+interface DeclaredPermission extends PermissionDeclaration {
   readonly plugin: string
 }
 

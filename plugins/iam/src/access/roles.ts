@@ -7,7 +7,7 @@ import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { resolveGrants } from './grants.ts'
 
-export interface RoleContent {
+interface RoleContent {
   readonly name: string
   readonly description: string | null
   readonly dataScope: DataScope

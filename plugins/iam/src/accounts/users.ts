@@ -11,7 +11,7 @@ import { emailForms, mobileForm, usernameForms } from './account-names.ts'
 import { signInEmailReplaced } from './email-notice.ts'
 
 /** What may change about a user; what is absent stays. */
-export interface UserChange {
+interface UserChange {
   readonly username?: string
   readonly email?: string | null
   readonly mobile?: string | null
@@ -21,7 +21,7 @@ export interface UserChange {
 }
 
 /** That somebody knows the current password of an account. */
-export interface PasswordProof {
+interface PasswordProof {
   /** What was stored when it was checked. */
   readonly provenHash: string
   /** Of the one who has proven it; stays. */
@@ -301,5 +301,5 @@ export function touch(row: { version: number; updatedAt: Date }, clock: Pick<Clo
   row.updatedAt = new Date(clock.now())
 }
 
-export const isBoundIn = (em: SqlEntityManager) => async (userId: number, provider: string, subject: string) =>
+const isBoundIn = (em: SqlEntityManager) => async (userId: number, provider: string, subject: string) =>
   (await em.count(ExternalIdentity, { userId, provider, subject })) > 0

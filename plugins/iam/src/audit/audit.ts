@@ -14,7 +14,7 @@ import { Audit, LoginAudit, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { RefusedAttempts } from '../sessions/refused-attempts.ts'
 
-export interface LoginOutcome {
+interface LoginOutcome {
   readonly userId: number | null
   /** Absent for a success. */
   readonly failure?: { readonly reason: string; readonly message: string }

@@ -5,7 +5,7 @@ import { type HashSettings, PasswordHasher } from './password-hash.ts'
 /** Milliseconds that one password hash may take: each login waits for one, or more where several come at once. */
 const maxHashMs = 3_000
 
-export interface HashTrialParts {
+interface HashTrialParts {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Bytes that this process can still get. */
   readonly availableMemory: () => number

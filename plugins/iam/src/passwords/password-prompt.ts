@@ -6,7 +6,7 @@ import { iamError } from '../errors.ts'
 const longestInput = 4096
 
 /** Where people type, and where they read. */
-export interface Terminal {
+interface Terminal {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly output: { write(text: string): unknown }
 }

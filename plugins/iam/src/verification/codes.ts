@@ -23,7 +23,7 @@ const alertShare = 0.8
 
 const sha256 = (text: string) => hash('sha256', text)
 
-export interface CodeParts {
+interface CodeParts {
   readonly store: CodeStore
   readonly limiter: RateLimiter
   readonly senders: Readonly<Record<VerificationChannel, VerificationCodeSender | undefined>>

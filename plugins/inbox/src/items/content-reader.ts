@@ -11,7 +11,7 @@ export interface StoredContent {
   readonly content: InboxContent
 }
 
-export interface ContentReaderParts {
+interface ContentReaderParts {
   readonly db: Database
   readonly translator: Pick<Translator, 'resolve'> | undefined
   readonly storage: Pick<Storage, 'resolveUrl'> | undefined

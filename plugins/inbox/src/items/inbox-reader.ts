@@ -4,7 +4,7 @@ import type { InboxItemView } from '../contract.ts'
 import type { ContentReader } from './content-reader.ts'
 import { ContentRow, ItemRow } from './entities.ts'
 
-export interface InboxFilter {
+interface InboxFilter {
   readonly unreadOnly?: boolean | undefined
   readonly module?: string | undefined
   /** Text that subject or content holds as it was written. */

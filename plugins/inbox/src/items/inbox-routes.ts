@@ -19,7 +19,7 @@ import { refusal } from '../failures.ts'
 import type { InboxReader } from './inbox-reader.ts'
 import type { ReadState } from './read-state.ts'
 
-export interface InboxRouteParts {
+interface InboxRouteParts {
   readonly reader: InboxReader
   readonly state: ReadState
 }

@@ -26,7 +26,7 @@ interface AddedChunk extends AddedItems {
   readonly content: StoredContent | undefined
 }
 
-export interface ItemWriterParts {
+interface ItemWriterParts {
   readonly db: Database
   readonly events: Events
   readonly preferences: NotificationPreferences

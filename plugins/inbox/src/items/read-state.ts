@@ -9,7 +9,7 @@ import { ItemRow } from './entities.ts'
 /** Items of one statement of `readAll`. */
 const step = 500
 
-export interface ReadStateParts {
+interface ReadStateParts {
   readonly db: Database
   readonly events: Events
   readonly contents: ContentReader

@@ -18,7 +18,7 @@ import { own } from '../permissions.ts'
 import type { ContentReader } from './content-reader.ts'
 import type { InboxReader } from './inbox-reader.ts'
 
-export interface RecordRouteParts {
+interface RecordRouteParts {
   readonly reader: InboxReader
   readonly contents: ContentReader
 }

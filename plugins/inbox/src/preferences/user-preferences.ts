@@ -30,17 +30,17 @@ const columnOfSwitch = {
   mallEnabled: 'mall_enabled',
   marketingEnabled: 'marketing_enabled',
 } as const
-export type Switch = keyof typeof columnOfSwitch
-export const switches = Object.keys(columnOfSwitch) as Switch[]
+type Switch = keyof typeof columnOfSwitch
+const switches = Object.keys(columnOfSwitch) as Switch[]
 
 /** Hours of the day in a time zone, `HH:MM`. */
-export interface SavedQuietHours {
+interface SavedQuietHours {
   readonly timeZone: string
   readonly start: string
   readonly end: string
 }
 
-export type Preferences = Readonly<Record<Switch, boolean>> & { readonly quietHours: SavedQuietHours | null }
+type Preferences = Readonly<Record<Switch, boolean>> & { readonly quietHours: SavedQuietHours | null }
 
 interface QuietRow {
   readonly user_id: unknown

@@ -26,16 +26,16 @@ type AdminServiceParts = Pick<
 >
 
 /** What an operator has to type. */
-export const confirmations = { reset: 'RESET-INSTALL', mark: 'MARK-INSTALLED' } as const
+const confirmations = { reset: 'RESET-INSTALL', mark: 'MARK-INSTALLED' } as const
 
 const recentSessions = 20
 
-export interface StateRequest {
+interface StateRequest {
   readonly confirmation?: string | undefined
   readonly reason?: string | undefined
 }
 
-export interface ResetRequest extends StateRequest {
+interface ResetRequest extends StateRequest {
   /** Only says what would happen. */
   readonly dryRun?: boolean | undefined
 }

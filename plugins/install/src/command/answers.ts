@@ -36,7 +36,7 @@ export const answerFields: readonly AnswerField[] = allFields.map(({ path, group
 })
 
 /** Answers as they were given, and where. */
-export interface GivenAnswers {
+interface GivenAnswers {
   /** Completes "cannot be read". */
   readonly place: string
   readonly text: string

@@ -5,7 +5,7 @@ import type { InstallForm } from '../form/fields.ts'
 import type { ClosedByState } from '../state/install-state.ts'
 
 /** The whole installation for the command of this plugin. */
-export interface Installer {
+interface Installer {
   readonly stepCount: number
   /** The running configuration with its secrets: whoever runs a command on the server can read the file. */
   defaults(): DefaultsView

@@ -1,14 +1,14 @@
 import { isIP } from 'node:net'
 
 /** What the judgement of a called host needs to know of a request. */
-export interface CalledHost {
+interface CalledHost {
   /** Header `Host`, as it reached us. */
   readonly host: string
   /** Host that the browser called as a trusted proxy says; the header `Host` where none says anything. */
   readonly calledHost: string
 }
 
-export interface HostRules {
+interface HostRules {
   /** `platform.site.url`; empty when it is not known yet. */
   readonly siteUrl: string
   /** Whether an operator has named the trusted proxies, and the peer is one of them. */

@@ -11,7 +11,7 @@ import type { Caller } from './caller.ts'
 export type Closed = 'disabled' | ClosedByState | 'token-missing' | 'token-weak' | ClosedToCaller
 
 /** Why not this caller, whoever else may. */
-export type ClosedToCaller = 'network' | 'https' | 'host'
+type ClosedToCaller = 'network' | 'https' | 'host'
 const ofCaller: ReadonlySet<string> = new Set<ClosedToCaller>(['network', 'https', 'host'])
 
 /** Whether the caller can do something about it, and so may know. */

@@ -9,7 +9,7 @@ const mostOfAll = 50
 const remembered = 10_000
 
 /** Who has tried: networks of addresses, as the product's one function makes them. */
-export interface Attempt {
+interface Attempt {
   /** Network that the caller claims to come from. */
   readonly client: string
   /** Network of the other end of the connection, which nobody can choose. */
@@ -17,7 +17,7 @@ export interface Attempt {
 }
 
 /** How long a caller has to wait, by the budgets that are used up. 0: not at all. */
-export interface Waits {
+interface Waits {
   /** Of the caller's own failures. */
   readonly ownMs: number
   /** Of what others failed at: through the same peer, or from everywhere. */

@@ -12,7 +12,7 @@ const renewMs = 10_000
 const waitMs = 5_000
 const pollMs = 50
 
-export interface EnvFileLock {
+interface EnvFileLock {
   /** Of this hold alone; hexadecimal. */
   readonly token: string
   /** Whether nobody took the lock over. */

@@ -20,7 +20,7 @@ type FileFunctions = 'access' | 'lstat' | 'open' | 'readdir' | 'readFile' | 'rea
 /** What the writer needs of the outside. */
 export interface EnvFileOperations extends Pick<typeof fs, FileFunctions>, Pick<Clock, 'now' | 'sleep'> {}
 
-export interface WriteEnvFileOptions {
+interface WriteEnvFileOptions {
   /** Names that may be written: those of the example file. */
   readonly allowed: Iterable<string>
   /** Replaces parts of the outside, to bring faults about. */

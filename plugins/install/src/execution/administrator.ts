@@ -11,7 +11,7 @@ export interface CreatedAdministrator {
 }
 
 /** Who acts while there is no user yet. */
-export const installer = ({ clientIp, traceId, userAgent }: Caller): CallOrigin & { readonly name: string } => ({
+const installer = ({ clientIp, traceId, userAgent }: Caller): CallOrigin & { readonly name: string } => ({
   clientIp,
   traceId,
   userAgent,

@@ -37,7 +37,7 @@ const databaseTypes = {
   sqlite: 'sqlite',
   mariadb: 'mariadb',
 } as const
-export type DatabaseType = (typeof databaseTypes)[keyof typeof databaseTypes]
+type DatabaseType = (typeof databaseTypes)[keyof typeof databaseTypes]
 
 export const databaseTypeOf = (form: FormValues): DatabaseType | undefined => {
   const named = textOf(form, 'database.type').toLowerCase()

@@ -3,7 +3,7 @@ import { installPath } from '../contract.ts'
 import type { InstallState } from '../state/install-state.ts'
 import type { Say } from '../texts.ts'
 
-export interface AccessProtectionParts {
+interface AccessProtectionParts {
   readonly state: Pick<InstallState, 'isKnownInstalled'>
   /** Whether the root path leads to the installation by itself. */
   readonly takesRoot: boolean

@@ -45,7 +45,7 @@ function plainPage({ locale, nonce, title, siteTitle, paragraphs, links, note }:
 }
 
 /** What every plain page needs to know of the answer that it is. */
-export interface PageContext {
+interface PageContext {
   readonly locale: string
   readonly nonce: string
   readonly say: Say

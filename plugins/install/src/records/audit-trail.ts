@@ -25,7 +25,7 @@ export type AuditAction = (typeof auditActions)[keyof typeof auditActions]
 
 type AuditParts = Pick<Parts, 'database' | 'redact' | 'clock' | 'log'>
 
-export interface AuditFilter {
+interface AuditFilter {
   readonly action?: string
   readonly status?: Outcome
   readonly keyword?: string

@@ -7,7 +7,7 @@ import type { InstallFiles } from '../files.ts'
 import type { Parts } from '../parts.ts'
 import { RecordRow } from './entities.ts'
 
-export interface NewRecord {
+interface NewRecord {
   /** Empty for a step that is run alone. */
   readonly sessionId: string
   readonly stepCode: string

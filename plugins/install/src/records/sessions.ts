@@ -11,14 +11,14 @@ export interface Session {
   readonly startedAt: Date
 }
 
-export interface SessionEnd {
+interface SessionEnd {
   readonly status: Exclude<SessionStatus, 'running'>
   readonly failedStep: string
   /** Without secrets. */
   readonly message: string
 }
 
-export interface SessionFilter {
+interface SessionFilter {
   readonly status?: SessionStatus
   readonly keyword?: string
 }

@@ -5,7 +5,7 @@ import type { SettingsWriter } from '../settings/settings-writer.ts'
 /** Pause between two looks at the configured database, in milliseconds. */
 const pauseMs = 15_000
 
-export interface FallbackWatchParts {
+interface FallbackWatchParts {
   readonly kernel: Pick<Kernel, 'fallback' | 'requestRestart'>
   readonly settings: Pick<SettingsWriter, 'tryConfigured'>
   readonly clock: Pick<Clock, 'sleep'>

@@ -11,7 +11,7 @@ import { NoteFile } from './note-file.ts'
  * Why the state is unknown. `lost`: this machine was installed, and its database knows nothing of it. `unreadable`: the
  * database does not answer.
  */
-export type Doubt = 'lost' | 'unreadable'
+type Doubt = 'lost' | 'unreadable'
 
 export interface Reading {
   readonly name: 'installed' | 'not-installed' | 'unknown'
@@ -28,7 +28,7 @@ export const isInstalled = ({ name }: Reading) => name !== 'not-installed'
 export type ClosedByState = 'installed' | `state-${Doubt}`
 
 /** Who changes the state, and why. */
-export interface StateChange {
+interface StateChange {
   readonly by: string
   readonly traceId: string
   readonly sessionId?: string
@@ -36,7 +36,7 @@ export interface StateChange {
 }
 
 /** What the marker says. */
-export interface Marker {
+interface Marker {
   readonly installedAt: string
   readonly sessionId: string
 }

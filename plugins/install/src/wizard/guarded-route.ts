@@ -18,7 +18,7 @@ import type { InstallStatus } from './install-status.ts'
 export type WizardRouteParts = Pick<Parts, 'kernel' | 'gate' | 'entry' | 'wizard' | 'status' | 'say'>
 
 /** Somebody who may not enter, with what may be said about it. */
-export interface Refused<S extends RequestSchemas> {
+interface Refused<S extends RequestSchemas> {
   readonly message: string
   readonly caller: Caller
   readonly request: RouteRequest<S>

@@ -5,7 +5,7 @@ import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { ownerOf } from '../rewards/owner.ts'
 
-export interface Adjustment {
+interface Adjustment {
   readonly userId: number
   /** Granted when positive, deducted when negative; never 0. */
   readonly points: number
@@ -14,7 +14,7 @@ export interface Adjustment {
   readonly idempotencyKey?: string | undefined
 }
 
-export interface Adjusted {
+interface Adjusted {
   /** That of the rule for adjustments. */
   readonly asset: string
   readonly journalId: number
@@ -24,7 +24,7 @@ export interface Adjusted {
 }
 
 /** What an adjustment would do now. */
-export interface AdjustmentPreview {
+interface AdjustmentPreview {
   readonly asset: string
   readonly availableBefore: number
   readonly availableAfter: number

@@ -17,7 +17,7 @@ export interface ProgrammeCalendar {
 
 type CheckInParts = Pick<Parts, 'db' | 'clock' | 'rules' | 'rewards' | 'calendar'>
 
-export interface CheckedIn {
+interface CheckedIn {
   /** True when the member had checked in on that day before: nothing was granted (decision B7). */
   readonly repeated: boolean
   /** Points that this call granted. */
@@ -29,7 +29,7 @@ export interface CheckedIn {
 }
 
 /** The days of a month on which a member checked in. */
-export interface CheckInMonth {
+interface CheckInMonth {
   /** `YYYY-MM`. */
   readonly month: string
   /** Day of the programme now, `YYYY-MM-DD`. */

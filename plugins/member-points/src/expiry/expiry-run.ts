@@ -26,7 +26,7 @@ const leaseMs = 60_000
 
 type ExpiryRunParts = Pick<Parts, 'db' | 'clock' | 'log' | 'lapsing'>
 
-export interface RunLimits {
+interface RunLimits {
   readonly signal?: AbortSignal
   /** Milliseconds after which the run pauses between two pages; it is gone on with later. */
   readonly budgetMs?: number

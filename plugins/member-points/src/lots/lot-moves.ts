@@ -7,7 +7,7 @@ const table = 'points_source'
 const pageSize = 500
 
 /** What a movement does to the free units of a source. */
-export type Taking = 'spend' | 'reverse' | 'hold'
+type Taking = 'spend' | 'reverse' | 'hold'
 
 /** The column that free units go to, and what a source is when it has lost its last. */
 const takings = {
@@ -17,7 +17,7 @@ const takings = {
 } as const
 
 const freeLots = selectionOf(SourceRow).pick('id', 'expiresAt', 'remaining')
-export type FreeLot = Selected<typeof freeLots>
+type FreeLot = Selected<typeof freeLots>
 
 type Moved = Pick<LotMovement, 'accountId' | 'journalId' | 'holdId' | 'at'>
 

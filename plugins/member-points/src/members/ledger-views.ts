@@ -51,7 +51,7 @@ export const accountView = Type.Object({
 })
 
 /** Names of entries in one language. */
-export interface EntryNames {
+interface EntryNames {
   readonly texts: Texts
   readonly locale: string
   readonly kinds: Ledger['kinds']

@@ -21,7 +21,7 @@ export const overviewView = Type.Object({
   expiringSoon: points('Points that lapse within `expiringSoonDays`.'),
   expiringSoonDays: Type.Integer({ minimum: 1 }),
 })
-export type Overview = Static<typeof overviewView>
+type Overview = Static<typeof overviewView>
 
 /** Maps each kind of movement to its member of the overview. */
 const membersOf = {

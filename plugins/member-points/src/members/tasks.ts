@@ -29,7 +29,7 @@ export const taskView = Type.Object({
   rule: Type.Object({ version: Type.Integer(), asset: text, ...ruleSettings.properties }),
   checkIn: nullable(checkInState, { description: 'For check-in only.' }),
 })
-export type TaskView = Static<typeof taskView>
+type TaskView = Static<typeof taskView>
 
 /** The tasks of document 1 in its order; others follow by their codes. */
 const order = ['check-in', 'order-reward', 'profile-completion', 'first-order', 'review-reward']

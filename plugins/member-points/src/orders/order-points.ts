@@ -10,7 +10,7 @@ export function orderPoints(
 }
 
 /** What stands of an order that was rewarded. Amounts are minor units. */
-export interface RewardedOrder {
+interface RewardedOrder {
   readonly paid: number
   /** Cash given back so far. */
   readonly refunded: number
@@ -27,7 +27,7 @@ export function reversalTarget({ paid, refunded, granted }: RewardedOrder): numb
 }
 
 /** What the points of an order have become when a refund wants some back. */
-export interface ReversibleOrder {
+interface ReversibleOrder {
   readonly granted: number
   /** Points of its lot that lapsed. */
   readonly expired: number

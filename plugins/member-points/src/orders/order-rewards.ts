@@ -7,7 +7,7 @@ import { ownerOf } from '../rewards/owner.ts'
 import { orderPoints, type Reversal, reversalTarget, splitReversal } from './order-points.ts'
 
 /** What `commerce.order.paid` says. */
-export interface PaidOrder {
+interface PaidOrder {
   readonly orderNo: string
   readonly userId: number
   /** Minor units paid in money, without points and coupons. */
@@ -18,7 +18,7 @@ export interface PaidOrder {
 }
 
 /** What `commerce.order.refunded` says. */
-export interface OrderRefund {
+interface OrderRefund {
   readonly refundNo: string
   readonly orderNo: string
   readonly userId: number
@@ -30,7 +30,7 @@ export interface OrderRefund {
 type OrderRewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
 /** What a refund took back. */
-export interface Reversed {
+interface Reversed {
   /** Waits for its order to be paid: the events came in the other order. */
   readonly deferred: boolean
   readonly replayed: boolean

@@ -9,7 +9,7 @@ import { ownerOf } from './owner.ts'
 const mostOrders = 100
 
 /** Points of a reward that settle what a refund could not take. */
-export interface Settlement {
+interface Settlement {
   readonly orderRewardId: number
   readonly points: number
 }

@@ -11,7 +11,7 @@ import { ownerOf } from './owner.ts'
 
 type RewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'debts'>
 
-export interface Grant {
+interface Grant {
   readonly userId: number
   readonly rule: RuleInForce
   readonly points: number
@@ -26,7 +26,7 @@ export interface Grant {
   readonly reason?: string
 }
 
-export interface Granted extends Posted {
+interface Granted extends Posted {
   /** The new source; of a replayed grant it is not there. */
   readonly sourceId: number
   /** Points of the grant that settled debts of refunds at once. */

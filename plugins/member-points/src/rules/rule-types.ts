@@ -1,4 +1,4 @@
-import { count, described, line, nullable, Type } from '@plinth/http'
+import { described, line, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import { defaultAsset } from '../contract.ts'
 
@@ -81,7 +81,7 @@ const settingsBy: Readonly<
 }
 
 /** A setting that breaks the rules of its type. */
-export interface SettingFault {
+interface SettingFault {
   readonly field: string
   readonly rule: 'required' | 'not-allowed' | 'beyond-cycle' | 'repeated'
 }
@@ -136,6 +136,3 @@ export const builtInRules = {
   'manual-adjustment': 'manual',
   expiry: 'expiry',
 } as const satisfies Readonly<Record<string, RuleType>>
-export type BuiltInRule = keyof typeof builtInRules
-
-export const pointsCount = described(count, 'Points.')

@@ -15,7 +15,7 @@ export interface RuleInForce extends Pick<RuleRow, 'code' | 'version' | 'type' |
   expiryOf(at: number): number
 }
 
-export interface RuleDraft {
+interface RuleDraft {
   readonly code: string
   readonly type: RuleType
   readonly enabled: boolean

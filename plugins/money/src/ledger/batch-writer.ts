@@ -9,7 +9,7 @@ import type { PostingEngine } from './posting-engine.ts'
 /** Accounts and postings of one batch. */
 const largestBatch = 1_000
 
-export interface BatchParts {
+interface BatchParts {
   readonly db: Database
   readonly assets: Assets
   readonly accounts: Accounts

@@ -126,7 +126,7 @@ export interface TakenUnits {
   readonly counter: string
 }
 
-export interface EarlierJournal {
+interface EarlierJournal {
   readonly id: number
   readonly fingerprint: string
 }

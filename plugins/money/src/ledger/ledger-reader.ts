@@ -173,7 +173,7 @@ export class LedgerReader {
 /** A sum of units that is not negative; one beyond 2^53 - 1 is shown as that. The factors in SQL keep it from overflowing. */
 const limited = (sum: unknown) => Math.min(Math.round(Number(sum)), Number.MAX_SAFE_INTEGER)
 
-export const accountView = (row: AccountRow): AccountView => ({
+const accountView = (row: AccountRow): AccountView => ({
   id: row.id,
   owner: { type: row.ownerType, id: row.ownerId },
   asset: row.asset,

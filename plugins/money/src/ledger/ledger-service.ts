@@ -31,7 +31,7 @@ import { captureOf, creditOf, debitOf, holdOf, releaseOf, reverseOf, transferOf 
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 import { PostingQueue } from './posting-queue.ts'
 
-export interface LedgerParts {
+interface LedgerParts {
   readonly db: Database
   readonly assets: Assets
   readonly kinds: ReadonlyMap<string, LocalizedText>

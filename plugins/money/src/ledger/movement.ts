@@ -40,7 +40,7 @@ export interface Closing {
 }
 
 /** An account right after a movement. */
-export interface AccountAfter {
+interface AccountAfter {
   readonly accountId: number
   readonly available: number
   readonly frozen: number

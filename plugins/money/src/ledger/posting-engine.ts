@@ -10,7 +10,7 @@ import type { Journals, NumberedMovement } from './journals.ts'
 import type { Closing, Leg, Movement, Outcome, Reversing } from './movement.ts'
 import { claimOf, releaseOf } from './movements.ts'
 
-export interface EngineParts {
+interface EngineParts {
   readonly db: Database
   readonly clock: DatabaseClock
   readonly assets: Assets

@@ -35,7 +35,7 @@ import {
 } from './terms.ts'
 import { type NewTransaction, TransactionBook } from './transaction-book.ts'
 
-export interface PaymentParts {
+interface PaymentParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly clock: Pick<Clock, 'now'>

@@ -27,7 +27,7 @@ interface EntrySums {
 }
 
 /** Entries that one statement reads. */
-export const entriesAtOnce = 10_000
+const entriesAtOnce = 10_000
 
 const accountsAtOnce = 200
 /** Ids in one statement: few sizes keep the number of prepared texts small. */

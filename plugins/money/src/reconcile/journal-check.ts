@@ -5,7 +5,7 @@ import type { Finding } from './account-check.ts'
 const page = 500
 
 /** Ids of the ends of a page, and how many lie between. */
-export interface JournalPage {
+interface JournalPage {
   readonly first: number
   readonly last: number
   readonly count: number

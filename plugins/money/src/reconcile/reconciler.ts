@@ -11,20 +11,20 @@ import { nextJournals, unbalancedJournals } from './journal-check.ts'
 /** Findings that are kept of one run: who has more has one cause. */
 const mostFindings = 10_000
 
-export interface ReconcilerParts {
+interface ReconcilerParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly assets: Assets
   readonly accounts: Accounts
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly signal: AbortSignal
   /** Hears how far it is, 0 to 100. */
   readonly onProgress?: (percent: number) => void
 }
 
-export interface RunResult {
+interface RunResult {
   readonly accounts: number
   readonly journals: number
   readonly findings: number

@@ -30,7 +30,7 @@ export const answerOfAccount = (view: AccountView): Static<typeof accountAnswer>
   updatedAt: when(view.updatedAt),
 })
 
-export const journalEntryAnswer = Type.Object({
+const journalEntryAnswer = Type.Object({
   id,
   journalId: id,
   accountId: id,

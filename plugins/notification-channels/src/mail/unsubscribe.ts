@@ -4,14 +4,14 @@ import type { NotificationPreferences } from '@plinth/inbox'
 import { isBusinessError, reasonOf } from '@plinth/kernel'
 import type { PluginKey } from '@plinth/system-config'
 
-export const unsubscribePath = '/api/v1/notifications/unsubscribe'
+const unsubscribePath = '/api/v1/notifications/unsubscribe'
 
 /** What the link ends: mails of this category. */
 const category = 'marketing'
 
 type Key = string | Buffer
 
-export interface LinkParts {
+interface LinkParts {
   /** Keys of the operator: the first signs, all verify. */
   readonly configured: () => readonly string[]
   /** The key that the product made by itself: it signs where there is no other, and verifies always. */

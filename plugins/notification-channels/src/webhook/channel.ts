@@ -17,14 +17,14 @@ import type { WebhookProvider } from './contract.ts'
 import { needsOf, Verification } from './verification.ts'
 
 /** Read at every send, so that a live change counts at once. */
-export interface WebhookSettings extends AttemptSettings {
+interface WebhookSettings extends AttemptSettings {
   readonly enabled: boolean
   readonly defaultProvider: string
   readonly strategy: ProviderStrategy
   readonly order: readonly string[]
 }
 
-export interface WebhookChannelParts extends AttemptParts {
+interface WebhookChannelParts extends AttemptParts {
   readonly settings: () => WebhookSettings
   readonly choice: ProviderChoice
 }

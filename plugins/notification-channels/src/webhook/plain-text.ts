@@ -2,7 +2,7 @@ import type { TextRange } from '@plinth/kernel'
 import type { WebhookPlainText } from './contract.ts'
 
 /** A text, and the parts of it that are shown as they are written. */
-export interface SourceText {
+interface SourceText {
   readonly text: string
   /** In ascending order; they do not overlap. */
   readonly ranges: readonly TextRange[]

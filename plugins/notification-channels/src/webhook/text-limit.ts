@@ -52,7 +52,7 @@ export function cutToFit(text: string, most: number, fits: (candidate: string) =
   return cutAt(graphemeStarts(beginning)) || cutAt(codePointStarts(beginning))
 }
 
-export interface Fitted<Body> {
+interface Fitted<Body> {
   readonly body: Body
   readonly truncated: boolean
 }

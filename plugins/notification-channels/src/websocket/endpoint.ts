@@ -26,7 +26,7 @@ export interface EndpointSettings {
   readonly maxBuffered: number
 }
 
-export interface EndpointParts {
+interface EndpointParts {
   readonly settings: EndpointSettings
   readonly upgrades: Upgrades
   readonly table: SocketTable

@@ -20,7 +20,7 @@ export interface ChannelEntry {
   readonly plugin: string | undefined
 }
 
-export interface ChannelEntriesParts {
+interface ChannelEntriesParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly kernel: Pick<Kernel, 'plugins'>
   readonly log: Logger

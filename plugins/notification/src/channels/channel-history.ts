@@ -8,7 +8,7 @@ export type RecentSend = Pick<
 >
 
 /** What lately became of sends through a channel or a service. */
-export interface RecentSends {
+interface RecentSends {
   readonly success: RecentSend | undefined
   readonly failure: RecentSend | undefined
   /** The first failure of those that had no success after them; absent while the channel works. */

@@ -13,7 +13,7 @@ import { testFieldOf } from './test-recipient.ts'
 export const channelStates = ['ready', 'failing', 'resting', 'limited', 'incomplete', 'disabled'] as const
 type ChannelState = (typeof channelStates)[number]
 
-export interface OverviewParts {
+interface OverviewParts {
   readonly entries: ChannelEntries
   readonly settings: NotificationSettings
   readonly clock: Pick<Clock, 'now'>

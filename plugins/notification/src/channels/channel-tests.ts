@@ -10,7 +10,7 @@ import type { ChannelEntries } from './channel-entries.ts'
 import type { ChannelTexts } from './channel-texts.ts'
 import { type TestRecipient, testTargetOf } from './test-recipient.ts'
 
-export interface ChannelTestParts {
+interface ChannelTestParts {
   readonly entries: ChannelEntries
   readonly texts: ChannelTexts
   readonly notification: ChannelNotification
@@ -23,13 +23,13 @@ export interface ChannelTestParts {
 }
 
 /** Who wants a test message, and in which language it is. */
-export interface Tester {
+interface Tester {
   readonly locale: string
   readonly sender: Sender
   readonly caller: Omit<AuditEntry, 'action' | 'subject' | 'summary'> & { readonly traceId: string }
 }
 
-export interface ChannelTestResult {
+interface ChannelTestResult {
   readonly result: SendResult
   /** Why it was not accepted, in the language of who asked where the product knows it; null when it was. */
   readonly reason: string | null

@@ -20,7 +20,7 @@ export const verifyDeadlineMs = 10_000
 /** Characters of a reason. */
 const longestReason = 500
 
-export interface VerifierParts {
+interface VerifierParts {
   readonly entries: ChannelEntries
   readonly texts: ChannelTexts
   readonly kernel: Kernel
@@ -31,7 +31,7 @@ export interface VerifierParts {
 }
 
 /** What is known of a channel after it was asked. */
-export interface ChannelVerification {
+interface ChannelVerification {
   readonly code: string
   readonly verified: boolean
   /** What held, in the order in which it was looked at. */

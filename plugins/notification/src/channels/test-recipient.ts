@@ -4,7 +4,7 @@ import type { ChannelEntry } from './channel-entries.ts'
 
 /** What somebody has to name for a test message: a member of its request, or nothing. */
 export const testFields = ['nothing', 'email', 'mobile', 'userId', 'openId', 'receiver'] as const
-export type TestField = (typeof testFields)[number]
+type TestField = (typeof testFields)[number]
 
 /** Whom a test message is for. */
 export interface TestRecipient {

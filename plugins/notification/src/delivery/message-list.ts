@@ -2,7 +2,7 @@ import { type Database, findPage, type PageWindow } from '@plinth/database'
 import { type MessageState, NotificationRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 
-export interface MessageFilter {
+interface MessageFilter {
   readonly state?: MessageState | undefined
   /** The rows that the caller may read: `callerRows(request, recipientOwner)`. */
   readonly rows: object

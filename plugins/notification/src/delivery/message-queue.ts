@@ -25,7 +25,7 @@ export interface Sender {
   readonly name: string | null
 }
 
-export interface QueueParts {
+interface QueueParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'> | undefined
   readonly outgoing: Pick<Outgoing, 'requireChannel'>

@@ -12,7 +12,7 @@ import { restored } from '../send-log/snapshot.ts'
 import { carried, messagePart, sentTogether } from './message-part.ts'
 import type { QuietUsers } from './quiet-users.ts'
 
-export interface PartDeliveryParts {
+interface PartDeliveryParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly outgoing: Outgoing
@@ -23,7 +23,7 @@ export interface PartDeliveryParts {
 }
 
 /** A part of a message, as its event carries it. */
-export interface Part {
+interface Part {
   readonly notificationId: number
   readonly channel: string
   readonly part: string

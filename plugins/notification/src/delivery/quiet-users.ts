@@ -4,7 +4,7 @@ import type { Clock, Recipient } from '@plinth/kernel'
 /** Channels that disturb: in quiet hours they wait. */
 const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 
-export interface QuietUsersParts {
+interface QuietUsersParts {
   readonly clock: Pick<Clock, 'now'>
   readonly preferences: Pick<NotificationPreferences, 'quietUntil'> | undefined
 }

@@ -10,12 +10,12 @@ import { requireSuccess } from './results.ts'
 /** With more recipients a message is enqueued where the product can keep it. */
 export const mostAtOnce = 1_000
 
-export interface AdministratorsSendParts {
+interface AdministratorsSendParts {
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers
 }
 
-export interface AdministratorsOptions {
+interface AdministratorsOptions {
   /** Empty: see `ChannelNotification.administratorsChannel`. */
   readonly channels: readonly string[]
   /** Milliseconds since the epoch. */
@@ -24,7 +24,7 @@ export interface AdministratorsOptions {
 }
 
 /** The result of a message that is kept says `queued`: the queue took responsibility. */
-export type AdministratorsResult = SendResult & { readonly queued?: true }
+type AdministratorsResult = SendResult & { readonly queued?: true }
 
 /**
  * Sends what an administrator writes (document 2, "Admin send"): at once, or by a worker when it has many recipients, a moment of

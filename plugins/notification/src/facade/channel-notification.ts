@@ -19,7 +19,7 @@ import type { Sending } from '../send-log/row.ts'
 import { type NotificationSettings, type Outgoing, type Ready, sendingsOf } from './outgoing.ts'
 import { requireSuccess, resultOfAll } from './results.ts'
 
-export interface NotificationParts {
+interface NotificationParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly settings: NotificationSettings
   readonly outgoing: Outgoing

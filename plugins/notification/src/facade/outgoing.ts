@@ -61,7 +61,7 @@ export interface Ready {
   readonly shown: Shown
 }
 /** A message that cannot be sent, and why. */
-export interface Refused {
+interface Refused {
   readonly result: SendResult
   readonly shown: Shown
 }

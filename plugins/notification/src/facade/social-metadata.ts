@@ -10,7 +10,7 @@ export const socialMessageTypes: readonly { readonly code: string; readonly disp
   { code: 'miniapp-subscribe', displayName: { en: 'Mini-program subscribe message', 'zh-CN': '小程序订阅消息' } },
 ]
 
-export interface SocialField {
+interface SocialField {
   readonly name: string
   readonly displayName: LocalizedText
   readonly required: boolean

@@ -4,13 +4,13 @@ import type { SendLogState } from '../entities.ts'
 import type { SendLogRow } from './row.ts'
 
 /** The state of a row whose send has ended. */
-export interface Verdict {
+interface Verdict {
   readonly status: SendLogState
   /** Milliseconds after which it is sent again automatically. */
   readonly retryInMs?: number | undefined
 }
 
-export interface RetrySettings {
+interface RetrySettings {
   readonly enabled: boolean
   /** Sends in all, the first one included. */
   readonly maxAttempts: number

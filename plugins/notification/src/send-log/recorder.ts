@@ -25,7 +25,7 @@ const largestBatch = 200
 export const largestBacklog = 50_000_000
 export const rowWeight = 1_000
 /** Milliseconds without a write that worked, after which sends wait for their rows no more. */
-export const patienceMs = 500
+const patienceMs = 500
 /** Rows before a new one at which its send does not wait for it. */
 const longestQueue = 20 * largestBatch
 /** Milliseconds before the next try, doubled with each, up to the longest. */

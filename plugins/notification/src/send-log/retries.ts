@@ -15,7 +15,7 @@ export const largestBatch = 50
 /** Milliseconds after the end of a claim at which it is over for every process. */
 const claimEndMs = 1_000
 
-export interface RetryOutcome {
+interface RetryOutcome {
   readonly id: number
   /** The new row; `null` when nothing was tried. */
   readonly logId: number | null
@@ -23,9 +23,9 @@ export interface RetryOutcome {
 }
 
 /** Who asks, as the audit names it. */
-export type RetryCaller = Pick<AuditEntry, 'actor' | 'clientIp' | 'traceId'>
+type RetryCaller = Pick<AuditEntry, 'actor' | 'clientIp' | 'traceId'>
 
-export interface RetryParts {
+interface RetryParts {
   readonly db: Database
   readonly log: Logger
   readonly kernel: Pick<Kernel, 'contributions'>

@@ -6,7 +6,7 @@ import { describeRecipient, secretAttributeValues } from '../masking.ts'
 import { partSnapshotText, snapshotText } from './snapshot.ts'
 
 /** A delivery of a message of the list. */
-export interface DeliveryOf {
+interface DeliveryOf {
   /** Id of the `NotificationRow`. */
   readonly notificationId: number
   /** Of the send log; absent where nothing is ever delivered again by itself. */

@@ -4,7 +4,7 @@ import { SendLog, type SendLogState } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { countKinds, type RowsSql, readCounts } from './counts.ts'
 
-export interface SendLogFilter {
+interface SendLogFilter {
   /** Code, in any case. */
   readonly channel?: string | undefined
   /** Only failed sends that can be sent again. */
@@ -18,7 +18,7 @@ export interface SendLogFilter {
 }
 
 /** Rows of the send log in numbers (decision B28). */
-export interface SendLogSummary {
+interface SendLogSummary {
   readonly total: number
   readonly success: number
   readonly failed: number

@@ -3,7 +3,7 @@ import { type CarriedRecipients, carried, carriedBy } from '../delivery/message-
 import { mayHoldSecret, withoutSecretAttributes } from '../masking.ts'
 
 /** What sends a message again as it was sent: the same message under the same idempotency key. */
-export interface Snapshot {
+interface Snapshot {
   readonly message: NotificationMessage
   readonly idempotencyKey: string
 }

@@ -13,7 +13,7 @@ interface Application {
   readonly name: string
 }
 
-export interface AlertParts {
+interface AlertParts {
   /** Absent where the product has none: nobody is told. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly store: Pick<SharedStore, 'setIfAbsent'>

@@ -16,7 +16,7 @@ import type { ScopeRegistry } from '../scopes.ts'
 import type { SecretBox } from './secret-box.ts'
 
 /** What an administrator says about an application. */
-export interface AppContent {
+interface AppContent {
   readonly name: string
   readonly description: string | null
   readonly scopes: readonly string[]
@@ -31,14 +31,14 @@ export interface AppWithSecret {
   readonly secret: string
 }
 
-export interface RotationTerms {
+interface RotationTerms {
   /** 0: the old secret, and an earlier one in its grace period, end at once, as they must after a leak. */
   readonly graceSeconds: number
   /** Ends a secret that is in its grace period all the same. */
   readonly force: boolean
 }
 
-export interface ApplicationParts {
+interface ApplicationParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly identity: Pick<Identity, 'assertInScope' | 'rowsInScope'>

@@ -11,7 +11,7 @@ import type { SignedHeaders } from './signed-headers.ts'
 
 type Secrets = Pick<OpenApp, 'appKey' | 'secretEnc' | 'previousSecretEnc' | 'previousValidUntil'>
 
-export interface AuthenticatorParts {
+interface AuthenticatorParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger

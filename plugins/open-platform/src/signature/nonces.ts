@@ -7,7 +7,7 @@ import { timestampToleranceMs } from './canonical-request.ts'
  * How long a nonce is remembered. A request may be dated 300 s ahead and then counts for 600 s; a minute more, because the
  * clocks of two instances differ.
  */
-export const nonceLifetimeMs = 2 * timestampToleranceMs + 60_000
+const nonceLifetimeMs = 2 * timestampToleranceMs + 60_000
 
 /** The nonces that were used lately, on all instances. */
 export class Nonces {

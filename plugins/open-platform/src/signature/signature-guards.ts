@@ -10,7 +10,7 @@ import { canonicalLines, canonicalRequest, signatureHeaders, timestampToleranceM
 import type { Nonces } from './nonces.ts'
 import { assertFresh, readSignedHeaders } from './signed-headers.ts'
 
-export interface SignatureParts {
+interface SignatureParts {
   readonly authenticator: Authenticator
   readonly nonces: Nonces
   readonly clock: Pick<Clock, 'now'>

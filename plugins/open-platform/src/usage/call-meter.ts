@@ -11,7 +11,7 @@ const batchSize = 200
 /** Calls that may wait for the database. Beyond them calls are refused: none is served that cannot be recorded. */
 const largestBacklog = 10_000
 
-export interface CallMeterParts {
+interface CallMeterParts {
   readonly records: Pick<CallRecords, 'write'>
   readonly clock: Clock
   /** The day of a moment where the site is at home. */
@@ -22,7 +22,7 @@ export interface CallMeterParts {
 }
 
 /** What is known of a call when it is accepted. */
-export interface AcceptedCall {
+interface AcceptedCall {
   readonly caller: OpenCaller
   /** Route pattern. */
   readonly route: string

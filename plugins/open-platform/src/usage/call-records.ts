@@ -7,7 +7,7 @@ export type CallRecord = Readonly<Omit<OpenCall, 'id' | 'code' | 'durationMs'>> 
   readonly durationMs: number | null
 }
 
-export interface UsageFilter {
+interface UsageFilter {
   /** Days of the site, `YYYY-MM-DD`, both included. */
   readonly from: string
   readonly to: string

@@ -9,7 +9,7 @@ import type { CallMeter } from './call-meter.ts'
 
 const windowMs = 60_000
 
-export interface QuotaParts {
+interface QuotaParts {
   readonly nonces: Nonces
   readonly limiter: Pick<RateLimiter, 'consume'>
   readonly meter: CallMeter

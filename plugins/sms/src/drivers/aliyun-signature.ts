@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 
 /** What an ACS3-HMAC-SHA256 signature covers. */
-export interface AliyunCall {
+interface AliyunCall {
   readonly host: string
   readonly action: string
   readonly version: string

@@ -72,7 +72,7 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
   }
 }
 
-export function outcomeOf(status: number, body: string): DeliveryOutcome {
+function outcomeOf(status: number, body: string): DeliveryOutcome {
   const answer = jsonOf(body)
   const said = textAt(answer, 'Code')
   if (said === undefined) return withoutCode(code, status)

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 
 /** What a TC3-HMAC-SHA256 signature covers. */
-export interface TencentCall {
+interface TencentCall {
   readonly service: string
   readonly host: string
   /** Absent: the header is not signed. */

@@ -82,7 +82,7 @@ export function tencent({ config, http, clock }: DriverParts): SmsDriver {
 }
 
 /** One number was asked for, so there is one status; a failed call has none. */
-export function outcomeOf(status: number, body: string): DeliveryOutcome {
+function outcomeOf(status: number, body: string): DeliveryOutcome {
   const response = memberAt(jsonOf(body), 'Response')
   const failure = memberAt(response, 'Error')
   const hasFailed = isMembers(failure)

@@ -80,7 +80,7 @@ export function twilio({ config, http }: DriverParts): SmsDriver {
 
 export const receiptPath = '/api/v1/sms/receipts/twilio'
 
-export function outcomeOf(status: number, body: string): DeliveryOutcome {
+function outcomeOf(status: number, body: string): DeliveryOutcome {
   const answer = jsonOf(body)
   const messageId = textAt(answer, 'sid')
   if (status >= 200 && status < 300 && messageId !== undefined)

@@ -6,7 +6,7 @@ import type { SealedBox } from '@plinth/system-config'
 import type { SocialAccount } from '../config.ts'
 import { readAnswer, type WechatAnswer } from './answers.ts'
 
-export interface TokenParts {
+interface TokenParts {
   readonly http: OutgoingHttp
   readonly store: SharedStore
   readonly box: Pick<SealedBox, 'seal' | 'open'>
@@ -15,7 +15,7 @@ export interface TokenParts {
 }
 
 /** An account at the address that its secret is for. */
-export interface AddressedAccount extends SocialAccount {
+interface AddressedAccount extends SocialAccount {
   /** Address of the API, ending in a slash. */
   readonly endpoint: string
 }

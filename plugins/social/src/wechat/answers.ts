@@ -1,7 +1,7 @@
 import type { DeliveryOutcome } from '@plinth/kernel'
 import { jsonOf, memberAt } from '@plinth/outgoing-http'
 
-export type SocialHint =
+type SocialHint =
   | 'account-refused'
   | 'permission-missing'
   | 'recipient-refused'

@@ -3,7 +3,7 @@ import type { ImportDocument } from '../contract.ts'
 import { refusal } from '../failures.ts'
 
 /** That a document cannot be imported. */
-export const notADocument = (why: string) => refusal('document-invalid', { params: { why } })
+const notADocument = (why: string) => refusal('document-invalid', { params: { why } })
 
 /** Reads an exported document. Throws BusinessError `400`, reason `system-config.document-invalid`. */
 export function readDocument(text: string): ImportDocument {

@@ -17,7 +17,7 @@ import { entriesAfter } from './stored-entries.ts'
 /** How long the owner of a key may take to prove a value. */
 const verifyDeadlineMs = 10_000
 
-export interface OwnersParts {
+interface OwnersParts {
   readonly configAdmin: ConfigAdmin
   readonly clock: Clock
   readonly declarations: () => ReadonlyMap<string, CatalogueEntry>

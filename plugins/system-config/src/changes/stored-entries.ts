@@ -26,7 +26,7 @@ export function entriesAfter({ values }: StoredConfig, changes: readonly Settled
 }
 
 /** A stored value as the kernel takes it. */
-export function entryOf(
+function entryOf(
   key: string,
   written: JsonValue,
   row: Partial<Pick<StoredValue, 'version' | 'updatedBy' | 'updatedAt' | 'destination'>>,

@@ -14,7 +14,7 @@ export interface Keyring {
   readonly problem: string | undefined
 }
 
-export interface MasterKeyOptions {
+interface MasterKeyOptions {
   /** Value of `platform.system-config.master-key`. */
   readonly configured: string
   /** Absolute path. */

@@ -8,7 +8,7 @@ import { encryptionKey, lockVersion } from '../storage/exclusive-write.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { type SealedValue, seal, unseal } from './sealed-value.ts'
 
-export interface RotationOptions {
+interface RotationOptions {
   readonly database: Database
   readonly masterKeys: MasterKeys
   readonly isSensitive: (key: string) => boolean

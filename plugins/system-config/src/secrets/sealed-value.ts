@@ -9,9 +9,6 @@ export interface SealedValue {
   readonly masterKeyId: string | null
 }
 
-export const sameSealed = (a: SealedValue | undefined, b: SealedValue | undefined) =>
-  a?.text === b?.text && a?.masterKeyId === b?.masterKeyId
-
 /** First part of a text that contains a secret with its destination. */
 const boundMark = 'bound:'
 /** A text with and a text without a destination cannot be taken for each other. */
@@ -35,7 +32,7 @@ export function seal(
   return { text, masterKeyId: key.id }
 }
 
-export type Opened =
+type Opened =
   | { readonly value: JsonValue; readonly destination: BoundDestination | undefined }
   | { readonly problem: string }
 

@@ -13,7 +13,7 @@ const tagLength = 16
 
 export const newMasterKey = () => masterKeyOf(randomBytes(keyLength))
 
-export function masterKeyOf(bytes: Buffer): MasterKey {
+function masterKeyOf(bytes: Buffer): MasterKey {
   const id = createHash('sha256').update('plinth master key id\0').update(bytes).digest('hex').slice(0, 16)
   return { id, bytes }
 }

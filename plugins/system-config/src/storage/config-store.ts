@@ -31,7 +31,7 @@ export interface StoredConfig {
   readonly values: ReadonlyMap<string, StoredValue>
 }
 
-export interface ConfigStoreOptions {
+interface ConfigStoreOptions {
   readonly database: Database
   readonly masterKeys: MasterKeys
   readonly clock: Clock

@@ -36,4 +36,4 @@ export async function encryptionKey(
 }
 
 /** @param problem what is wrong with the master key */
-export const unusable = (problem: string) => refusal('master-key', { params: { problem } })
+const unusable = (problem: string) => refusal('master-key', { params: { problem } })

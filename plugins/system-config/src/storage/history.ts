@@ -18,7 +18,7 @@ const isFirstLater = (alias: string) =>
   `(${alias}.config_key, ${alias}.version) in
    (select config_key, min(version) from sys_config_history where version > ? group by config_key)`
 
-export interface HistoryOptions {
+interface HistoryOptions {
   readonly database: Database
   readonly masterKeys: MasterKeys
   readonly isSensitive: (key: string) => boolean

@@ -7,7 +7,7 @@ export type Program = readonly Step[]
 /** Literal text, a value that is printed, or a block. */
 export type Step = string | PrintStep | BlockStep
 
-export interface PrintStep {
+interface PrintStep {
   readonly print: Expression
 }
 
@@ -42,7 +42,7 @@ export const helpers = { lookup: 2, safeUrl: 1 } as const
 export type HelperName = keyof typeof helpers
 
 export const loopNames = ['index', 'key', 'first', 'last'] as const
-export type LoopName = (typeof loopNames)[number]
+type LoopName = (typeof loopNames)[number]
 
 /** A whole template. */
 export interface CompiledTemplate {

@@ -28,7 +28,7 @@ export const sourceLimits = {
 } as const
 
 /** Rules of a source; each has its text in `messages/`. */
-export const sourceRules = [
+const sourceRules = [
   'syntax',
   'raw-output',
   'helper-unknown',

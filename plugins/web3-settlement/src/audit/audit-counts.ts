@@ -3,7 +3,7 @@ import { AuditCount, type HandlingStatus } from '../entities.ts'
 import type { RiskLevel } from './risk.ts'
 
 /** What the summary tells audit logs by. */
-export interface AuditKind {
+interface AuditKind {
   readonly handlingStatus: HandlingStatus
   readonly riskLevel: RiskLevel
   readonly chainReorgSuspected: boolean

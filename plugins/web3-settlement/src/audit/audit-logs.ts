@@ -13,7 +13,7 @@ import { type RiskLevel, type SuggestedAction, suggestedActions } from './risk.t
 import type { AuditFinding } from './settled-audit.ts'
 
 /** Which open risks are wanted; all without a member. */
-export interface CandidateFilter {
+interface CandidateFilter {
   readonly riskLevel?: Exclude<RiskLevel, 'none'> | undefined
   readonly retryable?: boolean | undefined
   readonly needsManualReview?: boolean | undefined

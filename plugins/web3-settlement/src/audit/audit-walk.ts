@@ -4,7 +4,7 @@ import { AuditPosition } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 
 /** Orders of a provider, and of one chain where it is given. */
-export interface WalkScope {
+interface WalkScope {
   readonly provider: string
   readonly chainName?: string | undefined
   /** Only orders that were paid before. */
@@ -14,7 +14,7 @@ export interface WalkScope {
 }
 
 /** Orders of one run of the audit, with the places where the next run goes on. */
-export interface WalkPart {
+interface WalkPart {
   /** In the order of their ids. */
   readonly orders: readonly PaymentOrder[]
   /** Of these, the orders of the slow walk, where it began at the floor: those that are final move the floor. */

@@ -11,7 +11,7 @@ import { changeAuditCounts } from './audit-counts.ts'
 import { assessRisk, type RiskAssessment } from './risk.ts'
 
 /** Which settled orders are looked at. */
-export interface AuditScope {
+interface AuditScope {
   readonly provider: string
   readonly chainName?: string | undefined
   /** Only orders that were paid before. */
@@ -30,7 +30,7 @@ export interface AuditFinding extends RiskAssessment {
   readonly chain: Chain | undefined
 }
 
-export interface AuditPage {
+interface AuditPage {
   readonly findings: readonly AuditFinding[]
   /** Where the next page begins; null at the end. */
   readonly nextAfterId: number | null

@@ -32,7 +32,7 @@ export interface SettlementResult {
 }
 
 /** How a settlement is executed. */
-export interface ExecutionOptions {
+interface ExecutionOptions {
   /** A person settles in spite of the causes and the other orders that the review shows. */
   readonly acceptsCauses?: boolean | undefined
   /** Plan that was made a moment ago; made when absent. */

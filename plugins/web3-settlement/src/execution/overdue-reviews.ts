@@ -15,7 +15,7 @@ export interface OverdueRules {
   readonly limit: number
 }
 
-export interface OverdueItem {
+interface OverdueItem {
   readonly reviewLogId: number
   /** The log of the approval or rejection; null when the review was handled elsewhere, or stays open for a person. */
   readonly handlingLogId: number | null

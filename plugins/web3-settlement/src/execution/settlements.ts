@@ -8,7 +8,7 @@ import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
 /** One line of a batch. */
-export interface BatchItem {
+interface BatchItem {
   readonly id: number
   readonly outcome: SettlementOutcome
   /** A blocking reason, or the reason of what was refused; null when settled. */
@@ -17,7 +17,7 @@ export interface BatchItem {
   readonly result: SettlementResult | null
 }
 
-export interface BatchResult {
+interface BatchResult {
   readonly requested: number
   readonly executed: number
   readonly skipped: number
@@ -25,7 +25,7 @@ export interface BatchResult {
 }
 
 /** Acceptance of the causes that a review shows. */
-export interface Acceptance {
+interface Acceptance {
   /** Returns the orders that the operator may reach, of those given; undefined: all orders. */
   readonly reached: (outTradeNos: readonly string[]) => Promise<ReadonlySet<string> | undefined>
 }

@@ -4,7 +4,7 @@ import type { Notification } from '@plinth/notification'
 import { settlementAtRisk, settlementNotExecuted, settlementSucceeded } from '../contract.ts'
 
 /** Where the notices of one kind go. */
-export interface NoticeRules {
+interface NoticeRules {
   readonly enabled: boolean
   readonly channels: readonly string[]
   readonly subject: string

@@ -1,5 +1,5 @@
 /** What canonical JSON can hold: no `undefined`, no bigint, no infinite numbers. */
-export type CanonicalValue =
+type CanonicalValue =
   | string
   | number
   | boolean

@@ -39,7 +39,7 @@ export interface CheckedFacts {
 type Members = Readonly<Record<string, unknown>>
 
 /** Answers as they came, before anything is believed; every member may be anything. */
-export interface RawAnswers {
+interface RawAnswers {
   readonly hash: string
   readonly facts: Members
   readonly transaction: Members | null
@@ -71,7 +71,7 @@ const isAbsent = (value: unknown) => value === undefined || value === null
  * A whole number of 0 to 2^53 - 1, as JSON-RPC writes it (hexadecimal text), as libraries do (bigint, number) or as decimal
  * text; `undefined` for anything else.
  */
-export function quantityOf(value: unknown): number | undefined {
+function quantityOf(value: unknown): number | undefined {
   if (typeof value === 'string' && !/^(?:0x[0-9a-fA-F]{1,64}|\d{1,20})$/.test(value)) return undefined
   if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string') return undefined
   const number = Number(value)

@@ -17,7 +17,7 @@ export interface TransferClaim {
 }
 
 /** Facts that claims are compared with. */
-export interface ClaimedPlan {
+interface ClaimedPlan {
   readonly outTradeNo: string
   readonly order: { readonly payer?: string | null | undefined } | null
   readonly transfer: Pick<Transfer, 'from' | 'logIndex'> | null
@@ -28,7 +28,7 @@ export interface ClaimedPlan {
 /** Orders of one plan that are listed. */
 const maxListed = 10
 
-export interface Rivals {
+interface Rivals {
   /** Order numbers of the ten newest, the newest last. */
   readonly listed: readonly string[]
   /** Number of all of them, listed or not. */
@@ -63,7 +63,7 @@ export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): R
 }
 
 /** What a plan says about other orders. Total and digest are absent in plans that an earlier release has stored. */
-export interface ShownRivals {
+interface ShownRivals {
   readonly claimedBy?: readonly string[]
   readonly claimedByTotal?: number
   readonly claimedByDigest?: string | null

@@ -51,12 +51,7 @@ export type ReviewCause = (typeof reviewCauses)[number]
 export const payerCauses: readonly ReviewCause[] = ['named-by-another-order', 'transfer-before-order', 'payer-mismatch']
 
 /** Why an attempt did not start, where neither the order nor the chain is the reason. */
-export const attemptObstacles = [
-  'saver-not-active',
-  'second-person-required',
-  'approval-rejected',
-  'retries-used-up',
-] as const
+const attemptObstacles = ['saver-not-active', 'second-person-required', 'approval-rejected', 'retries-used-up'] as const
 export type AttemptObstacle = (typeof attemptObstacles)[number]
 
 /** Every reason that an attempt to settle can have, in the order in which they are reported. */
@@ -113,7 +108,7 @@ export const staysCandidate = (reasons: readonly AttemptReason[]): boolean =>
   reasons.every((reason) => survivedReasons.has(reason))
 
 /** What was found out about a candidate. */
-export interface Findings {
+interface Findings {
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]
   /** The order names something that is no transaction hash: no waiting mends that. */

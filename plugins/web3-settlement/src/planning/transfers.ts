@@ -23,7 +23,7 @@ export interface ExpectedTransfer {
   readonly value: bigint | null
 }
 
-export type TransferMismatch = 'receiver-address-mismatch' | 'token-contract-mismatch' | 'amount-mismatch'
+type TransferMismatch = 'receiver-address-mismatch' | 'token-contract-mismatch' | 'amount-mismatch'
 
 /** Names one log of a transaction: in its block, or among the logs of the transaction. */
 export interface TransferPick {
@@ -42,7 +42,7 @@ export interface TransferChoice {
 const paddedAddress = /^0x0{24}[0-9a-f]{40}$/
 
 /** The transfer that a log is; `undefined` for another one, also for one with the same topic in another shape. */
-export function transferOf({ address, topics, data, logIndex, ordinal, removed }: CheckedLog): Transfer | undefined {
+function transferOf({ address, topics, data, logIndex, ordinal, removed }: CheckedLog): Transfer | undefined {
   const [topic, from = '', to = ''] = topics
   if (topic !== transferTopic || topics.length !== 3 || data.length !== 66) return undefined
   if (!paddedAddress.test(from) || !paddedAddress.test(to)) return undefined

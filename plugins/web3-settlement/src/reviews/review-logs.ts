@@ -17,7 +17,7 @@ export interface Reviewer {
 }
 
 /** What somebody wants to be written down. */
-export interface ReviewRequest {
+interface ReviewRequest {
   readonly outTradeNo: string
   readonly transactionHash?: string | undefined
   readonly logIndex?: number | undefined

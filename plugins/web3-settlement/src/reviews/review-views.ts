@@ -15,7 +15,7 @@ import type { SettlementPlan } from '../planning/plan.ts'
 import { attemptReasons, blockingReasons, candidateStates, reviewCauses } from '../planning/reasons.ts'
 
 const whole = Type.Integer({ minimum: 0 })
-export const reasons = Type.Array(Type.Enum(blockingReasons), { description: 'In the order of the document.' })
+const reasons = Type.Array(Type.Enum(blockingReasons), { description: 'In the order of the document.' })
 const attemptReason = Type.Enum(attemptReasons)
 const tried = Type.Array(attemptReason, { description: 'Blocking reasons in the order of the document, then causes.' })
 const decimals = nullable(Type.Integer({ minimum: 0, maximum: 77 }), {

@@ -30,7 +30,7 @@ export interface ChainSource {
   open(name: string): Promise<OpenedChain | undefined>
 }
 
-export interface FactsParts {
+interface FactsParts {
   readonly source: ChainSource
   readonly http: Pick<OutgoingHttp, 'request'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>

@@ -14,13 +14,13 @@ import { type StoredProvider, Web3Chain } from './entities.ts'
 import type { OpenedChain } from './provider-pool.ts'
 
 /** A provider as an administrator writes it. Without an address the stored one stays. */
-export interface GivenProvider {
+interface GivenProvider {
   readonly id: string
   readonly url?: string
 }
 
 /** What may change about a chain. Its name and its number never do: what was settled refers to them. */
-export interface ChainContent {
+interface ChainContent {
   readonly enabled: boolean
   readonly requiredConfirmations: number | null
   readonly finality: Finality
@@ -29,7 +29,7 @@ export interface ChainContent {
   readonly providers: readonly GivenProvider[]
 }
 
-export interface RegistryParts {
+interface RegistryParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly box: Pick<SealedBox, 'seal' | 'open'>
@@ -41,7 +41,7 @@ export interface RegistryParts {
 }
 
 /** Chains of a product. */
-export const mostChains = 100
+const mostChains = 100
 
 /**
  * The chains of the product and their administration. Chains are disabled, not deleted: under another name the transfers of

@@ -8,7 +8,7 @@ export interface BreakerSettings {
 }
 
 /** What changed, for the log: a failure is said once, and its end. */
-export type BreakerChange = 'opened' | 'closed' | undefined
+type BreakerChange = 'opened' | 'closed' | undefined
 
 /**
  * Keeps a provider that fails from being tried for every call. After its pause one caller tries; the others still leave it

@@ -28,16 +28,16 @@ type Observation = Omit<ChainObservation, 'providerId' | 'observedAt'>
 /** Consistent facts about each transaction from one provider, or the error. */
 export type Observed = ReadonlyMap<Hex, Observation | ProviderFault>
 
-export type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
+type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
 
 /** Facts about one transaction from a provider, before they are compared with its chain. */
-export interface Found {
+interface Found {
   readonly transaction: ChainTransaction | null
   readonly receipt: ChainReceipt | null
 }
 
 /** Blocks by their number. */
-export type Blocks = ReadonlyMap<number, BlockHead | ProviderFault | null>
+type Blocks = ReadonlyMap<number, BlockHead | ProviderFault | null>
 
 /** Blocks whose average time is the pace of a chain. */
 const paceBlocks = 256

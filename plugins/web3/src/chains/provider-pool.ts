@@ -45,7 +45,7 @@ interface SeenHead {
  * The connections to one provider. Callers choose transactions and contracts, so these travel in requests of their own: a
  * receipt that is too large, or a contract that does not end, delays neither the questions about the chain nor each other.
  */
-export interface Provider {
+interface Provider {
   readonly id: string
   /** See `endpointOf`. */
   readonly endpoint: string

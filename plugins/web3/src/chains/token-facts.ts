@@ -5,7 +5,7 @@ import type { TokenInfo, Tokens } from '../contract.ts'
 import type { ContractChains } from '../signatures/contract-wallets.ts'
 import { symbolText, tokenCalls } from './contract-abi.ts'
 
-export interface TokenParts {
+interface TokenParts {
   readonly chains: Pick<ContractChains, 'call'>
   readonly clock: Pick<Clock, 'monotonic'>
 }

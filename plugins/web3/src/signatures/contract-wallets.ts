@@ -27,7 +27,7 @@ export interface ContractChains {
   call(chainName: string, call: ContractCall): Promise<ContractAnswer | ChainFactsFailure>
 }
 
-export interface ContractWalletParts {
+interface ContractWalletParts {
   readonly chains: ContractChains
   /** Name of the chain whose contracts may sign; empty: none. */
   readonly chainName: () => string

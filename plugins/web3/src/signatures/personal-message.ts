@@ -4,7 +4,7 @@ import { fromHex, isHexBytes, keccak256, utf8 } from '../hex.ts'
 export type MessageEncoding = 'utf8' | 'hex'
 
 /** Bytes of a message. What is hashed holds the event loop, so there is an end. */
-export const longestMessage = 16 * 1024
+const longestMessage = 16 * 1024
 
 /**
  * The digest that `personal_sign` signs (EIP-191, version 0x45): the prefix holds the number of bytes, not of characters.

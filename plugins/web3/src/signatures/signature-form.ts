@@ -8,7 +8,7 @@ export interface RecoverableSignature {
   readonly parity: 0 | 1
 }
 
-export type SignatureFault = 'signature-malformed' | 'signature-high-s'
+type SignatureFault = 'signature-malformed' | 'signature-high-s'
 
 /** Order of the group of secp256k1 (SEC 2, section 2.4.1). */
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n

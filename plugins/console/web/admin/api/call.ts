@@ -3,15 +3,7 @@ import type { Callable, Value } from './callable.ts'
 import type { Connection } from './connection.ts'
 
 /** What kind of failure it is: the page does something else for each. */
-export type FailureKind =
-  | 'invalid'
-  | 'signed-out'
-  | 'forbidden'
-  | 'missing'
-  | 'conflict'
-  | 'limited'
-  | 'away'
-  | 'failed'
+type FailureKind = 'invalid' | 'signed-out' | 'forbidden' | 'missing' | 'conflict' | 'limited' | 'away' | 'failed'
 
 const kinds: Readonly<Record<string, FailureKind>> = {
   '400': 'invalid',
@@ -24,7 +16,7 @@ const kinds: Readonly<Record<string, FailureKind>> = {
 }
 
 /** A rule that one member of what was sent breaks. */
-export interface FieldFault {
+interface FieldFault {
   readonly field: string
   readonly message: string
 }
@@ -58,7 +50,7 @@ export class CallFailure extends Error {
   }
 }
 
-export interface CallInput {
+interface CallInput {
   readonly params?: Readonly<Record<string, Value>>
   readonly query?: Readonly<Record<string, Value | readonly string[]>>
   readonly body?: unknown

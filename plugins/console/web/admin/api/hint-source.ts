@@ -7,7 +7,7 @@ export interface EventStream {
   close(): void
 }
 
-export interface HintSourceParts {
+interface HintSourceParts {
   open(): EventStream
   /** Calls back after so many milliseconds, unless the answered function is called before. */
   later(work: () => void, ms: number): () => void

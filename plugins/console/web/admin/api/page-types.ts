@@ -49,14 +49,14 @@ export interface Field {
   readonly options?: { readonly labels: string }
 }
 
-export type Source =
+type Source =
   | { readonly field: string }
   | { readonly list: readonly string[] }
   | { readonly value: Value | readonly (string | number)[] }
-export type Sources = Readonly<Record<string, Source>>
+type Sources = Readonly<Record<string, Source>>
 
 /** An operation that changes nothing, whose answer is shown before something is done. */
-export interface Preview extends Operation {
+interface Preview extends Operation {
   readonly params?: Sources
   readonly body?: Sources
   readonly takes?: readonly string[]

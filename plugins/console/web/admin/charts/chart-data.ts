@@ -5,7 +5,7 @@ import { unitOf } from '../pages/amounts.ts'
 const mostDrawn = 12
 
 /** One line of a chart. */
-export interface ChartLine {
+interface ChartLine {
   readonly key: string
   readonly title: string
   readonly tone: Tone

@@ -1,7 +1,7 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
 
 /** A document of somebody else, made fit for a frame of these pages. */
-export interface FramedHtml {
+interface FramedHtml {
   readonly html: string
   /** Pictures that would have been asked for elsewhere. */
   readonly heldBack: number

@@ -25,7 +25,7 @@ export interface Formats {
 const known = new Map<string, Formats>()
 
 /** For one language and the zone of the site. */
-export function formatsOf(language: string, timeZone: string): Formats {
+function formatsOf(language: string, timeZone: string): Formats {
   const name = `${language} ${timeZone}`
   const found = known.get(name)
   if (found !== undefined) return found

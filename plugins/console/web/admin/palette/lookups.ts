@@ -47,7 +47,7 @@ export interface Found {
 }
 
 /** So many rows of a list are shown. */
-export const mostRows = 5
+const mostRows = 5
 /** After so long a list counts as not answering. */
 const deadlineMs = 5_000
 /** Of a name. */

@@ -14,7 +14,7 @@ const typingMs = 250
 /** So many lists are asked at once. */
 const turns = new Turns(4)
 
-export interface Records {
+interface Records {
   readonly groups: readonly PaletteGroup[]
   /** Titles of the lists that have not answered yet, and of those that failed. */
   readonly waiting: readonly string[]

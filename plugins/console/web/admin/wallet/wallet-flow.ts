@@ -4,7 +4,7 @@ import type { WalletProvider } from './wallets.ts'
 export type WalletStep = 'connecting' | 'preparing' | 'signing' | 'signing-again' | 'opening'
 
 /** Why no wallet did what it was asked. */
-export type WalletFault = 'none' | 'rejected' | 'open-already' | 'no-account' | 'silent' | 'late' | 'broken'
+type WalletFault = 'none' | 'rejected' | 'open-already' | 'no-account' | 'silent' | 'late' | 'broken'
 
 export class WalletFailure extends Error {
   readonly fault: WalletFault

@@ -14,7 +14,7 @@ export interface Wallet {
 }
 
 /** The window, as wallets see it. */
-export interface WalletPage {
+interface WalletPage {
   /** The wallet of browsers whose wallets do not announce themselves. */
   readonly ethereum?: unknown
   addEventListener(type: string, listener: (event: Event) => void): void

@@ -10,7 +10,7 @@ export class PoolExhausted extends Error {
 }
 
 /** A session on loan. */
-export interface Loan {
+interface Loan {
   readonly session: SmtpSession
   /** True when it has been used before: then the server may have closed it meanwhile. */
   readonly isUsed: boolean

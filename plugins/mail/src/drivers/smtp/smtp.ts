@@ -5,13 +5,13 @@ import { SmtpPool } from './smtp-pool.ts'
 import { type SmtpError, SmtpFailure } from './smtp-session.ts'
 import { type SmtpSettings, smtpKeys } from './smtp-settings.ts'
 
-export interface SmtpParts {
+interface SmtpParts {
   readonly settings: () => SmtpSettings
   /** Masks credentials. */
   readonly mask: (text: string) => string
 }
 
-export interface SmtpDriver extends MailDriver {
+interface SmtpDriver extends MailDriver {
   /** From now on with the present settings. What is under way ends as it began. */
   renew(): void
   close(): void

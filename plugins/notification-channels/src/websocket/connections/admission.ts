@@ -1,6 +1,6 @@
 import { refusal } from '../failures.ts'
 
-export interface AdmissionLimits {
+interface AdmissionLimits {
   readonly maxSockets: number
   readonly maxSocketsPerAddress: number
 }

@@ -8,9 +8,9 @@ const guardDeadlineMs = 5_000
 /** Subscriptions of one connection that are being decided at a time. */
 const mostJoining = 8
 
-export const groupName = /^[A-Za-z0-9._:/-]{1,100}$/
+const groupName = /^[A-Za-z0-9._:/-]{1,100}$/
 
-export interface ClientMessageParts {
+interface ClientMessageParts {
   readonly table: SocketTable
   readonly guards: ReadonlyMap<string, WebsocketGroupGuard>
   readonly publicGroups: () => readonly string[]

@@ -2,7 +2,7 @@ import type { Clock } from '@plinth/kernel'
 import type WebSocket from 'ws'
 import { closeCodes, type WebsocketCaller } from '../contract.ts'
 
-export interface SocketBounds {
+interface SocketBounds {
   /** Bytes that may wait to be read. */
   readonly maxBuffered: number
   /** Messages and pings of the client per second. */

@@ -5,7 +5,7 @@ import type { WebsocketCaller } from '../contract.ts'
 import { refusal } from '../failures.ts'
 
 /** What a handshake says about its caller. */
-export type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
+type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
   /** Query parameter. */
   readonly token: string | undefined
   readonly locale: string

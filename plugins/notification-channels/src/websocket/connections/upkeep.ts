@@ -8,7 +8,7 @@ import type { SocketTable } from './socket-table.ts'
 /** Connections that are looked after in one turn of the event loop. */
 const step = 250
 
-export interface UpkeepParts {
+interface UpkeepParts {
   readonly table: SocketTable
   readonly identity: Pick<Identity, 'standingSessions'>
   /** Milliseconds. */

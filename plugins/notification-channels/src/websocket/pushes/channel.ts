@@ -21,7 +21,7 @@ const longestContent = 65_536
 /** Characters of JSON. */
 const largestVariables = 16_384
 
-export interface ChannelParts {
+interface ChannelParts {
   readonly deliverer: Deliverer
   readonly fanOut: FanOut
   /** Whether what is said to other instances is kept in a table for a while. */

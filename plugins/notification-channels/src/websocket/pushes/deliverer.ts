@@ -13,7 +13,7 @@ const deadlineMs = 5_000
 /** Pushes that may wait for earlier ones. */
 const mostWaiting = 1_000
 
-export interface DelivererParts {
+interface DelivererParts {
   readonly table: SocketTable
   readonly enabled: () => boolean
   readonly present: Inbox['present']
@@ -23,7 +23,7 @@ export interface DelivererParts {
   readonly log: Logger
 }
 
-export interface DeliveryWatch {
+interface DeliveryWatch {
   /** Gives up what has not begun. */
   readonly signal?: AbortSignal
   /** Called before the first connection is written to. */

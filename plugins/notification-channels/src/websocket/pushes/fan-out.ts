@@ -9,7 +9,7 @@ const channel = 'notification.websocket'
 /** Characters of a message between instances; a content of 65,536 with 1,000 recipients is below it. */
 const largestMessage = 1_048_576
 
-export interface FanOutParts {
+interface FanOutParts {
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
   readonly deliverer: Deliverer
   readonly sockets: () => readonly ClientSocket[]

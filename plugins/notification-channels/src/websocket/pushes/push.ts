@@ -16,7 +16,7 @@ export interface CreatedPush extends PushFacts {
 }
 
 /** Items were read on another device: the data of one event each. */
-export interface ReadPush extends PushFacts {
+interface ReadPush extends PushFacts {
   readonly event: 'notification.read'
   readonly data: readonly object[]
 }

@@ -6,7 +6,7 @@ export interface JsonObject {
 }
 
 /** Bytes of a document in UTF-8. */
-export const longestDocument = 64 * 1024
+const longestDocument = 64 * 1024
 /** Brackets that are open at the same time. */
 const deepest = 16
 

@@ -5,7 +5,7 @@ import { setUnsaved } from '../../shell/unsaved.ts'
 import type { ConfigItem, KeyFault } from './config-types.ts'
 
 /** One key that is to be set, or whose stored value is to be removed. */
-export interface DraftChange {
+interface DraftChange {
   readonly key: string
   readonly action: 'set' | 'reset'
   /** What the field holds: see `writtenOf`. */
@@ -15,7 +15,7 @@ export interface DraftChange {
 }
 
 /** A change as the server takes it. */
-export interface SentChange {
+interface SentChange {
   readonly key: string
   readonly action: 'set' | 'reset'
   readonly value?: unknown
@@ -46,7 +46,7 @@ const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(
  * Changes that nobody has saved. They live in the memory of the browser's page, so they are there again after other pages of
  * the back office; secrets among them live no longer than this page is shown.
  */
-export class ConfigDraft {
+class ConfigDraft {
   readonly #pageId: string
   readonly #listeners = new Set<() => void>()
   #state = nothing

@@ -2,7 +2,7 @@ import type { Schema } from '../../../field/schema-rules.ts'
 
 /* What the operations of the configuration centre answer. */
 
-export interface SourcedValue {
+interface SourcedValue {
   readonly source: string
   /** File and line, variable, stored value, argument. */
   readonly place: string

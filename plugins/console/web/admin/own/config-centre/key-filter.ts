@@ -32,7 +32,7 @@ const valued: Readonly<Record<string, (value: string) => Matches>> = {
 /** The filters that are offered, in their order. */
 export const offeredFilters = ['modified', 'secret', 'restart', 'env', 'locked', 'pending', 'problem'] as const
 
-export interface KeyQuery {
+interface KeyQuery {
   matches(item: ConfigItem): boolean
   /** Filters that there are not; they filter nothing, for they may be half typed. */
   readonly unknown: readonly string[]

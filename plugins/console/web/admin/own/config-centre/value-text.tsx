@@ -8,7 +8,7 @@ import classes from './value-text.module.css'
 const mask = '••••••'
 
 /** A value in one line. */
-export function valueText(say: Say, value: unknown, isSecret: boolean): string {
+function valueText(say: Say, value: unknown, isSecret: boolean): string {
   if (value === undefined || value === null) return say('config.value.none')
   if (isSecret) return mask
   if (typeof value === 'boolean') return say(value ? 'schema.on' : 'schema.off')

@@ -1,5 +1,5 @@
 /** What runs something later. */
-export interface Timers {
+interface Timers {
   set(work: () => void, ms: number): unknown
   clear(timer: unknown): void
 }

@@ -1,7 +1,7 @@
 import { forgetDrafts } from '../drafts.ts'
 
 /** `unknown` until the server has been asked. `ended`: somebody was signed in, and what is on the page stays. */
-export type SessionPhase = 'unknown' | 'out' | 'in' | 'ended'
+type SessionPhase = 'unknown' | 'out' | 'in' | 'ended'
 
 /** Whether somebody is signed in, shared with the other tabs of this browser. */
 export class SessionState {

@@ -3,7 +3,7 @@ import { useApi } from '../../api/context.tsx'
 import { type Account, ownAccount } from './session-calls.ts'
 
 /** Opens a session by what somebody proves; the browser holds a cookie that no script can read. Answers whose it is. */
-export type SignIn = (operation: Callable, proof: object, signal: AbortSignal) => Promise<Account>
+type SignIn = (operation: Callable, proof: object, signal: AbortSignal) => Promise<Account>
 
 export function useSignIn(): SignIn {
   const api = useApi()
