@@ -189,6 +189,31 @@ export const messagePoints: readonly Mistake[] = [
     },
   ),
   broken(
+    'webhook-subject-limit',
+    'The unit of a limit of the subject is misspelt',
+    webhookProvider,
+    'acme',
+    {
+      settings: run,
+      provider: { ...provider, messageTypes: { text: { body: run, subjectLimit: { max: 9, unit: 'byte' } } } },
+    },
+    {
+      place: 'provider.messageTypes.text.subjectLimit.unit',
+      cause: 'did you mean "bytes"?',
+    },
+  ),
+  broken(
+    'webhook-message-type',
+    'A webhook provider names a message type instead of choosing one',
+    webhookProvider,
+    'acme',
+    { settings: run, provider: { ...provider, messageTypeOf: 'text' } },
+    {
+      place: 'provider.messageTypeOf',
+      cause: 'must be a function, but is "text"',
+    },
+  ),
+  broken(
     'mail-driver',
     'A mail driver cannot be verified',
     mailDriver,
@@ -208,6 +233,17 @@ export const messagePoints: readonly Mistake[] = [
     {
       place: 'isConfigured',
       cause: 'must be a function, but is true',
+    },
+  ),
+  broken(
+    'sms-template-codes',
+    'The form of template codes of an SMS driver is a text',
+    smsDriver,
+    'acme',
+    { displayName: title, isConfigured: run, send: run, templateCodes: '^[0-9]+$' },
+    {
+      place: 'templateCodes',
+      cause: 'must be an object, but is "^[0-9]+$"',
     },
   ),
   broken('websocket-guard', 'A guard of groups is a function', websocketGroupGuard, 'acme', () => true, {

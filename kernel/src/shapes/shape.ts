@@ -35,7 +35,7 @@ export interface Shape {
 export type ShapeType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'function'
 
 type OptionalNames<T> = { [Name in keyof T]-?: Record<never, never> extends Pick<T, Name> ? Name : never }[keyof T]
-type Members<T, Names extends keyof T> = { readonly [Name in Names]: Shape }
+type Members<T, Names extends keyof T> = { readonly [Name in Names]-?: Shape }
 
 /**
  * An object with these members. The compiler requires exactly the members of the contract, so that shape and contract stay

@@ -62,7 +62,7 @@ export const smsDriver = extensionPoint<SmsDriver>('sms.driver', {
   names: shape.kebab,
   shape: shape.object<SmsDriver>(
     { displayName: shape.localized, isConfigured: shape.function, send: shape.function },
-    { needs: shape.function, verify: shape.function },
+    { templateCodes: shape.anyObject, needs: shape.function, verify: shape.function },
   ),
 })
 

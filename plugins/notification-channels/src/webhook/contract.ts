@@ -271,6 +271,7 @@ function providerShape(): Shape {
     { max: integer(1), unit: among(['bytes', 'utf16', 'characters']) },
     { member: text },
   )
+  const plain = shape.object<WebhookPlainText>({ tokens: shape.anyObject, show: run })
   const rules = { pattern: text, rule: localized }
   const place: Shape = {
     type: ['string', 'object'],
@@ -291,12 +292,13 @@ function providerShape(): Shape {
       knownHosts: list(text),
       secret,
       judge: run,
-      messageTypes: map(shape.object<WebhookMessageType>({ body: run }, { limit, subjectLimit: limit })),
+      messageTypes: map(shape.object<WebhookMessageType>({ body: run }, { plain, limit, subjectLimit: limit })),
     },
     {
       aliases: list(kebab),
       endpoint: text,
       attributes: map(attribute),
+      messageTypeOf: run,
       rateLimits: list(rateLimit),
       rateLimitBy: text,
       receiver: text,
