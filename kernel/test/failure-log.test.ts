@@ -1,15 +1,16 @@
 import { FailureLog } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 
-function logOf(quietMs: number) {
+function logOf(quiet?: ConstructorParameters<typeof FailureLog>[2]) {
   const lines: [object, string][] = []
   const write = (fields: object, text: string) => void lines.push([fields, text])
-  const log = new FailureLog({ error: write, info: write } as never, { failing: 'no', over: 'yes again' }, quietMs)
+  const log = new FailureLog({ error: write, info: write } as never, { failing: 'no', over: 'yes again' }, quiet)
   return { log, lines }
 }
 
 t.test('a failure is logged when it begins, and with the number of failures when it is over', async (t) => {
-  const { log, lines } = logOf(0)
+  const { log, lines } = logOf()
   const [first, second] = [new Error('first'), new Error('second')]
   log.succeeded()
   for (const error of [first, second, second]) log.failed(error)
@@ -24,10 +25,15 @@ t.test('a failure is logged when it begins, and with the number of failures when
 })
 
 t.test('a success among failures is no end of them', async (t) => {
-  const { log, lines } = logOf(60_000)
+  const clock = manualClock()
+  const { log, lines } = logOf({ clock, ms: 60_000 })
   for (let round = 0; round < 100; round++) {
     log.failed(new Error('x'))
+    await clock.advance(59_999)
     log.succeeded()
   }
   t.equal(lines.length, 1)
+  await clock.advance(1)
+  log.succeeded()
+  t.same(lines.slice(1), [[{ failures: 100 }, 'yes again']])
 })

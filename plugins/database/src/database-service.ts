@@ -115,9 +115,10 @@ export class DatabaseService implements Database {
   static async open(options: DatabaseServiceOptions): Promise<DatabaseService> {
     const warn = (message: string) => options.log.warn(message)
     const texts = { failing: 'the database is not available', over: 'the database is available again' }
-    const failures = new FailureLog(options.log, texts, quietMs)
+    const quiet = { clock: options.clock, ms: quietMs }
+    const failures = new FailureLog(options.log, texts, quiet)
     const writeTexts = { failing: 'the database takes no writes', over: 'the database takes writes again' }
-    const writes = new FailureLog(options.log, writeTexts, quietMs)
+    const writes = new FailureLog(options.log, writeTexts, quiet)
     const entities = options.entities.flatMap((one) => one.entities)
     return new DatabaseService(options, await openOrm(options.settings, { entities, warn, failures, writes }))
   }

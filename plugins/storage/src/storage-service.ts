@@ -229,7 +229,8 @@ export class StorageService implements Storage {
     } catch (error) {
       const outage = diskOutage(disk, error)
       if (outage === undefined) throw error
-      const failures = this.#failures.get(disk) ?? new FailureLog(this.#parts.log, failureTexts, quietMs)
+      const { log, clock } = this.#parts
+      const failures = this.#failures.get(disk) ?? new FailureLog(log, failureTexts, { clock, ms: quietMs })
       this.#failures.set(disk, failures)
       failures.failed(outage, { disk })
       throw outage
