@@ -1,5 +1,6 @@
 import { groupOf } from './catalogue.ts'
 import type { KeyDeclaration, KeyDeclarations, LocalizedText } from './declaration.ts'
+import { defined } from './defined.ts'
 import { environmentNameOf } from './environment-name.ts'
 import { validateDeclaration } from './validate-declaration.ts'
 
@@ -55,7 +56,7 @@ export function collectKeys(owners: readonly KeyOwner[]): {
       if (problems.some(({ rule }) => rule !== 'default')) continue
       const env = environmentNameOf(key, declaration)
       const groupTitle = titles.get(groupOf(key, declaration))
-      const owned = { key, plugin, env, declaration, ...(groupTitle !== undefined && { groupTitle }) }
+      const owned: OwnedKey = defined({ key, plugin, env, declaration, groupTitle })
       const other = byVariable.get(env)
       if (other !== undefined) {
         const message = `shares the environment variable ${env} with key "${other.key}"`

@@ -14,10 +14,10 @@ import {
   Type,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import { audit, auditCaller, type Clock, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
+import { audit, auditCaller, type Clock, defined, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
 import type { Storage } from '@plinth/storage'
 import type { Static } from 'typebox'
-import { type AsyncTask, taskStates } from './contract.ts'
+import { type AsyncTask, type TaskFilter, taskStates } from './contract.ts'
 import { type Origin, type TaskAccess, urlGuardName } from './task-access.ts'
 import type { TaskService } from './task-service.ts'
 
@@ -103,11 +103,7 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
   const principal = requirePrincipal(request)
   const { query } = request
   const { ownerId, type, status } = query
-  const filter = {
-    ...(ownerId === undefined ? {} : { ownerId }),
-    ...(type === undefined ? {} : { type }),
-    ...(status === undefined ? {} : { status }),
-  }
+  const filter: TaskFilter = defined({ ownerId, type, status })
   return answerList(query, newestFirst, async (window) =>
     rowsAs(await parts.tasks.list(filter, window, parts.readers.condition(principal)), (task) =>
       viewOf(task, request, parts),

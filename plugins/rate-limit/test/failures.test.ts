@@ -1,4 +1,5 @@
 import type { FailurePolicy } from '@plinth/http'
+import { defined } from '@plinth/kernel'
 import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import type { ConsumeRequest } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
@@ -232,11 +233,7 @@ t.test('an insurance that has no room refuses', async (t) => {
 t.test('joint limits: stores that fail are replaced, and one closed limit refuses them all', async (t) => {
   const { limiter, remote, counted, clock } = await startRemote(t)
   const pair = (policies: readonly (FailurePolicy | undefined)[]) =>
-    policies.map((policy, index) => ({
-      key: `k${index}`,
-      maxAttempts: 2,
-      ...(policy === undefined ? {} : { failurePolicy: policy }),
-    }))
+    policies.map((failurePolicy, index) => defined<ConsumeRequest>({ key: `k${index}`, maxAttempts: 2, failurePolicy }))
   const local = { key: 'local', maxAttempts: 9, store: 'memory' }
   remote.become('failing')
   // Both ways: found out while it is asked, and known before.

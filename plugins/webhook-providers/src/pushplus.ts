@@ -1,27 +1,30 @@
+import { defined } from '@plinth/kernel'
 import {
   judgement,
   memberIs,
   WebhookInputError,
   type WebhookMessage,
+  type WebhookMessageType,
   type WebhookPlainText,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
 import { html, markdownWithHtml } from './plain-texts.ts'
 import { titleOf } from './texts.ts'
 
-const typed = (template: string, plain?: WebhookPlainText) => ({
-  body: (message: WebhookMessage) => {
-    const { attributes, content, subject, token } = message
-    if (token === undefined && attributes['token'] === undefined) {
-      throw new WebhookInputError('webhook.pushplus.token', 'be there, unless a secret is configured')
-    }
-    const { option } = attributes
-    // Older servers know the option as `webhook`.
-    return { title: titleOf(message, 100), content: content || subject, template, option, webhook: option }
-  },
-  ...(plain === undefined ? {} : { plain }),
-  limit: { max: 20_000, unit: 'characters', member: 'content' } as const,
-})
+const typed = (template: string, plain?: WebhookPlainText) =>
+  defined<WebhookMessageType>({
+    body: (message: WebhookMessage) => {
+      const { attributes, content, subject, token } = message
+      if (token === undefined && attributes['token'] === undefined) {
+        throw new WebhookInputError('webhook.pushplus.token', 'be there, unless a secret is configured')
+      }
+      const { option } = attributes
+      // Older servers know the option as `webhook`.
+      return { title: titleOf(message, 100), content: content || subject, template, option, webhook: option }
+    },
+    plain,
+    limit: { max: 20_000, unit: 'characters', member: 'content' },
+  })
 
 /** PushPlus (reference 2.10), attribute group four. Its secret is the token of a user. Success means acceptance only. */
 export default webhookProviderPlugin(

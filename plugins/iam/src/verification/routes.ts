@@ -1,9 +1,10 @@
 import { described, instant, line, routesWith, Type } from '@plinth/http'
+import { defined } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { actorOf } from '../accounts/inputs.ts'
 import type { Accounts } from '../contract.ts'
-import type { VerificationChannel, VerificationCodes } from './contract.ts'
+import type { VerificationChannel, VerificationCodes, VerificationSubject } from './contract.ts'
 
 const path = '/api/v1/auth/verify'
 const scene = Type.Optional(line(32, { description: 'What the code is for; absent: the configured default.' }))
@@ -88,7 +89,7 @@ export const proofRoutes = [
   }),
 ]
 
-function subjectOf(channel: VerificationChannel, body: SendBody | CheckBody) {
+function subjectOf(channel: VerificationChannel, body: SendBody | CheckBody): VerificationSubject {
   const recipient = 'mobile' in body ? body.mobile : body.email
-  return { channel, recipient, ...(body.scene === undefined ? {} : { scene: body.scene }) }
+  return defined({ channel, recipient, scene: body.scene })
 }

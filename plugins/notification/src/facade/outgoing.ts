@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { categoryOf, moduleOf, type NotificationPreferences } from '@plinth/inbox'
 import {
   type Clock,
+  defined,
   didYouMean,
   type Logger,
   type NotificationChannel,
@@ -97,7 +98,7 @@ export class Outgoing {
     const channel = channels.get(code)
     if (channel !== undefined) return channel
     const near = nearest(code, channels.keys())
-    const params = { channel: code, ...(near === undefined ? {} : { nearest: near }) }
+    const params: Readonly<Record<string, string>> = defined({ channel: code, nearest: near })
     const text = near === undefined ? 'channel-unknown' : 'channel-unknown-nearest'
     throw refusal('channel-unknown', { text, params, data: field === undefined ? params : { ...params, field } })
   }

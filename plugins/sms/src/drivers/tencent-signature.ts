@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
+import { defined } from '@plinth/kernel'
 
 /** What a TC3-HMAC-SHA256 signature covers. */
 interface TencentCall {
@@ -22,11 +23,11 @@ export function tencentAuthorization(
   { service, host, action, body, timestamp }: TencentCall,
   { id, key }: { readonly id: string; readonly key: string },
 ): string {
-  const headers = {
+  const headers: Readonly<Record<string, string>> = defined({
     'content-type': tencentContentType,
     host,
-    ...(action === undefined ? {} : { 'x-tc-action': action.toLowerCase() }),
-  }
+    'x-tc-action': action?.toLowerCase(),
+  })
   const lines = Object.entries(headers).map(([name, value]) => `${name}:${value}\n`)
   const names = Object.keys(headers).join(';')
   const canonical = ['POST', '/', '', lines.join(''), names, sha256(body)].join('\n')
