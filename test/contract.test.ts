@@ -246,6 +246,16 @@ t.test(
       t.match(path, /^\/api\/v[1-9]\d*\/(admin\/)?[a-z][a-z0-9-]*(\/|$)/, `${method} ${path}`)
       t.notMatch(path.replace('/admin/', '/'), /\/admin(\/|$)/, `${path} has no second admin segment`)
     }
+    // Document 2 published these (decision D16); no other route with a permission lies outside of the admin paths.
+    const outside = routes.filter(({ path, access }) => typeof access === 'object' && !/\/v\d+\/admin\//.test(path))
+    t.strictSame([...new Set(outside.map(({ path }) => path.split('/')[3]))].sort(), [
+      'notification-message-attachments',
+      'notification-read-receipts',
+      'notification-rules',
+      'notification-send-logs',
+      'notifications',
+    ])
+    t.equal(outside.length, 23)
     const declared = product.plugins.flatMap(({ permissions = [] }) => permissions)
     for (const { code, displayName } of declared) {
       t.match(code, /^[a-z][a-z0-9-]*(:[a-z0-9-]+)+$/)

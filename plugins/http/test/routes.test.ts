@@ -81,9 +81,8 @@ t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused',
     { path: '/api/v1/ai/gateway/anthropic/v1/messages' },
     { path: '/api/v1/admin/shop/items', access: admin },
     { path: '/api/v1/admin/shop', access: 'user' },
-    { path: '/api/v1/notifications', access: admin },
-    { path: '/api/v1/notification-rules/:id', access: admin },
-    { path: '/api/v1/money/web3/payment-settlements/batch', access: admin },
+    { path: '/api/v1/notifications', access: admin, legacyPath: true },
+    { path: '/api/v1/notification-rules/:id', access: admin, legacyPath: true },
   ]
   for (const declaration of accepted) {
     t.equal(await refusal(t, (http) => http.route(route('', declaration))), undefined, `${declaration.path}`)
@@ -101,7 +100,11 @@ t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused',
     [{ path: '/api/v1/shop/admin/items', access: admin }, /"admin" behind the domain/],
     [{ path: '/api/v1/admin/shop/items', access: 'public' }, /anybody may call/],
     [{ path: '/api/v1/shop/items', access: admin }, /needs a permission, so it belongs under/],
-    [{ path: '/api/v1/notifications-other', access: admin }, /needs a permission/],
+    [{ path: '/api/v1/notifications', access: admin }, /needs a permission/],
+    [{ path: '/api/v1/shop', legacyPath: true }, /has "legacyPath" although its path follows the rule/],
+    [{ path: '/api/v1/admin/shop', access: admin, legacyPath: true }, /has "legacyPath"/],
+    [{ path: '/api/v1/Shop', access: admin, legacyPath: true }, /is not/],
+    [{ path: '/api/v1/shop', access: admin, legacyPath: 'yes' as never }, /legacyPath must be/],
     [{ path: '/api/v1/shop', access: undefined as never }, /no access rule/],
   ]
   for (const [first, name] of [

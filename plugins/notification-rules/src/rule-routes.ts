@@ -79,6 +79,7 @@ export const ruleRoutes = [
   route({
     method: 'GET',
     path,
+    legacyPath: true,
     summary: 'Notification rules',
     access: view,
     request: { query: Type.Object({ ...listQuery.properties, ...sort.properties, ...ruleFilter }) },
@@ -91,6 +92,7 @@ export const ruleRoutes = [
   route({
     method: 'GET',
     path: `${path}/templates`,
+    legacyPath: true,
     summary: 'Built-in templates of rules; creates and changes none',
     access: { ...view, scope: 'none' },
     response: Type.Array(templateView),
@@ -99,6 +101,7 @@ export const ruleRoutes = [
   route({
     method: 'GET',
     path: `${path}/ops-summary`,
+    legacyPath: true,
     summary: 'What is set up, and what is left to do',
     access: view,
     response: opsSummaryView,
@@ -111,6 +114,7 @@ export const ruleRoutes = [
   route({
     method: 'POST',
     path: `${path}/export`,
+    legacyPath: true,
     summary: 'Export the rules of a filter as a CSV file; answers the task that writes it',
     access: view,
     annotations: [rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' }), idempotent],
@@ -126,6 +130,7 @@ export const ruleRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
+    legacyPath: true,
     summary: 'One rule',
     access: view,
     request: { params: idParams },
@@ -135,6 +140,7 @@ export const ruleRoutes = [
   route({
     method: 'POST',
     path,
+    legacyPath: true,
     summary: 'Create a rule',
     access: { permission: own.ruleCreate, scope: 'caller' },
     annotations: [idempotent],
@@ -145,6 +151,7 @@ export const ruleRoutes = [
   route({
     method: 'PUT',
     path: `${path}/:id`,
+    legacyPath: true,
     summary: 'Change a rule; what is left out stays',
     access: { permission: own.ruleUpdate, scope: 'caller' },
     request: {
@@ -162,6 +169,7 @@ export const ruleRoutes = [
   route({
     method: 'DELETE',
     path: `${path}/:id`,
+    legacyPath: true,
     summary: 'Delete a rule',
     access: { permission: own.ruleDelete, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
@@ -174,6 +182,7 @@ export const ruleRoutes = [
   route({
     method: 'DELETE',
     path,
+    legacyPath: true,
     summary: 'Delete several rules; those that are not there count for nothing',
     access: { permission: own.ruleDelete, scope: 'caller' },
     annotations: [bulkLimited],
@@ -190,6 +199,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
   return route({
     method: 'POST',
     path: `${path}/:id/${action}`,
+    legacyPath: true,
     summary,
     access: { permission: own.ruleUpdate, scope: 'caller' },
     request: { params: idParams, body: Type.Optional(versionQuery) },

@@ -58,6 +58,11 @@ interface RouteFacts {
   /** `/api/v{major}/{domain}/...` or `/api/v{major}/admin/{domain}/...`; Fastify syntax for parameters. */
   readonly path: string
   /**
+   * The route needs a permission and lies outside of `/api/v{major}/admin/`, because its path was published that way (decision D16).
+   * New routes do not.
+   */
+  readonly legacyPath?: boolean
+  /**
    * Name of the operation in the API description and in generated clients, camelCase and unique in the product. By default
    * made of method and path: `GET /api/v1/admin/shop/items/:id` is `getAdminShopItemsById`. Part of the API: it stays.
    */

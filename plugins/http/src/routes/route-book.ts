@@ -87,7 +87,7 @@ export class RouteBook {
     const { handler } = declaration
     const handle = (request: FastifyRequest, reply: FastifyReply) => handler(request as never, parts, reply)
     const shape = `${info.method} ${pathShape(info.path)}`
-    const fault = routeFault(kind, declaration) ?? this.#faultOf(info, shape)
+    const fault = routeFault(kind, declaration) ?? this.#faultOf(info, shape, declaration.legacyPath)
     const { method, path } = info
     if (fault !== undefined) throw httpError('PLINTH_HTTP_ROUTE_REFUSED', { method, path, plugin, fault })
     assertScope(info.access, `Route ${method} ${path}`, plugin)
@@ -134,12 +134,12 @@ export class RouteBook {
     this.#isClosed = true
   }
 
-  #faultOf({ path, access, hidden, operationId }: RouteInfo, shape: string): string | undefined {
+  #faultOf({ path, access, hidden, operationId }: RouteInfo, shape: string, legacyPath = false): string | undefined {
     if (access === undefined) return noAccess
     const taken = this.#routes.get(shape)?.info
     const named = this.#operations.get(operationId)
     return (
-      (hidden ? undefined : pathFault(path, access)) ??
+      (hidden ? undefined : pathFault(path, access, legacyPath)) ??
       (camelCase.test(operationId) ? undefined : `is wrong: its operation id "${operationId}" is not camelCase`) ??
       (taken && `is taken by ${taken.path} of plugin "${taken.plugin}"`) ??
       (hidden || named === undefined

@@ -1,17 +1,5 @@
 import type { Access } from './declaration.ts'
 
-/**
- * Admin views that the documents place outside `/api/v1/admin/` (decision D16). Nothing else may need a permission there.
- */
-const adminPathExceptions: readonly string[] = [
-  '/api/v1/notifications',
-  '/api/v1/notification-message-attachments',
-  '/api/v1/notification-read-receipts',
-  '/api/v1/notification-rules',
-  '/api/v1/notification-send-logs',
-  '/api/v1/money/web3',
-]
-
 const literal = '[a-z0-9]+(?:-[a-z0-9]+)*'
 const parameter = ':[a-z][A-Za-z0-9]*'
 const apiPath = new RegExp(`^/api/v[1-9]\\d*/(?:admin/)?${literal}(?:/(?:${literal}|${parameter}))*(?:/\\*)?$`)
@@ -21,8 +9,10 @@ const misplacedAdmin = /^\/api\/v\d+\/.+\/admin(?:\/|$)/
 /**
  * What is wrong with the path of an API route, or `undefined` (C-025 to C-027): the major version first, then the domain;
  * admin routes under `/api/v{major}/admin/{domain}`; segments in kebab-case, parameters in camelCase.
+ *
+ * @param legacyPath see `RouteDeclaration.legacyPath`
  */
-export function pathFault(path: string, access: Access): string | undefined {
+export function pathFault(path: string, access: Access, legacyPath = false): string | undefined {
   if (!apiPath.test(path) || /^\/api\/v\d+\/admin$/.test(path)) {
     return 'is not /api/v{major}/{domain}/... or /api/v{major}/admin/{domain}/... with kebab-case segments and camelCase parameters'
   }
@@ -30,9 +20,9 @@ export function pathFault(path: string, access: Access): string | undefined {
   const isAdmin = adminPath.test(path)
   if (isAdmin && access === 'public') return 'is an admin path that anybody may call'
   if (isAdmin && access === 'signed') return 'is an admin path, and those who sign are no administrators'
-  if (!isAdmin && typeof access === 'object' && !adminPathExceptions.some((prefix) => isBelow(path, prefix))) {
-    return 'needs a permission, so it belongs under /api/v{major}/admin/{domain}/'
-  }
+  const isMisplaced = !isAdmin && typeof access === 'object'
+  if (isMisplaced && !legacyPath) return 'needs a permission, so it belongs under /api/v{major}/admin/{domain}/'
+  if (!isMisplaced && legacyPath) return 'has "legacyPath" although its path follows the rule'
   return undefined
 }
 
@@ -40,8 +30,6 @@ export function pathFault(path: string, access: Access): string | undefined {
 export function pathShape(path: string): string {
   return path.replace(/:[^/]+/g, ':')
 }
-
-const isBelow = (path: string, prefix: string) => path === prefix || path.startsWith(`${prefix}/`)
 
 /** Name of an operation that has none of its own: `GET /api/v1/shop/items/:id` is `getShopItemsById`; v2 and later say so. */
 export function operationIdOf(method: string, path: string): string {

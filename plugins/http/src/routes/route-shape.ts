@@ -35,6 +35,7 @@ const facts = {
   handler: shape.function,
 } as const
 const options = {
+  legacyPath: flag,
   operationId: text,
   description: text,
   tags: list(text),

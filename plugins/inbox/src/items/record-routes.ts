@@ -36,6 +36,7 @@ export const recordRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/notification-message-attachments',
+    legacyPath: true,
     summary: 'What is known of the files that came with messages',
     description:
       'The address is resolved by the present configuration of the disk; no content is kept. Callers with a data scope name a ' +
@@ -58,6 +59,7 @@ export const recordRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/notification-read-receipts',
+    legacyPath: true,
     summary: 'Who got messages and when they read them',
     description: 'Of the users within the data scope of the caller. `readAt` is null while the message is unread.',
     access: { permission: own.receiptView, scope: 'caller' },

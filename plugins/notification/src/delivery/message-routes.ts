@@ -84,6 +84,7 @@ export const messageRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/notifications',
+    legacyPath: true,
     summary: 'Messages that were enqueued or sent by administrators, the newest first',
     access: { permission: own.messageView, scope: 'caller' },
     request: {
@@ -106,6 +107,7 @@ export const messageRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/notifications/:id',
+    legacyPath: true,
     summary: 'One message that was enqueued or sent by an administrator',
     access: { permission: own.messageView, scope: 'caller' },
     request: { params: idParams },

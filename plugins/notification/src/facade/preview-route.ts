@@ -17,6 +17,7 @@ export const previewRoutes = [
   route({
     method: 'POST',
     path: '/api/v1/notifications/template-preview',
+    legacyPath: true,
     summary: 'What a channel would get of a message; sends nothing and logs nothing',
     access: { permission: own.messageSend, scope: 'none' },
     annotations: [rateLimited({ maxAttempts: 120, windowSeconds: 60 })],

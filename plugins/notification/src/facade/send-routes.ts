@@ -124,6 +124,7 @@ export const sendRoutes = [
   route({
     method: 'POST',
     path: '/api/v1/notifications/send',
+    legacyPath: true,
     summary: 'Send a message through one or more channels',
     description:
       'Answers one result per channel. A single channel that fails is answered as a business failure. A recipient outside the ' +
@@ -150,6 +151,7 @@ export const sendRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/notifications/send-metadata',
+    legacyPath: true,
     summary: 'What a page that sends messages has to offer',
     access: { permission: own.messageSend, scope: 'none' },
     response: sendMetadata,

@@ -122,6 +122,7 @@ export const sendLogRoutes = [
   route({
     method: 'GET',
     path,
+    legacyPath: true,
     summary: 'What became of every message on every channel, the newest first',
     access: { permission: own.sendLogView, scope: 'caller' },
     request: {
@@ -147,6 +148,7 @@ export const sendLogRoutes = [
   route({
     method: 'GET',
     path: `${path}/summary`,
+    legacyPath: true,
     summary: 'The send log in numbers',
     access: { permission: own.sendLogView, scope: 'caller' },
     request: { query: Type.Object({ retryableOnly }) },
@@ -161,6 +163,7 @@ export const sendLogRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
+    legacyPath: true,
     summary: 'What became of one message on one channel',
     access: { permission: own.sendLogView, scope: 'caller' },
     request: { params: idParams },
@@ -173,6 +176,7 @@ export const sendLogRoutes = [
   route({
     method: 'POST',
     path: `${path}/:id/retry`,
+    legacyPath: true,
     summary: 'Send a message again that failed, or whose outcome is unknown',
     description: `${once} A message of unknown outcome may reach its recipients twice. Answers what became of it; a channel that is switched off is a business failure.`,
     access: { permission: own.sendLogRetry, scope: 'caller' },
@@ -187,6 +191,7 @@ export const sendLogRoutes = [
   route({
     method: 'POST',
     path: `${path}/retry-batch`,
+    legacyPath: true,
     annotations: [bulkLimited],
     summary: 'Send several failed messages again, one after the other',
     description: `Nothing is sent unless every row can be sent again. ${once} Duplicates count once.`,
