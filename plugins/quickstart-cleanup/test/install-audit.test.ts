@@ -2,6 +2,7 @@ import { onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
 import installPlugin from '@plinth/install'
 import { assertMembers } from '@plinth/kernel/testing'
+import sitePlugin from '@plinth/site'
 import systemConfigPlugin from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import { allPhrase, startCleanup } from './fixtures/products.ts'
@@ -12,7 +13,7 @@ onEachDatabase(t, 'I-015 I-058 I-181 beside the installation, switched off', asy
   const { call, left, confirm } = await startCleanup(t, db, {
     modules: { forum: {}, mall: { removeItems: () => Promise.reject(new Error('no')) } },
     audit: false,
-    plugins: [eventsPlugin, systemConfigPlugin, installPlugin],
+    plugins: [eventsPlugin, systemConfigPlugin, sitePlugin, installPlugin],
     config: { 'platform.install.enabled': false },
   })
   await call('POST', '/forum', { ...confirm('forum'), confirmation: 'wrong-phrase' })
