@@ -776,7 +776,7 @@ t.test('a wrong command line names the help of its command', async (t) => {
   }
 })
 
-t.test('C-002 what is declared and comes to nothing is a warning of start, doctor and plugins list', async (t) => {
+t.test('C-002 start, doctor and plugins list warn about a declaration without effect', async (t) => {
   const directory = t.testdir(
     product(`const half = definePlugin({
   id: 'acme.half', version: '1.0.0', kernel: '^1.0.0',

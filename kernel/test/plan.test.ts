@@ -566,7 +566,7 @@ t.test(
   },
 )
 
-t.test('C-002 what a loaded plugin carries out is no warning, whatever it is called', async (t) => {
+t.test('C-002 a declaration is no warning when any loaded plugin uses it', async (t) => {
   const displayName = { en: 'x', 'zh-CN': 'x' }
   const run = { name: 'a', displayName, fixedDelay: 1, autoStartup: false, run() {} }
   const declaring = plugin('declaring', { scheduledTasks: [run], migrations: [{ id: '0001-a' }], entities: [{}] })

@@ -209,7 +209,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
   })
 })
 
-t.test('C-049 the path is signed without the context path, whoever takes that off', async (t) => {
+t.test('C-049 the path is signed without the context path, also when a proxy removes it', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const config = { 'platform.http.context-path': '/shop' }

@@ -42,7 +42,7 @@ t.test('N-052 the signatures of the vectors', (t) => {
   t.end()
 })
 
-t.test('N-052 N-058 signed by default, at the moment of sending, and anew for each try', async (t) => {
+t.test('N-052 N-058 signed by default, at the moment of sending, and again for each try', async (t) => {
   const services = await startServices(t)
   const clock = manualClock(1_700_000_000_000)
   const { send, running } = await startWebhooks(t, services, { clock })
