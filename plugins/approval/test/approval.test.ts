@@ -1,12 +1,18 @@
 /** Steps of workflows: who may take them, and what is kept of it. */
 import approval, { type ApprovalRequest, approvals, approvalWorkflow } from '@plinth/approval'
 import databasePlugin, { database } from '@plinth/database'
-import { onEachDatabase, startMigrated, type TestDatabase, watchStatements } from '@plinth/database/testing'
+import {
+  createDatabase,
+  onEachDatabase,
+  startMigrated,
+  type TestDatabase,
+  watchStatements,
+} from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { manualClock, rejectsWith } from '@plinth/kernel/testing'
+import { effectOf, type KeyValues, manualClock, rejectsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 
 const administrator = { username: 'admin', password: 'correct horse battery staple' }
@@ -29,7 +35,7 @@ const shop = definePlugin({
   },
 })
 
-async function start(t: Test, db: TestDatabase, clock = manualClock(Date.UTC(2026, 5, 1))) {
+async function start(t: Test, db: TestDatabase, config: KeyValues = {}, clock = manualClock(Date.UTC(2026, 5, 1))) {
   const product = defineProduct({
     name: 'test',
     plugins: [approval, databasePlugin, httpPlugin, i18nPlugin, iamPlugin, shop],
@@ -38,7 +44,7 @@ async function start(t: Test, db: TestDatabase, clock = manualClock(Date.UTC(202
       'platform.http.port': 0,
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
-      'platform.approval.retention': '30d', // effect of platform.approval.retention
+      ...config,
     },
   })
   const running = await startMigrated(product, { clock })
@@ -109,7 +115,7 @@ onEachDatabase(t, 'S-054 a refusal is kept although the transaction around it fa
 })
 
 onEachDatabase(t, 'approvals are walked by index and removed after their retention', async (t: Test, at) => {
-  const { guard, list, running, clock } = await start(t, at)
+  const { guard, list, running, clock } = await start(t, at, { 'platform.approval.retention': '30d' })
   const db = running.service(database)
   for (let index = 0; index < 30; index++) {
     await guard.assert(step({ source: { type: 'refund', id: String(index % 3), state: 'reviewed' } }))
@@ -127,4 +133,21 @@ onEachDatabase(t, 'approvals are walked by index and removed after their retenti
   const purge = running.scheduledTasks.find(({ name }) => name === 'approval.purge')
   await purge?.run(new AbortController().signal)
   t.equal((await db.query('select id from approval_instance')).length, 1)
+})
+
+t.test('an approval is stored as long as its retention', async (t) => {
+  const [stored] = await effectOf(t, 'platform.approval.retention', {
+    changed: '30d',
+    observe: async (config) => {
+      const at = await createDatabase('sqlite')
+      t.teardown(() => at.drop())
+      const { guard, running, clock } = await start(t, at, config)
+      await guard.assert(step())
+      await clock.advance(31 * 86_400_000)
+      const purge = running.scheduledTasks.find(({ name }) => name === 'approval.purge')
+      await purge?.run(new AbortController().signal)
+      return (await running.service(database).query('select id from approval_instance')).length
+    },
+  })
+  t.match(stored, { before: 1, after: 0 })
 })

@@ -126,3 +126,35 @@ t.test('a worker polls at the interval', async (t) => {
   })
   t.match(polls, { before: false, after: true })
 })
+
+t.test('the task of a dead instance is taken over', async (t) => {
+  /** Returns the state of a task whose instance died at its second attempt, and the attempts that this instance began. */
+  const observe = (seconds: number) => async (config: KeyValues) => {
+    const [db, clock, probe] = [await sqlite(), manualClock(), new Probe()]
+    const web = await startTasks(t, db, {
+      clock,
+      config,
+      roles: ['web'],
+      handle: (tasks) => tasks.handle(report, () => {}),
+    })
+    const { id } = await web.tasks.submit(report, { rows: 1 }, { ownerId: 1 })
+    await web.db.execute(
+      `update async_task set status = 'running', holder = 'dead:1', fence = fence + 1, attempts = 2, started_at = ?`,
+      [new Date(clock.now())],
+    )
+    const { passed } = await startTasks(t, db, {
+      clock,
+      config,
+      handle: (tasks) => tasks.handle(report, probe.handle),
+    })
+    t.teardown(() => probe.release())
+    await passed()
+    await clock.advance(seconds * 1_000)
+    await passed()
+    return [(await web.tasks.get(id)).status, ...probe.runs.map(({ attempt }) => attempt)]
+  }
+  const [lease] = await effectOf(t, 'platform.async-task.lease', { changed: '10s', observe: observe(15) })
+  t.match(lease, { before: ['running'], after: ['running', 3] })
+  const [attempts] = await effectOf(t, 'platform.async-task.max-attempts', { changed: 2, observe: observe(31) })
+  t.match(attempts, { before: ['running', 3], after: ['failed'] })
+})

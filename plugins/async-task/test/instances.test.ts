@@ -82,7 +82,6 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
       }),
   })
   const clock = manualClock()
-  // effect of platform.async-task.max-attempts
   const limits = { 'platform.async-task.max-attempts': 2 }
   const leaseSeconds = 30
   const config = { ...engine, ...limits, 'platform.async-task.lease': `${leaseSeconds}s` }

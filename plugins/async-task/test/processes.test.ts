@@ -26,7 +26,6 @@ async function killingAndStopping(
 ): Promise<void> {
   const config = {
     ...engine,
-    // effect of platform.async-task.lease
     'platform.async-task.lease': '2500ms',
     // A database that stands still for a second costs every task an attempt.
     'platform.async-task.max-attempts': 100,

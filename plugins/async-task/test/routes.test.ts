@@ -4,7 +4,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { BusinessError, definePlugin } from '@plinth/kernel'
-import { rejectsWith, until } from '@plinth/kernel/testing'
+import { effectOf, type KeyValues, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { comes, Probe, report, startTasks } from './fixtures/product.ts'
@@ -24,18 +24,17 @@ const texts = definePlugin({
 })
 
 /** A product with two users and an administrator, all logged in. */
-async function startShop(t: Test, db: TestDatabase) {
+async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
   const probe = new Probe()
   const started = await startTasks(t, db, {
     plugins: [httpPlugin, i18nPlugin, iamPlugin, texts],
     config: {
       'platform.http.port': 0,
-      // effect of platform.async-task.download-url.lifetime
-      'platform.async-task.download-url.lifetime': '4m',
       'platform.http.response-check': true,
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
       'platform.async-task.lease': '1h',
+      ...config,
     },
     handle: (tasks) =>
       tasks.handle(report, async ({ rows }, context) => {
@@ -81,6 +80,23 @@ async function startShop(t: Test, db: TestDatabase) {
   return { ...started, ann, bob, users, login, server, raw, call, submit, probe, administer }
 }
 
+t.test('a download address lives as long as configured', async (t) => {
+  const [types] = await effectOf(t, 'platform.async-task.download-url.lifetime', {
+    changed: '4m',
+    observe: async (config) => {
+      const db = await createDatabase('sqlite')
+      t.teardown(() => db.drop())
+      const { ann, raw, call, submit, reaches, clock } = await startShop(t, db, config)
+      const { id } = await submit(ann.id, 2)
+      await reaches(id, 'succeeded')
+      const { url } = (await call('ann', `${root}/${id}/download-url`)).data
+      clock.shiftWallClock(4 * 60_000)
+      return (await raw('nobody', url)).headers['content-type']
+    },
+  })
+  t.match(types, { before: 'text/csv; charset=utf-8', after: 'application/json; charset=utf-8' })
+})
+
 onSqlite(t, 'C-008 a result is for its owner and for who sees all', async (t, db) => {
   const { ann, bob, raw, call, submit, reaches, clock } = await startShop(t, db)
   const { id } = await submit(ann.id, 2)
@@ -122,11 +138,11 @@ onSqlite(t, 'C-008 a result is for its owner and for who sees all', async (t, db
   t.equal((await raw('ann', `${root}/${id}/artifact`, 'HEAD')).headers['content-length'], '28')
 
   const { data: link } = await call('ann', `${root}/${id}/download-url`)
-  t.equal(link.expiresAt, new Date(clock.now() + 240_000).toISOString())
+  t.equal(link.expiresAt, new Date(clock.now() + 300_000).toISOString())
   const fetched = await raw('nobody', link.url)
   t.equal(fetched.body, file.body, 'whoever has the address has the file')
   t.match(fetched.headers['content-disposition'], /%E6%8A%A5%E8%A1%A8.csv$/)
-  clock.shiftWallClock(240_000)
+  clock.shiftWallClock(300_000)
   t.hasStrict((await raw('nobody', link.url)).json(), { code: '403', data: { reason: 'storage.url-expired' } })
   clock.shiftWallClock(-240_000)
 

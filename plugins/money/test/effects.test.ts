@@ -1,8 +1,11 @@
+import { type AmountUnit, amountUnits } from '@plinth/admin'
 import { createDatabase } from '@plinth/database/testing'
-import { declaredTasks } from '@plinth/kernel'
-import { effectOf } from '@plinth/kernel/testing'
+import eventsPlugin from '@plinth/events'
+import { declaredTasks, definePlugin } from '@plinth/kernel'
+import { effectOf, type KeyValues } from '@plinth/kernel/testing'
+import paymentsPlugin, { payments } from '@plinth/money/payments'
 import t from 'tap'
-import { startLedger } from './fixtures/product.ts'
+import { reasonOf, startLedger, user } from './fixtures/product.ts'
 
 t.test('a reconciliation is stored as long as its retention', async (t) => {
   const [stored] = await effectOf(t, 'platform.money.reconcile.retention', {
@@ -24,4 +27,41 @@ t.test('a reconciliation is stored as long as its retention', async (t) => {
     },
   })
   t.match(stored, { before: 1, after: 0 })
+})
+
+t.test('a recharge fills the wallet asset, which the back office shows with its decimal places', async (t) => {
+  const observe = async (config: KeyValues) => {
+    const at = await createDatabase('sqlite')
+    t.teardown(() => at.drop())
+    let unitsOf = (): ReadonlyMap<string, AmountUnit> => new Map()
+    const backOffice = definePlugin({
+      id: 'test.back-office',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      extensionPoints: [amountUnits],
+      setup({ contributions }) {
+        unitsOf = contributions(amountUnits).get('money') ?? unitsOf
+      },
+    })
+    const { running, ledger } = await startLedger(t, at, {
+      config,
+      plugins: [eventsPlugin, paymentsPlugin, backOffice],
+    })
+    const book = running.service(payments)
+    const wallets: Record<string, [decimals: number | undefined, balance: string | number]> = {}
+    for (const asset of ['wallet:cny', 'wallet:eur']) {
+      const outTradeNo = asset.replace(':', '-')
+      await book.create({ outTradeNo, provider: 'test', scene: 'recharge', userId: 7, asset, amount: 1_500 })
+      const reason = await reasonOf(book.settle({ outTradeNo, type: 'test', transactionHash: outTradeNo }))
+      const balance = reason === 'done' ? (await ledger.balance({ owner: user(7), asset })).available : reason
+      wallets[asset] = [unitsOf().get(asset)?.scale, balance]
+    }
+    return wallets
+  }
+  const [unknown, none] = ['400 money.asset-unknown', undefined]
+  const [asset] = await effectOf(t, 'platform.money.payments.wallet-asset', { changed: 'wallet:eur', observe })
+  t.same(asset?.before, { 'wallet:cny': [2, 1_500], 'wallet:eur': [none, unknown] })
+  t.same(asset?.after, { 'wallet:cny': [none, unknown], 'wallet:eur': [2, 1_500] })
+  const [scale] = await effectOf(t, 'platform.money.payments.wallet-scale', { changed: 3, observe })
+  t.same(scale?.after, { ...asset?.before, 'wallet:cny': [3, 1_500] })
 })
