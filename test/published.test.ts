@@ -53,7 +53,6 @@ import pager from './pager.js'
 export default defineProduct({
   name: 'elsewhere',
   plugins: [database, http, i18n, iam, notification, template, pager],
-  // effect of platform.notification.default-channel
   config: { 'platform.notification.default-channel': 'pager' },
 })
 `

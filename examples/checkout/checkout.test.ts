@@ -7,7 +7,7 @@ import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { declaredTasks, defined, definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import { assertMembers, effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { applyValues, assertMembers, effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import money from '@plinth/money'
 import paymentsPlugin, { payments } from '@plinth/money/payments'
 import cleanupPlugin from '@plinth/quickstart-cleanup'
@@ -80,9 +80,9 @@ async function startCheckout(
       'platform.http.response-check': true,
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
-      [`${key}.chain`]: 'local', // effect of platform.example.checkout.chain
-      [`${key}.token`]: token, // effect of platform.example.checkout.token
-      [`${key}.receiver`]: receiver, // effect of platform.example.checkout.receiver
+      [`${key}.chain`]: 'local',
+      [`${key}.token`]: token,
+      [`${key}.receiver`]: receiver,
       ...config,
     },
   })
@@ -196,13 +196,20 @@ onEachDatabase(
   t,
   'a checkout that is not set up is closed, and prices follow the decimals of the token',
   async (t, db) => {
-    // effect of platform.example.checkout.token-decimals
-    const { member, seed, known, running } = await startCheckout(t, db, { [`${key}.token-decimals`]: 18 })
+    const { member, seed, known, running } = await startCheckout(t, db)
     await seed()
     const ann = await member('ann')
     const [{ id: offerId }] = (await ann('GET', 'offers?size=1')).data.items
     const order = () => ann('POST', 'orders', { offerId })
-    t.match((await order()).data, { price: 12_000, pay: { amountRaw: `120${'0'.repeat(18)}` } })
+    const [amounts] = await effectOf(t, 'platform.example.checkout.token-decimals', {
+      changed: 18,
+      async observe(values) {
+        await applyValues(running, values)
+        const { price, pay } = (await order()).data
+        return [price, pay.amountRaw]
+      },
+    })
+    t.match(amounts, { before: [12_000, `120${'0'.repeat(6)}`], after: [12_000, `120${'0'.repeat(18)}`] })
     const closed = { code: '409', data: { reason: 'checkout.closed' } }
     const local = known.get('local') as Chain
     for (const change of [{ enabled: false }, { requiredConfirmations: null }]) {
@@ -210,14 +217,15 @@ onEachDatabase(
       t.match(await order(), closed, JSON.stringify(change))
     }
     known.set('local', local)
-    for (const name of ['chain', 'token', 'receiver']) {
-      const set = (written: string) =>
-        running.config.apply([{ name: `${key}.${name}`, by: 'key', written, place: 'row 1' }])
-      await set('0x12')
-      t.match(await order(), closed, name)
-      await set({ chain: 'local', token, receiver }[name] ?? '')
-      t.hasStrict(await order(), { code: '200' }, name)
-    }
+    const codes = await effectOf(t, 'platform.example.checkout.{chain,token,receiver}', {
+      changed: '0x12',
+      async observe(values) {
+        await applyValues(running, values)
+        const { code, data } = await order()
+        return data.reason ?? code
+      },
+    })
+    for (const { key, before, after } of codes) t.same([before, after], ['200', 'checkout.closed'], key)
   },
 )
 

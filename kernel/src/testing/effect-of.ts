@@ -1,4 +1,5 @@
 import type { JsonValue } from '@plinth/config-schema'
+import type { RunningProduct } from '../running-product.ts'
 
 /** Test that asserts; tap's `t` is one. */
 interface Asserting {
@@ -50,6 +51,13 @@ export async function effectOf<T>(
   }
   return found
 }
+
+/**
+ * Gives live keys of a running product these values, as the config centre does. Live keys that the values leave out get back
+ * the value that they were started with, so that one product serves all observations of `effectOf`.
+ */
+export const applyValues = ({ config }: Pick<RunningProduct, 'config'>, values: KeyValues) =>
+  config.apply(Object.entries(values).map(([name, written]) => ({ name, by: 'key', written, place: 'test' })))
 
 /** Returns the keys that a text with alternatives in braces lists. */
 export function expandKeys(keys: string): string[] {

@@ -1,7 +1,7 @@
 export { rejectsWith, throwsWith } from './assert-error.ts'
 export { assertMembers } from './assert-members.ts'
 export * from './bound-entries.ts'
-export { effectOf, expandKeys, type KeyEffect, type KeyObservations, type KeyValues } from './effect-of.ts'
+export { applyValues, effectOf, expandKeys, type KeyEffect, type KeyObservations, type KeyValues } from './effect-of.ts'
 export { freePort } from './free-port.ts'
 export { type FaultTable, judgeKit, type KitVerdict } from './kit-verdict.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { until } from '@plinth/kernel/testing'
+import { effectOf, until } from '@plinth/kernel/testing'
 import sitePlugin from '@plinth/site'
 import t, { type Test } from 'tap'
 import type { HttpServer } from '../src/index.ts'
@@ -116,7 +116,31 @@ t.test('what a caller asked ahead is not begun after it went away', async (t) =>
   t.equal(begun, 0)
 })
 
-t.test('who does not read is cut, who reads slowly is not: effect of platform.http.send-timeout', async (t) => {
+t.test('the connection of a caller that reads nothing is closed after the send timeout', async (t) => {
+  const [states] = await effectOf(t, 'platform.http.send-timeout', {
+    changed: '1s',
+    async observe(values) {
+      const served = Promise.withResolvers<Socket>()
+      const { port } = await startHttp(
+        t,
+        (server) =>
+          route(server, '/api/v1/shop/large', (socket) => {
+            served.resolve(socket)
+            return Buffer.alloc(8 * 2 ** 20, 'x')
+          }),
+        { set: values as Record<string, string> },
+      )
+      const { socket } = await open(t, port())
+      socket.pause()
+      socket.write(get('/api/v1/shop/large'))
+      const closed = once(await served.promise, 'close').then(() => 'closed')
+      return Promise.race([closed, pause(5_000, 'open', { ref: false })])
+    },
+  })
+  t.match(states, { before: 'open', after: 'closed' })
+})
+
+t.test('who does not read is cut, who reads slowly is not', async (t) => {
   const megabytes = Buffer.alloc(8 * 2 ** 20, 'x')
   let finish = () => {}
   const end = new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
 import { definePlugin, defineProduct, type MessageCatalogues } from '@plinth/kernel'
-import { rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { applyValues, effectOf, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import i18nPlugin, { i18n } from '../src/index.ts'
@@ -99,12 +99,15 @@ t.test('C-019 values go into texts as they are', async (t) => {
 
 t.test('the site default is a key that takes effect while running', async (t) => {
   const { running, translator } = await translatorFor(t)
-  t.equal(translator.negotiate('fr'), 'en')
-  // effect of platform.i18n.default-locale
-  await running.config.apply([{ name: 'platform.i18n.default-locale', by: 'key', written: 'zh-CN', place: 'row 1' }])
-  t.equal(translator.negotiate('fr'), 'zh-CN')
-  t.equal(translator.negotiate('en'), 'en')
-  t.equal(translator.translate('fr', 'messages.shop.out-of-stock'), '已售罄')
+  const [texts] = await effectOf(t, 'platform.i18n.default-locale', {
+    changed: 'zh-CN',
+    async observe(values) {
+      await applyValues(running, values)
+      const locales = ['fr', 'en'].map((language) => translator.negotiate(language))
+      return [...locales, translator.translate('fr', 'messages.shop.out-of-stock')]
+    },
+  })
+  t.match(texts, { before: ['en', 'en', 'Sold out'], after: ['zh-CN', 'en', '已售罄'] })
   await rejectsWith(t, translatorFor(t, { 'platform.i18n.default-locale': 'fr' }), { code: 'PLINTH_START_REFUSED' })
 })
 

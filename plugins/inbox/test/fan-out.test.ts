@@ -4,7 +4,7 @@ import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/test
 import { type InboxMessage, inbox } from '@plinth/inbox'
 import { notificationChannel } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { rejectsWith } from '@plinth/kernel/testing'
+import { applyValues, effectOf, type KeyValues, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { startInbox } from './fixtures/inbox-product.ts'
 
@@ -82,7 +82,6 @@ onEachDatabase(t, 'the channel in the facade', async (t, at) => {
       isSecond: true,
       config: { 'platform.notification.channels.database.enabled': false },
     })
-    // effect of platform.notification.channels.database.enabled
     t.match(await off.facade.send({ subject: 'off', recipients }, { channels: ['database'] }), [{ skipped: true }])
   })
   await t.test('secret variables are not kept beside the text that shows them', async (t) => {
@@ -311,11 +310,45 @@ onEachDatabase(t, 'old items go, the content with the last of them', async (t, a
   const wait = (days: number) => clock.shiftWallClock(days * dayMs)
   wait(11)
   await purge()
-  // effects of platform.notification.inbox.{retention,unread-retention}
   t.same(await tables(), [1, 1, 1], 'read and deleted ones are gone; what another has not read stays')
   wait(20)
   await purge()
   t.same(await tables(), [0, 0, 0], 'at last also what nobody read')
+})
+
+onSqlite(t, 'items are added and stored as the keys say', async (t, at) => {
+  const { running, user, add, purge, clock, facade, db } = await startInbox(t, at)
+  const ada = await user('ada')
+  const [results] = await effectOf(t, 'platform.notification.channels.database.enabled', {
+    changed: false,
+    async observe(values) {
+      await applyValues(running, values)
+      const draft = { subject: 'Hi', recipients: [{ kind: 'user' as const, userId: ada.id }] }
+      return facade.send(draft, { channels: ['database'] })
+    },
+  })
+  t.match(results, { before: [{ success: true }], after: [{ success: false, skipped: true }] })
+
+  let users = 0
+  /** Returns which items are left after 11 days. */
+  const observe = async (values: KeyValues) => {
+    await applyValues(running, values)
+    const { id, call, inbox } = await user(`user-${++users}`)
+    for (const messageId of ['read', 'unread']) await add({ messageId: `${messageId} ${id}`, userIds: [id] })
+    const [, first] = (await inbox()).items
+    await call('PUT', `${path}/${first.id}/read`)
+    clock.shiftWallClock(11 * dayMs)
+    await purge()
+    const rows = await db.query<{ unread: unknown }>(
+      'select unread from notification_inbox_item where owner_id = ? order by id',
+      [id],
+    )
+    return rows.map(({ unread }) => (Number(unread) === 1 ? 'unread' : 'read'))
+  }
+  const [read] = await effectOf(t, 'platform.notification.inbox.retention', { changed: '10d', observe })
+  t.match(read, { before: ['read', 'unread'], after: ['unread'] })
+  const [unread] = await effectOf(t, 'platform.notification.inbox.unread-retention', { changed: '10d', observe })
+  t.match(unread, { before: ['read', 'unread'], after: [] })
 })
 
 onSqlite(t, 'the inbox and the preferences of a user go with the user', async (t, at) => {

@@ -90,7 +90,6 @@ onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the entry aga
   const { data } = await admin('POST', 'state/reset', { confirmation: '  reset-Install\n', reason })
   t.match(data, { reset: true, alreadyUninstalled: false })
   t.match((await look('status')).data, { installed: false, installAllowed: true, locked: false }, 'I-081')
-  // effect of platform.install.installed: the entry is open again
   t.match(await centre.get('platform.install.installed'), { stored: { value: false, updatedBy: 'founder' } })
   const again = await admin('POST', 'state/reset', { confirmation: 'RESET-INSTALL' })
   t.match(again.data, { reset: true, alreadyUninstalled: true }, 'I-076')

@@ -20,7 +20,6 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
         const proxy = await startHalfOpenProxy({ port: dialect === 'mariadb' ? 3306 : 5432 })
         t.teardown(() => proxy.close().catch(() => undefined))
         const root = productRoot(t)
-        // effect of platform.install.connection-trial
         const product = await serve(t, root, ['--set', 'platform.install.connection-trial=30s'])
         const body = { ...form, database: { ...target, host: '127.0.0.1', port: proxy.port } }
         const execute = async () => (await product.call('POST', '/api/v1/install/execute', body)).data

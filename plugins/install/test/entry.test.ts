@@ -15,7 +15,6 @@ import {
 } from './fixtures/product.ts'
 
 const token = 'correct-horse-battery-staple-4711'
-// effect of platform.install.token
 const tokenOf = { 'platform.install.token': token }
 
 async function start(t: Test, settings: StartSettings = {}) {
@@ -71,7 +70,6 @@ t.test('I-010 I-013 mode and switch', async (t) => {
 })
 
 t.test('I-011 I-012 I-019 installed, with and without leave to install again', async (t) => {
-  // effect of platform.install.allow-reinstall
   const { look, execute, install } = await start(t, { config: { 'platform.install.allow-reinstall': true } })
   await execute()
   t.match((await look('status')).data, { installed: true, allowReinstall: true, installAllowed: true, locked: true })
@@ -121,7 +119,6 @@ t.test('I-023 I-089 I-090 I-094 token check', async (t) => {
 })
 
 t.test('I-023 the validity is configured', async (t) => {
-  // effect of platform.install.token-ttl
   const { install, clock } = await start(t, { config: { ...tokenOf, 'platform.install.token-ttl': '90s' } })
   const { data } = await install('token/verify', { body: { token } })
   t.equal(Date.parse(data.expiresAt) - clock.now(), 90_000)
@@ -191,7 +188,6 @@ t.test('I-073 I-091 after the installation everything is closed', async (t) => {
 t.test('I-024 I-025 I-026 source networks', async (t) => {
   const { install, look, running } = await start(t, {
     config: {
-      // effect of platform.install.cidr-check-enabled
       'platform.install.cidr-check-enabled': true,
       'platform.rate-limit.annotation.client-ip.trusted-proxies': ['10.0.0.0/8'],
     },
@@ -218,7 +214,6 @@ t.test('I-024 I-025 I-026 source networks', async (t) => {
   t.same(running.config.explain('platform.install.allowed-cidrs')?.effective.value, ['127.0.0.1/32', '::1/128'])
   const networks = ['10.0.0.1/32', '203.0.113.0/24']
   const wider = await start(t, {
-    // effect of platform.install.allowed-cidrs
     config: { 'platform.install.cidr-check-enabled': true, 'platform.install.allowed-cidrs': networks },
   })
   const through = async (remoteAddress: string, client: string) =>
@@ -231,7 +226,6 @@ t.test('I-024 I-025 I-026 source networks', async (t) => {
 })
 
 t.test('I-027 HTTPS', async (t) => {
-  // effect of platform.install.require-https
   const { install } = await start(t, { config: { 'platform.install.require-https': true } })
   const verdict = async (headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
     (await install('token/verify', { body: {}, headers, remoteAddress })).data
@@ -400,7 +394,6 @@ t.test('E6 a proxy that an operator has named, and a token, open it under any ho
   t.match((await withToken.install('token/verify', { body: { token }, headers })).data, { valid: true })
   const later = await start(t)
   t.equal((await later.look('steps', { headers })).code, '403')
-  // effect of platform.site.url
   await later.centre.save([{ key: 'platform.site.url', action: 'set', value: 'https://shop.example.com' }], {
     actor: { name: 'test', traceId: '' },
   })

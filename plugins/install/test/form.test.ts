@@ -255,7 +255,6 @@ t.test('I-111 I-112 the form proposes the policy medium, unless the product has 
 })
 
 t.test('I-028 the embedded database can be forbidden', async (t) => {
-  // effect of platform.install.allow-lite
   const { install, form } = await start(t, { config: { 'platform.install.allow-lite': false } })
   const { data } = await install('config/validate', { body: form })
   t.hasStrict(

@@ -118,7 +118,6 @@ t.test('P44 I-203 without a page', async (t) => {
 })
 
 t.test('I-030 I-189 I-190 I-192 the page is turned off: every way ends at an answer that says so', async (t) => {
-  // effect of platform.install.page.enabled
   const off = { 'platform.install.page.enabled': false }
   const { get, goes, execute } = await start(t, off)
   t.equal((await get('/install/assets/index-4f3a.js')).statusCode, 404)
@@ -161,7 +160,6 @@ t.test('E11 the pages carry the name of the site', async (t) => {
 })
 
 t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
-  // effect of platform.view.root.target
   const { goes, execute } = await start(t, { 'platform.view.root.target': '/admin/' })
   await execute()
   for (const url of ['/install', '/install/']) {
@@ -254,26 +252,20 @@ t.test('P09 P10 P12 I-031 I-189 I-190 I-191 the root path', async (t) => {
   const plain = await start(t)
   t.same(await plain.goes('/'), [302, '/install/'], 'P09')
   t.same(await plain.goes('/', forwarded), [302, '/ctx/install/'], 'P09')
-  // effect of platform.install.root-route.target
   const elsewhere = await start(t, { 'platform.install.root-route.target': '/welcome/' })
   t.same(await elsewhere.goes('/'), [302, '/welcome/'])
 
   const off: Config[] = [
-    // effect of platform.install.mode
     { 'platform.install.mode': 'disabled' },
-    // effect of platform.install.enabled
     { 'platform.install.enabled': false },
-    // effect of platform.install.root-route.enabled
     { 'platform.install.root-route.enabled': false },
   ]
   for (const config of off) {
     const { goes } = await start(t, { ...config, 'platform.view.root.target': '/admin/' })
     t.same(await goes('/'), [302, '/admin/'], `I-189 P12 ${JSON.stringify(config)}`)
   }
-  // effect of platform.view.root.enabled
   t.equal((await (await start(t, { 'platform.view.root.enabled': false })).get('/')).statusCode, 404, 'I-189')
 
-  // effect of platform.install.root-route.mode
   const forward = await start(t, { 'platform.install.root-route.mode': 'forward' })
   const page = await forward.get('/')
   t.match([page.statusCode, page.headers['cache-control']], [200, 'no-store'], 'P10')

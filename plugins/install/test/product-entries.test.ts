@@ -32,7 +32,6 @@ t.test('I-202 a product names the pages that it serves, once it is installed', a
 })
 
 t.test('I-202 and those that a proxy serves beside it', async (t) => {
-  // effect of platform.view.entries
   const config = { 'platform.view.entries': ['pc', 'app'], 'platform.http.context-path': '/ctx' }
   const { call, execute, form } = await start(t, { config })
   await execute()
@@ -42,7 +41,6 @@ t.test('I-202 and those that a proxy serves beside it', async (t) => {
 })
 
 t.test('I-202 a protected product does not take its way to the installation for a page', async (t) => {
-  // effect of platform.install.access-protection-enabled
   const { look, execute } = await start(t, { config: { 'platform.install.access-protection-enabled': true } })
   await execute()
   t.same((await look('entries')).data.entries, ['docs'])

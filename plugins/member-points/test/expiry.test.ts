@@ -430,7 +430,6 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', a
     clock.shiftWallClock(398 * day)
     await purge?.run(signal)
     t.same(await records(), all)
-    // effect of platform.member-points.expire.retention
     clock.shiftWallClock(3 * day)
     await purge?.run(signal)
     t.same(await records(), ['running'])
@@ -490,10 +489,7 @@ onEachDatabase(t, 'P-044 P-045 the scheduled scan', async (t, at) => {
   const clock = manualClock(june(1))
   const renamed = await startPoints(t, at, {
     clock,
-    config: {
-      // effect of platform.member-points.expire.task-name
-      'platform.member-points.expire.task-name': 'member-points.nightly',
-    },
+    config: { 'platform.member-points.expire.task-name': 'member-points.nightly' },
   })
   const tasks = renamed.running.service(scheduler)
   t.match(await tasks.get('member-points.nightly'), { plugin: 'member-points', autoStartup: false, nextRunAt: null })

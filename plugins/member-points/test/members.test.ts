@@ -21,7 +21,6 @@ const admins = 'admin/member-points'
 
 onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they have', async (t, at) => {
   const clock = manualClock(Date.UTC(2026, 4, 30, 12))
-  // effect of platform.member-points.time-zone
   const config = { 'platform.member-points.time-zone': 'Asia/Shanghai' }
   const product = await startPoints(t, at, { clock, config })
   const { server, member, rows, balance, ledger, ref, points } = product

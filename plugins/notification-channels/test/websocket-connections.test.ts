@@ -155,7 +155,6 @@ t.test('a client that says too much is closed', async (t) => {
 t.test('a client that reads too slowly is dropped, and holds up nobody', async (t) => {
   const { user, connect, channel, change, metrics } = await start(t)
   const [ada, bob] = [await user('ada'), await user('bob')]
-  // effect of platform.notification.channels.websocket.max-buffered
   await change('max-buffered', '64KiB')
   const [slow, fast] = [await connect({ token: ada.token }), await connect({ token: bob.token })]
   slow.ws.pause()

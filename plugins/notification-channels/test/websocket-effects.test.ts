@@ -143,3 +143,25 @@ t.test('a client that does not answer pings, or whose login has ended, is closed
   })
   t.match(checks, { before: false, after: true })
 })
+
+t.test('a client that reads nothing is closed when more than the limit waits for it', async (t) => {
+  const [closes] = await effectOf(t, 'platform.notification.channels.websocket.max-buffered', {
+    changed: '64MiB',
+    observe: async (config) => {
+      const { user, connect, channel } = await start(config)
+      const { id: userId, token } = await user('ada')
+      const { ws } = await connect({ token })
+      ws.pause()
+      const [content, { signal }] = ['x'.repeat(60_000), new AbortController()]
+      // The system stores some megabytes of its own. It gets 12 of them.
+      for (let sent = 0; sent < 200; sent++) {
+        const recipients = [{ kind: 'user' as const, userId }]
+        const message = { id: `m${sent}`, subject: 's', content, variables: {}, attributes: {}, recipients }
+        const { providerMessage } = await channel.send(message, { signal, idempotencyKey: `k${sent}`, attempt: 1 })
+        if (providerMessage === 'Handed to 0 connections of this instance') return 'closed'
+      }
+      return 'open'
+    },
+  })
+  t.match(closes, { before: 'closed', after: 'open' })
+})

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { insertRows } from '@plinth/database'
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { http } from '@plinth/http'
-import { rejectsWith } from '@plinth/kernel/testing'
+import { applyValues, effectOf, rejectsWith } from '@plinth/kernel/testing'
 import type { RuleDecision } from '@plinth/notification-rules'
 import t from 'tap'
 import { StoredAlert } from '../src/entities.ts'
@@ -84,12 +84,18 @@ onEachDatabase(
     await pass(24 * 60 * minute)
     t.equal((await raise({ code })).outcome, 'sent', 'after a day without an event it is another alert')
 
-    // effect of platform.notification.rules.quiet-period
-    const name = 'platform.notification.rules.quiet-period'
-    await running.config.apply([{ name, by: 'key', written: '1h', place: 'test' }])
-    t.equal((await raise({ code: 'scheduler.task.failed' })).outcome, 'sent')
-    await pass(60 * minute)
-    t.equal((await raise({ code: 'scheduler.task.failed' })).outcome, 'sent', 'an hour later it is no escalation')
+    let alerts = 0
+    const [later] = await effectOf(t, 'platform.notification.rules.quiet-period', {
+      changed: '1h',
+      async observe(values) {
+        await applyValues(running, values)
+        const alert = { code: 'scheduler.task.failed', dedupeKey: `task:${++alerts}` }
+        t.equal((await raise(alert)).outcome, 'sent')
+        await pass(60 * minute)
+        return (await raise(alert)).outcome
+      },
+    })
+    t.match(later, { before: 'escalated', after: 'sent' }, 'an alert that was quiet for an hour is another one')
   },
 )
 

@@ -333,11 +333,6 @@ onEachDatabase(
   t,
   'B26 what a channel cannot take now is sent again by itself, if that is wanted, and given up in the end',
   async (t, at) => {
-    // effect of platform.notification.retry.enabled
-    // effect of platform.notification.retry.max-attempts
-    // effect of platform.notification.retry.first-delay
-    // effect of platform.notification.retry.factor
-    // effect of platform.notification.retry.longest-delay
     const { facade, pass, mail, safe, list, summary, call } = await start(t, at, {
       config: {
         'platform.notification.retry.enabled': true,

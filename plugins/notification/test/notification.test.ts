@@ -9,7 +9,7 @@ import {
   type Plugin,
   type SendContext,
 } from '@plinth/kernel'
-import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { applyValues, effectOf, manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import notification, { notification as facadeRef } from '@plinth/notification'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'
@@ -279,7 +279,6 @@ t.test('the caller and the deadline end a send; the idempotency key reaches the 
     await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
     return { outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' }
   })
-  // effect of platform.notification.send-deadline
   const { facade, clock, stop } = await start([patient], { 'platform.notification.send-deadline': '2s' })
   t.teardown(stop)
   const caller = new AbortController()
@@ -336,4 +335,45 @@ t.test('a message is not enqueued where nothing can keep it', async (t) => {
   const { facade, stop } = await start()
   t.teardown(stop)
   await rejectsWith(t, facade.enqueue({ content: 'x' }), { code: 'PLINTH_NOTIFICATION_NO_QUEUE' })
+})
+
+t.test('a message is sent as the keys say', async (t) => {
+  const contexts: SendContext[] = []
+  const patient = channelPlugin('patient', async (_, context) => {
+    contexts.push(context)
+    await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
+    return { outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' }
+  })
+  const { facade, clock, running, stop } = await start([patient])
+  t.teardown(stop)
+  const [channels] = await effectOf(t, 'platform.notification.default-channel', {
+    changed: 'memory',
+    async observe(values) {
+      await applyValues(running, values)
+      return (await facade.send({ content: 'Hi' })).map(({ channel }) => channel)
+    },
+  })
+  t.match(channels, { before: ['log'], after: ['memory'] })
+  const [errors] = await effectOf(t, 'platform.notification.enabled', {
+    changed: false,
+    async observe(values) {
+      await applyValues(running, values)
+      const [result] = await facade.send({ content: 'Hi' }, { channels: ['memory'] })
+      return result?.errorCode
+    },
+  })
+  t.match(errors, { before: undefined, after: 'notification.disabled' })
+  const [isEnded] = await effectOf(t, 'platform.notification.send-deadline', {
+    changed: '2s',
+    async observe(values) {
+      await applyValues(running, values)
+      const sending = facade.send({ content: 'Hi' }, { channels: ['patient'] })
+      await clock.advance(2_000)
+      const isEnded = contexts.at(-1)?.signal.aborted
+      await clock.advance(8_000)
+      await sending
+      return isEnded
+    },
+  })
+  t.match(isEnded, { before: false, after: true })
 })

@@ -5,7 +5,7 @@ import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { applyValues, effectOf, startForTest } from '@plinth/kernel/testing'
 import notification, { notification as notificationRef } from '@plinth/notification'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'
@@ -152,7 +152,6 @@ t.test('N-025 fail-on-missing-variables blocks the send and names what is missin
   const { save, facade, sent, send, preview } = await start(t, { [failsOnMissing]: 'true' })
   await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} {{due.day}} {{#if note}}{{note}}{{/if}}' })
   const bill = { template: 'bill', variables: { number: 'A-1' } }
-  // effect of platform.notification.template.fail-on-missing-variables
   t.match(await send(bill), {
     code: /^503$/,
     data: {
@@ -171,9 +170,31 @@ t.test('N-025 fail-on-missing-variables blocks the send and names what is missin
 t.test('N-026 with validate-before-send off nothing is checked', async (t) => {
   const { save, sent, send } = await start(t, { [failsOnMissing]: 'true', [validates]: 'false' })
   await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} EUR' })
-  // effect of platform.notification.template.validate-before-send
   t.hasStrict(await send({ template: 'bill' }), { code: '200' })
   t.match(sent.messages, [{ content: ' EUR' }])
+})
+
+t.test('variables that a message lacks are treated as the keys say', async (t) => {
+  const { running, save, send, lines } = await start(t)
+  await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} EUR' })
+  const [codes] = await effectOf(t, 'platform.notification.template.fail-on-missing-variables', {
+    changed: true,
+    async observe(values) {
+      await applyValues(running, values)
+      return (await send({ template: 'bill' })).code
+    },
+  })
+  t.match(codes, { before: '200', after: '503' })
+  const [logged] = await effectOf(t, 'platform.notification.template.validate-before-send', {
+    changed: false,
+    async observe(values) {
+      await applyValues(running, values)
+      lines.splice(0)
+      await send({ template: 'bill' })
+      return lines.filter(({ msg }) => msg === 'a message lacks variables of its template').length
+    },
+  })
+  t.match(logged, { before: 1, after: 0 })
 })
 
 t.test('without the template plugin a message is sent as it is given', async (t) => {

@@ -175,7 +175,6 @@ t.test('C-020 K-002 N-028 N-063 N-064 N-172 business failures are HTTP 200 with 
   t.match((await send({ channels: ['log', 'memory'], content: 'Hi' })).data, [{ skipped: true }, { success: true }])
   t.equal(sent.messages.length, 1)
 
-  // effect of platform.notification.enabled
   const off = await start(t, { 'platform.notification.enabled': 'false' })
   for (const channels of [[], ['log', 'memory']]) {
     t.hasStrict(await off.send({ channels, content: 'Hi' }), {
@@ -200,7 +199,6 @@ t.test('C-022 C-023 C-024 R-061 the send route is limited', async (t) => {
 })
 
 t.test('C-018 C-019 N-013 send-metadata names the channels in the language of the request', async (t) => {
-  // effect of platform.notification.channels.memory.enabled
   const { call } = await start(t, { 'platform.notification.channels.memory.enabled': 'false' })
   const english = await call('GET', 'send-metadata', undefined, { 'accept-language': 'en' })
   t.hasStrict(english, { status: 200, code: '200' })

@@ -1,7 +1,7 @@
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { metrics } from '@plinth/http'
 import iam, { accounts } from '@plinth/iam'
-import { rejectsWith } from '@plinth/kernel/testing'
+import { applyValues, effectOf, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { accept } from './fixtures/channel.ts'
 import { configuredSecret, refuse, startSendLog } from './fixtures/send-log-product.ts'
@@ -363,7 +363,6 @@ onEachDatabase(
 
 onEachDatabase(t, 'A11 rows past their retention are removed, in portions', async (t, at) => {
   const { facade, pager, running, clock, list, summary } = await startSendLog(t, at)
-  // effect of platform.notification.send-log.retention
   const retention = 'platform.notification.send-log.retention'
   const purge = async (signal = new AbortController().signal) =>
     running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')?.run(signal)
@@ -389,6 +388,22 @@ onEachDatabase(t, 'A11 rows past their retention are removed, in portions', asyn
   await clock.advance(2)
   await purge()
   t.equal((await summary()).total, 0, 'failed ones too')
+})
+
+onSqlite(t, 'a row of the send log is stored as long as its retention', async (t, at) => {
+  const { facade, running, clock, summary } = await startSendLog(t, at)
+  const purge = running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')
+  const [isStored] = await effectOf(t, 'platform.notification.send-log.retention', {
+    changed: '30d',
+    async observe(values) {
+      await applyValues(running, values)
+      await facade.send({ content: 'Hi' })
+      await clock.advance(31 * dayMs)
+      await purge?.run(new AbortController().signal)
+      return (await summary()).total > 0
+    },
+  })
+  t.match(isStored, { before: true, after: false })
 })
 
 onSqlite(t, 'B41 the send log is for who may see it', async (t, at) => {

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { ForeignKeyConstraintViolationException } from '@mikro-orm/core'
 import { createDatabase, dialectsUnderTest, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { kernel, PlinthError } from '@plinth/kernel'
-import { assertMembers } from '@plinth/kernel/testing'
+import { applyValues, assertMembers, effectOf } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { knownModules } from '../src/module-order.ts'
@@ -271,9 +271,15 @@ onEachDatabase(t, 'I-002 two runs at once remove once', async (t: Test, db) => {
 })
 
 onSqlite(t, 'I-015 I-182 the switch', async (t: Test, db) => {
-  // effect of platform.install.quickstart-cleanup.enabled
-  const config = { 'platform.install.quickstart-cleanup.enabled': false }
-  const { call, left, confirm, entries } = await startCleanup(t, db, { modules: { forum: {} }, config })
+  const { running, call, left, confirm, entries } = await startCleanup(t, db, { modules: { forum: {} } })
+  const [codes] = await effectOf(t, 'platform.install.quickstart-cleanup.enabled', {
+    changed: false,
+    async observe(values) {
+      await applyValues(running, values)
+      return (await call('GET')).code
+    },
+  })
+  t.match(codes, { before: '200', after: '403' })
   const calls = [['GET'], ['GET', '/forum'], ['GET', '/nothing'], ['POST', '', { confirmation: allPhrase }]] as const
   for (const [method, path = '', body] of [...calls, ['POST', '/forum', confirm('forum')] as const]) {
     const refused = await call(method, path, body)

@@ -3,7 +3,7 @@ import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin, defineProduct } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { applyValues, effectOf, manualClock, startForTest } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import sharedStore from '@plinth/shared-store'
 import socialPlugin, { type SocialMessage, social } from '@plinth/social'
@@ -74,12 +74,14 @@ onEachDatabase(
 
     const purge = () =>
       running.scheduledTasks.find(({ name }) => name === 'social.outbound.purge')?.run(new AbortController().signal)
-    await purge()
-    t.equal((await list('count=exact')).total, 91, 'the newest of 90 days, and the one of today')
-    // effect of platform.social.outbound.retention
-    const name = 'platform.social.outbound.retention'
-    await running.config.apply([{ name, by: 'key', written: '10d', place: 'test' }])
-    await purge()
-    t.equal((await list('count=exact')).total, 11)
+    const [stored] = await effectOf(t, 'platform.social.outbound.retention', {
+      changed: '10d',
+      async observe(values) {
+        await applyValues(running, values)
+        await purge()
+        return (await list('count=exact')).total
+      },
+    })
+    t.match(stored, { before: 91, after: 11 }, 'the rows of that many days, and the one of today')
   },
 )

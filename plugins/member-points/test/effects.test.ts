@@ -1,0 +1,57 @@
+/** Effects of the keys of member points. */
+import { createDatabase } from '@plinth/database/testing'
+import { declaredTasks } from '@plinth/kernel'
+import { applyValues, effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
+import { scheduler } from '@plinth/scheduler'
+import t from 'tap'
+import { day, reasonOf, startPoints } from './fixtures/product.ts'
+
+async function start(config: KeyValues = {}, clock = manualClock(Date.UTC(2026, 4, 30, 20))) {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  return startPoints(t, at, { config, clock })
+}
+
+t.test('a check-in belongs to the day of the time zone', async (t) => {
+  const { running, member } = await start()
+  const [days] = await effectOf(t, 'platform.member-points.time-zone', {
+    changed: 'Asia/Shanghai',
+    async observe(values, key) {
+      await applyValues(running, values)
+      const { call } = await member(`member-of-${values[key] ?? 'site'}`.toLowerCase().replace('/', '-'))
+      return (await call('POST', 'member-points/users/me/check-in')).data.date
+    },
+  })
+  t.match(days, { before: '2026-05-30', after: '2026-05-31' })
+})
+
+t.test('the record of a finished scan is stored as long as its retention', async (t) => {
+  const { running, clock, points, rows } = await start()
+  const tasks = running.service(declaredTasks).scheduledTasks
+  const purge = tasks.find(({ name }) => name === 'member-points.purge')
+  const [isStored] = await effectOf(t, 'platform.member-points.expire.retention', {
+    changed: '30d',
+    async observe(values) {
+      await applyValues(running, values)
+      await points.expire()
+      clock.shiftWallClock(31 * day)
+      await purge?.run(new AbortController().signal)
+      return (await rows('select id from points_expire_batch')).length > 0
+    },
+  })
+  t.match(isStored, { before: true, after: false })
+})
+
+t.test('the scheduled scan has the configured name', async (t) => {
+  const [reasons] = await effectOf(t, 'platform.member-points.expire.task-name', {
+    changed: 'member-points.nightly',
+    observe: async (config) => {
+      const { running } = await start(config)
+      const tasks = running.service(scheduler)
+      const names = ['member-points.expire', 'member-points.nightly']
+      return Promise.all(names.map((name) => reasonOf(tasks.get(name))))
+    },
+  })
+  const unknown = '404 scheduler.task-unknown'
+  t.match(reasons, { before: ['done', unknown], after: [unknown, 'done'] })
+})
