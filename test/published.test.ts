@@ -153,11 +153,14 @@ t.test(
         paths.some((path) => /^dist\/\w+\.js$/.test(path)),
         `${name} ships its build`,
       )
-      t.ok(paths.includes('README.md'), `${name} ships a README`)
+      for (const file of ['README.md', 'LICENSE']) t.ok(paths.includes(file), `${name} ships ${file}`)
     }
     t.equal(packed.length, packages.length)
     const shipped = new Set(packed.flatMap(({ name, files }) => files.map(({ path }) => `${name}/${path}`)))
-    for (const page of ['install', 'admin']) t.ok(shipped.has(`@plinth/console/dist/web/${page}.html`), page)
+    for (const page of ['install', 'admin']) {
+      for (const file of [`${page}.html`, `licences/${page}.md`])
+        t.ok(shipped.has(`@plinth/console/dist/web/${file}`), file)
+    }
     const threads = globSync('plugins/*/src/**/*-worker.ts', { cwd: root })
     t.ok(threads.length >= 2)
     for (const thread of threads) {

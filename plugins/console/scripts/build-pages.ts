@@ -84,6 +84,8 @@ async function bundle(outDir: string, page: string): Promise<void> {
       // Every asset is a file of ours: the policy of the page needs no exception for data addresses.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
+      // Licences of the libraries in the scripts, which ship with them.
+      license: { fileName: `licences/${page}.md` },
       rolldownOptions: {
         input: join(places.sources, `${page}.html`),
       },
