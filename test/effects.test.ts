@@ -1,18 +1,17 @@
 /**
  * Every key of the product has an effect. A test proves it by a call of `effectOf` from `@plinth/kernel/testing`, which
  * observes the product with the default and with another value and requires a difference. Here the keys are compared with
- * these calls. Keys that tests only claim in a comment are listed in `effects/still-claimed.ts`.
+ * these calls.
  */
 import { join } from 'node:path'
 import { startForTest } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import t, { type Test } from 'tap'
-import { claimedKeys, filesByKey, provenKeys, provingTest } from './effects/key-claims.ts'
+import { filesByKey, provenKeys, provingTest } from './effects/key-proofs.ts'
 import { configuredTasks, fullProduct, inMemory } from './effects/product.ts'
-import { stillClaimed, stillClaimedCount } from './effects/still-claimed.ts'
 
 const root = join(import.meta.dirname, '..')
-const proofs = filesByKey(root, provenKeys)
+const proofs = filesByKey(root)
 const proven = new Set(proofs.keys())
 const tasks = configuredTasks()
 
@@ -43,43 +42,25 @@ t.test('the keys of scheduled tasks set their interval and their automatic start
   }
 })
 
-t.test('each key of the product has an effect that a test proves or at least claims', async (t) => {
+t.test('each key of the product has an effect that a test proves', async (t) => {
   const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
   t.teardown(() => running.stop('test ended'))
   const keys = running.config.catalogue.map(({ key }) => key)
-  const listed = new Set(stillClaimed)
-  const claimed = filesByKey(root, claimedKeys)
   t.same(
-    keys.filter((key) => !proven.has(key) && !listed.has(key)),
+    keys.filter((key) => !proven.has(key)),
     [],
     'call effectOf for these keys in a test',
   )
   t.same(
-    stillClaimed.filter((key) => proven.has(key)),
+    [...proven].filter((key) => !keys.includes(key)),
     [],
-    'remove these keys from effects/still-claimed.ts, because a test proves them',
+    'tests prove effects of keys that are not declared',
   )
   t.same(
-    stillClaimed.filter((key) => !claimed.has(key)),
+    [...proofs].filter(([, files]) => files.length > 1).map(([key, files]) => `${key}: ${files}`),
     [],
-    'no comment says where a test uses these keys',
+    'one test file proves a key, so that the proof that its cut is noticed is short',
   )
-  t.same(
-    [...new Set([...proven, ...claimed.keys(), ...stillClaimed])].filter((key) => !keys.includes(key)),
-    [],
-    'tests prove or claim effects of keys that are not declared',
-  )
-  t.equal(
-    stillClaimed.length,
-    stillClaimedCount,
-    'stillClaimedCount in effects/still-claimed.ts is the length of the list, which only becomes shorter',
-  )
-  t.same(
-    [...proofs, ...claimed].filter(([, files]) => files.length > 1).map(([key, files]) => `${key}: ${files}`),
-    [],
-    'one test file proves or claims a key, so that the proof that its cut is noticed is short',
-  )
-  t.comment(`${keys.length - stillClaimed.length} of ${keys.length} keys are proven`)
 })
 
 t.test('only an executed call proves a key', async (t) => {

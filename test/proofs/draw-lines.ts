@@ -10,7 +10,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseSync } from 'rolldown/utils'
-import type { Node } from '../effects/key-claims.ts'
+import type { Node } from '../effects/key-proofs.ts'
 import { repository } from './noticed-changes.ts'
 
 const sources = [

@@ -1,9 +1,8 @@
 /**
  * Shows that tests notice when a configuration key has no effect: `npm run proof:keys`. Cuts one key at a time and runs the
- * test files that prove or claim it. Ends with 1 when a cut is not noticed.
+ * test file that proves it. Ends with 1 when a cut is not noticed.
  *
  *     --only TEXT          keys that contain the text
- *     --proven             keys that a test proves by `effectOf`, without those that are only claimed
  *     --sample N           draws N keys; --seed S draws the same keys again
  *     --jobs N             keys that are cut at the same time; 1 by default
  *     --list               prints the keys and the test files that must notice their cuts, and runs nothing
@@ -13,7 +12,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startForTest } from '@plinth/kernel/testing'
-import { claimedKeys, filesByKey, provenKeys, provingTest } from '../effects/key-claims.ts'
+import { filesByKey, provingTest } from '../effects/key-proofs.ts'
 import { configuredTasks, fullProduct, inMemory } from '../effects/product.ts'
 import { cutOf } from './key-cuts.ts'
 import { proveChanges, repository } from './noticed-changes.ts'
@@ -21,7 +20,6 @@ import { proveChanges, repository } from './noticed-changes.ts'
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
-    proven: { type: 'boolean', default: false },
     sample: { type: 'string', default: '1000000' },
     seed: { type: 'string', default: '' },
     jobs: { type: 'string', default: '1' },
@@ -30,31 +28,29 @@ const { values } = parseArgs({
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-const proven = filesByKey(repository, provenKeys)
+const proven = filesByKey(repository)
 for (const { fixedDelay, autoStartup } of configuredTasks())
   for (const key of [fixedDelay, autoStartup]) proven.set(key, ['test/effects.test.ts'])
-const claimed = filesByKey(repository, claimedKeys)
 const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
 const keys = running.config.catalogue.map(({ key }) => key)
 await running.stop('keys are listed')
 
 const rank = (key: string) => createHash('sha256').update(`${values.seed} ${key}`).digest('hex')
 const drawn = keys
-  .filter((key) => key.includes(values.only) && (!values.proven || proven.has(key)))
+  .filter((key) => key.includes(values.only))
   .toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1))
   .slice(0, Number(values.sample))
 
 /** The cut of a key. Of its test file, only the test runs that proves it. */
 function cutIn(key: string) {
-  const files = proven.get(key) ?? claimed.get(key) ?? []
+  const files = proven.get(key) ?? []
   const [title] = files.map((file) => provingTest(readFileSync(join(repository, file), 'utf8'), key))
   return cutOf(key, files, title)
 }
 const changes = drawn.map(cutIn)
 console.log(`${drawn.length} keys, --seed ${values.seed}`)
 if (values.list) {
-  for (const key of drawn)
-    console.log(`${proven.has(key) ? 'proven ' : 'claimed'} ${key} ${(proven.get(key) ?? claimed.get(key))?.join(' ')}`)
+  for (const key of drawn) console.log(`${key} ${proven.get(key)?.join(' ')}`)
   process.exit(0)
 }
 const results = await proveChanges(changes, {

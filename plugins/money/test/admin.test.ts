@@ -271,7 +271,6 @@ onSqlite(t, 'tasks of the ledger', async (t, at) => {
     const count = async () => (await db.query('select id from money_finding')).length
     await purge?.run(new AbortController().signal)
     t.equal(await count(), 3)
-    // effect of platform.money.reconcile.retention
     await clock.advance(401 * 86_400_000)
     await purge?.run(new AbortController().signal)
     t.equal(await count(), 0)

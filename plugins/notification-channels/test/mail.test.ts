@@ -7,7 +7,7 @@ import iamPlugin, { accounts } from '@plinth/iam'
 import inboxPlugin, { notificationPreferences } from '@plinth/inbox'
 import { definePlugin, defineProduct, type JsonValue, notificationChannel, type Plugin } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { assertMembers, startForTest } from '@plinth/kernel/testing'
+import { applyValues, assertMembers, effectOf, startForTest } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notificationPlugin, { notification } from '@plinth/notification'
 import mailChannel from '@plinth/notification-channels/mail'
@@ -209,7 +209,6 @@ t.test('marketing mails to users have a link that ends them, by one POST and not
   await send('mall')
   await send('marketing', { kind: 'email', address: 'eve@example.com' })
   const [marketing, mall, stranger] = server.received.map(({ headers }) => headers)
-  // effect of platform.notification.channels.mail.unsubscribe-key
   t.match(marketing, { 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' })
   t.notHas(mall, { 'list-unsubscribe': String })
   t.notHas(stranger, { 'list-unsubscribe': String }, 'an address without an account has no preferences')
@@ -240,6 +239,39 @@ t.test('marketing mails to users have a link that ends them, by one POST and not
   t.equal((await wanted()).size, 0)
   t.match(await send('marketing'), [{ skipped: true }], 'and none are sent any more')
   t.match(await send('mall'), [{ success: true }])
+})
+
+t.test('links that end mails are signed with the keys', async (t) => {
+  const site = { 'platform.site.url': 'https://shop.example' }
+  const linkOf = async ({ facade, server, ada }: Awaited<ReturnType<typeof start>>) => {
+    const recipients = [{ kind: 'user' as const, userId: ada.id }]
+    await facade.send({ content: 'Buy', attributes: { module: 'marketing' }, recipients })
+    return /<https:\/\/shop\.example(\/.*)>/.exec(server.received[0]?.headers['list-unsubscribe'] ?? '')?.[1]
+  }
+  const [links] = await effectOf(t, 'platform.notification.channels.mail.unsubscribe-key', {
+    changed: 'k'.repeat(32),
+    observe: async (values) => (await linkOf(await start(t, { ...site, ...values }))) !== undefined,
+  })
+  t.match(links, { before: false, after: true })
+
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const [own = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
+  const config = {
+    ...site,
+    'platform.system-config.master-key-file': `${at.directory}/master.key`,
+    'platform.notification.channels.mail.unsubscribe-secret': own,
+  }
+  const product = await start(t, config, { at, others: [sharedStore, systemConfig] })
+  const url = (await linkOf(product)) ?? ''
+  const [statuses] = await effectOf(t, 'platform.notification.channels.mail.unsubscribe-secret', {
+    changed: other,
+    async observe(values) {
+      await applyValues(product.running, values)
+      return (await product.web.inject(url)).statusCode
+    },
+  })
+  t.match(statuses, { before: 200, after: 404 })
 })
 
 t.test('the link that ends mails can be asked for 120 times a minute from one address, by each method', async (t) => {
@@ -292,7 +324,6 @@ t.test(
       'platform.site.url': 'https://shop.example',
       'platform.system-config.master-key-file': `${at.directory}/master.key`,
     }
-    // effect of platform.notification.channels.mail.unsubscribe-secret: links hold without an operator
     const first = await start(t, set, { at, others })
     const send = () =>
       first.facade.send({

@@ -4,7 +4,7 @@ import { createDatabase, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { startForTest, until } from '@plinth/kernel/testing'
+import { applyValues, effectOf, startForTest, until } from '@plinth/kernel/testing'
 import notificationPlugin, { type MessageDraft, notification } from '@plinth/notification'
 import socialChannel from '@plinth/notification-channels/social'
 import outgoingHttp from '@plinth/outgoing-http'
@@ -214,14 +214,66 @@ t.test('N-043 the channel is off until it is switched on', async (t) => {
   t.teardown(() => at.drop())
   const wechat = await startWechat(t)
   const { send, product } = await start(t, at, wechat.config, {})
-  const off = { success: false, skipped: true, errorCode: 'notification.channel-disabled' }
-  const { success, skipped, errorCode } = await send(template)
-  t.same({ success, skipped, errorCode }, off)
-  t.same(wechat.posts, [])
-  // effect of platform.notification.channels.social.enabled
-  const key = 'platform.notification.channels.social.enabled'
-  await product.config.apply([{ by: 'key', name: key, written: true, place: 'row 1' }])
-  t.equal((await send(template)).success, true)
+  const [results] = await effectOf(t, 'platform.notification.channels.social.enabled', {
+    changed: true,
+    async observe(values) {
+      await applyValues(product, values)
+      const { success, skipped, errorCode } = await send(template)
+      return { success, skipped, errorCode, posts: wechat.posts.length }
+    },
+  })
+  const off = { success: false, skipped: true, errorCode: 'notification.channel-disabled', posts: 0 }
+  t.match(results, { before: off, after: { success: true, posts: 1 } })
+})
+
+t.test('messages go from the configured accounts to the configured address', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const [wechat, other] = [await startWechat(t), await startWechat(t)]
+  const hosts = 'platform.outgoing-http.allowed-hosts'
+  const config = { ...wechat.config, [hosts]: [...wechat.config[hosts], ...other.config[hosts]] }
+  const { 'platform.social.accounts': accounts, ...withoutAccounts } = config
+  const [outcomes] = await effectOf(t, 'platform.social.accounts', {
+    changed: accounts,
+    async observe(values) {
+      const { send, product } = await start(t, at, { ...withoutAccounts, ...values })
+      const { success, errorCode } = await send(template)
+      await product.stop('observed')
+      return success ? 'sent' : errorCode
+    },
+  })
+  t.match(outcomes, { before: 'social.account-unknown', after: 'sent' })
+  const [posts] = await effectOf(t, 'platform.social.endpoint', {
+    compared: config['platform.social.endpoint'],
+    changed: other.config['platform.social.endpoint'],
+    async observe(values) {
+      for (const { posts } of [wechat, other]) posts.length = 0
+      const { send, product } = await start(t, at, { ...config, ...values })
+      await send(template)
+      await product.stop('observed')
+      return [wechat, other].map(({ posts }) => posts.length > 0)
+    },
+  })
+  t.match(posts, { before: [true, false], after: [false, true] })
+})
+
+t.test('a shared access token is read with the key alone that it was stored with', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const wechat = await startWechat(t)
+  const [key = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
+  const { send, product } = await start(t, at, { ...wechat.config, 'platform.social.token-key': key })
+  t.match(await send(template), { success: true })
+  const [issued] = await effectOf(t, 'platform.social.token-key', {
+    changed: other,
+    async observe(values) {
+      await applyValues(product, values)
+      const before = wechat.tokens.length
+      t.match(await send(template), { success: true })
+      return wechat.tokens.length - before
+    },
+  })
+  t.match(issued, { before: 0, after: 1 })
 })
 
 t.test('two instances share one token; a wrong secret is said', async (t) => {
@@ -237,10 +289,9 @@ t.test('two instances share one token; a wrong secret is said', async (t) => {
     (await Promise.all(sends)).map(({ success }) => success),
     [true, true, true, true],
   )
-  // effects of platform.social.{accounts,endpoint}
   t.equal(wechat.tokens.length, 1)
   const shared = await one.product.service(sharedStoreRef).get('social.access-token:wx1')
-  t.notMatch(shared, 'planted-token', 'effect of platform.social.token-key')
+  t.notMatch(shared, 'planted-token', 'it is stored encrypted')
   const accounts = {
     shop: { appId: 'wx1', secret: 'another-secret' },
     second: { appId: 'wx2', secret: 'wrong-secret-77' },

@@ -1,14 +1,15 @@
-/** What each key of the cache does, seen on a Redis server of the test's own. */
+/** Effects of the keys of the shared store, most of them on a Redis server of the test's own. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { freePort, manualClock, rejectsWith, startForTest, watchProcess } from '@plinth/kernel/testing'
+import { effectOf, freePort, type KeyValues, manualClock, startForTest, watchProcess } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
-import { skipOwnRedis } from '@plinth/shared-store/testing'
+import { ownRedis, skipOwnRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 
@@ -37,26 +38,69 @@ async function redisServer(t: Test, settings: (port: number) => readonly string[
   }
 }
 
+/** Starts a product that stores a value. Returns how that ends. */
+const outcomeOf = async (t: Test, config: KeyValues) => {
+  try {
+    const { store } = await start(t, config)
+    await store.set('k', 'v')
+    return 'stored'
+  } catch (error) {
+    return /WRONGPASS|ECONNREFUSED|certificate|$/.exec((error as Error).message)?.[0]
+  }
+}
+
 t.test('where, as whom and under which names the product uses Redis', { skip: skipOwnRedis }, async (t) => {
+  const access = { 'platform.cache.username': 'shop', 'platform.cache.password': 'shop-password' }
   const { host, port, config } = await redisServer(t, (port) => [
     `port ${port}`,
+    'bind 127.0.0.3 127.0.0.4',
     'user shop on >shop-password ~* &* +@all',
-    'user default off',
+    'user stock on >shop-password ~* &* +@all',
   ])
-  const access = { 'platform.cache.username': 'shop', 'platform.cache.password': 'shop-password' }
-  const places = { 'platform.cache.database': 5, 'platform.cache.key-prefix': 'mall' }
-  const { store } = await start(t, { ...config, ...access, ...places })
-  await store.set('k', 'v')
-  const client = new Redis({ host, port, username: 'shop', password: 'shop-password', db: 5 })
+  const client = new Redis({ host, port })
   t.teardown(() => client.disconnect())
-  const keys = await client.keys('*')
-  t.equal(keys.length, 1, 'effects of platform.cache.{enabled,host,port,database}: it lies there')
-  t.match(keys[0], /^\{?mall\b/, 'effect of platform.cache.key-prefix')
-  t.match(await client.client('LIST'), /user=shop/, 'effect of platform.cache.username')
-  for (const key of Object.keys(access)) {
-    const refused = start(t, { ...config, ...access, [key]: 'nobody' })
-    await rejectsWith(t, refused, { message: /WRONGPASS/ }, 'effects of platform.cache.{username,password}')
+  /** Stores a value. Returns what the server knows of it and of the connections of the product. */
+  const observe = async (values: KeyValues) => {
+    await client.flushall()
+    const { store, running } = await start(t, { ...config, ...access, ...values })
+    await store.set('k', 'v')
+    const places = (await client.info('keyspace')).match(/db\d+/g)
+    const connections = String(await client.client('LIST')).split('\n')
+    const own = connections.filter((line) => /user=(?:shop|stock)/.test(line))
+    const found = (pattern: RegExp) => [...new Set(own.map((line) => pattern.exec(line)?.[1]))].join()
+    const keys: string[] = []
+    for (const place of places ?? []) {
+      await client.select(Number(place.slice(2)))
+      keys.push(...(await client.keys('*')).map((key) => /\w+/.exec(key)?.[0] ?? ''))
+    }
+    await running.stop('observed')
+    return { places, keys, users: found(/user=(\w+)/), addresses: found(/laddr=([\d.]+)/) }
   }
+  const byDefault = { places: ['db0'], keys: ['plinth'], users: 'shop', addresses: '127.0.0.3' }
+  const [enabled] = await effectOf(t, 'platform.cache.enabled', { changed: true, compared: false, observe })
+  t.match(enabled, { before: { places: null, users: '' }, after: byDefault })
+  const [hosts] = await effectOf(t, 'platform.cache.host', { compared: host, changed: '127.0.0.4', observe })
+  t.match(hosts, { before: byDefault, after: { addresses: '127.0.0.4' } })
+  const [places] = await effectOf(t, 'platform.cache.database', { changed: 5, observe })
+  t.match(places, { before: byDefault, after: { places: ['db5'] } })
+  const [prefixes] = await effectOf(t, 'platform.cache.key-prefix', { changed: 'mall', observe })
+  t.match(prefixes, { before: byDefault, after: { keys: ['mall'] } })
+  const [users] = await effectOf(t, 'platform.cache.username', { compared: 'shop', changed: 'stock', observe })
+  t.match(users, { before: byDefault, after: { users: 'stock' } })
+
+  const outcome = (values: KeyValues) => outcomeOf(t, { ...config, ...access, ...values })
+  const [passwords] = await effectOf(t, 'platform.cache.password', {
+    compared: 'shop-password',
+    changed: 'other',
+    observe: outcome,
+  })
+  t.match(passwords, { before: 'stored', after: 'WRONGPASS' })
+  const [ports] = await effectOf(t, 'platform.cache.port', {
+    compared: port,
+    changed: await freePort(host),
+    observe: outcome,
+  })
+  t.match(ports, { before: 'stored', after: 'ECONNREFUSED' })
 })
 
 t.test('Redis over TLS', { skip: skipOwnRedis }, async (t) => {
@@ -91,39 +135,70 @@ t.test('Redis over TLS', { skip: skipOwnRedis }, async (t) => {
     `tls-key-file ${key}`,
     `tls-ca-cert-file ${certificate}`,
   ])
-  const { store } = await start(t, { ...config, 'platform.cache.tls': 'encrypt' })
-  await store.set('k', 'v')
-  t.equal(await store.get('k'), 'v', 'effect of platform.cache.tls: any certificate will do')
-  const unknown = start(t, { ...config, 'platform.cache.tls': 'verify' })
-  await rejectsWith(t, unknown, { message: /certificate/ }, 'effect of platform.cache.tls: nobody signed this one')
-  await rejectsWith(
-    t,
-    start(t, { ...config, 'platform.cache.tls': 'off' }),
-    { message: /./ },
-    'effect of platform.cache.tls',
-  )
+  const observe = (values: KeyValues) => outcomeOf(t, { ...config, ...values })
+  const [outcomes] = await effectOf(t, 'platform.cache.tls', { compared: 'encrypt', changed: 'verify', observe })
+  t.match(outcomes, { before: 'stored', after: 'certificate' }, 'no authority has signed the certificate')
+  t.not(await observe({ 'platform.cache.tls': 'off' }), 'stored')
 })
 
-t.test('how long a connection may take', async (t) => {
-  // It takes the connection and never answers the handshake.
+t.test('a connection that takes too long is closed', async (t) => {
+  // It accepts the connection and never answers the handshake.
   const sockets: Socket[] = []
   const mute = createServer((socket) => sockets.push(socket.on('error', () => {}))).listen(0, '127.0.0.1')
   await once(mute, 'listening')
   t.teardown(() => mute.close())
   const { port } = mute.address() as { port: number }
   const config = { 'platform.cache.enabled': true, 'platform.cache.port': port, 'platform.cache.tls': 'encrypt' }
-  const within = (time: string) => start(t, { ...config, 'platform.cache.connect-timeout': time })
-  let isOver = false
-  const patient = within('1m').catch(() => {
-    isOver = true
+  const [states] = await effectOf(t, 'platform.cache.connect-timeout', {
+    changed: '150ms',
+    async observe(values) {
+      const connected = once(mute, 'connection') as Promise<[Socket]>
+      const starting = start(t, { ...config, ...values }).catch(() => 'rejected')
+      const [socket] = await connected
+      const closed = once(socket.resume(), 'close').then(() => 'closed')
+      const state = await Promise.race([closed, pause(2_000, 'open')])
+      socket.destroy()
+      t.equal(await starting, 'rejected')
+      return state
+    },
   })
-  await rejectsWith(t, within('150ms'), { message: /ETIMEDOUT|time/ })
-  t.equal(isOver, false, 'effect of platform.cache.connect-timeout: who began earlier with a longer one waits on')
-  for (const socket of sockets) socket.destroy()
-  await patient
+  t.match(states, { before: 'open', after: 'closed' })
 })
 
-t.test('without Redis', async (t) => {
+t.test('a call that Redis does not answer fails in time', { skip: skipOwnRedis }, async (t) => {
+  const redis = await ownRedis()
+  t.teardown(() => redis.drop())
+  const [states] = await effectOf(t, 'platform.cache.command-timeout', {
+    compared: '1s',
+    changed: '30s',
+    async observe(values) {
+      const { store, running } = await start(t, { ...redis.config, ...values })
+      redis.freeze()
+      const reading = store.get('k').catch(({ code }: { code: string }) => code)
+      const state = await Promise.race([reading, pause(4_000, 'waits')])
+      redis.thaw()
+      await reading
+      await running.stop('observed')
+      return state
+    },
+  })
+  t.match(states, { before: 'PLINTH_SHARED_STORE_UNAVAILABLE', after: 'waits' })
+})
+
+t.test('without Redis, the database stores the entries until they are removed', async (t) => {
+  const [rows] = await effectOf(t, 'platform.shared-store.database.sweep-interval', {
+    changed: '7m',
+    async observe(values) {
+      const { clock, running, store } = await start(t, values)
+      await store.set('k', 'v', 1_000)
+      await clock.advance(200_000)
+      return (await running.service(database).query('select * from shared_store_entry')).length
+    },
+  })
+  t.match(rows, { before: 0, after: 1 })
+})
+
+t.test('without Redis, an instance polls for messages of others', async (t) => {
   const clock = manualClock()
   const sleeps: number[] = []
   const { sleep } = clock
@@ -135,18 +210,9 @@ t.test('without Redis', async (t) => {
   t.teardown(() => file.drop())
   const config = {
     ...file.config,
-    'platform.cache.enabled': false,
-    'platform.shared-store.database.sweep-interval': '7m',
     'platform.shared-store.database.poll-interval': '1234ms',
   }
   const { running, store } = await start(t, config, clock)
-  await store.set('k', 'v')
-  const [row] = await running.service(database).query<{ n: number }>('select count(*) as n from shared_store_entry')
-  t.equal(Number(row?.n), 1, 'effect of platform.cache.enabled: without it the database keeps entries')
-  t.ok(
-    sleeps.includes(7 * 60_000),
-    'effect of platform.shared-store.database.sweep-interval: so long between two sweeps',
-  )
   const messages: string[] = []
   await store.subscribe('topic', (message) => messages.push(message))
   sleeps.length = 0
@@ -168,11 +234,7 @@ t.test('without Redis', async (t) => {
   await clock.advance(5000)
   sleeps.length = 0
   await clock.advance(20_000)
-  t.same(
-    [...new Set(sleeps.filter((ms) => ms < 60_000))],
-    [1234],
-    'effect of platform.shared-store.database.poll-interval: so long between two looks while others are there',
-  )
+  t.same([...new Set(sleeps.filter((ms) => ms < 60_000))], [1234], 'it polls as configured while others are there')
   await other.store.publish('topic', 'foreign')
   await clock.advance(1234)
   t.same(messages, ['own', 'foreign'])
@@ -181,4 +243,25 @@ t.test('without Redis', async (t) => {
   sleeps.length = 0
   await clock.advance(20_000)
   t.same([...new Set(sleeps.filter((ms) => ms < 60_000))], [5000], 'when the other has left it is alone again')
+})
+
+t.test('a message of another instance is received after the polling interval', async (t) => {
+  const [received] = await effectOf(t, 'platform.shared-store.database.poll-interval', {
+    changed: '4s',
+    async observe(values) {
+      const clock = manualClock()
+      const file = await createDatabase('sqlite')
+      t.teardown(() => file.drop())
+      const config = { ...file.config, ...values }
+      const [one, other] = [await start(t, config, clock), await start(t, config, clock)]
+      const messages: string[] = []
+      await one.store.subscribe('topic', (message) => messages.push(message))
+      await other.store.subscribe('topic', () => {})
+      await clock.advance(18_000)
+      await other.store.publish('topic', 'Hello')
+      await clock.advance(1_000)
+      return messages
+    },
+  })
+  t.match(received, { before: ['Hello'], after: [] })
 })

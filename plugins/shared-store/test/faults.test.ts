@@ -35,7 +35,6 @@ async function storeOnOwnRedis(t: Test) {
   t.teardown(() => redis.drop())
   const product = await start({
     'platform.cache.port': redis.port,
-    // effect of platform.cache.command-timeout
     'platform.cache.command-timeout': `${deadlineMs}ms`,
   })
   t.teardown(() => product.stop('test ended'))

@@ -1,12 +1,14 @@
 /** Several providers must say the same about a transaction before it counts. */
 import { systemClock } from '@plinth/kernel'
+import { effectOf } from '@plinth/kernel/testing'
 import { outgoingHttp } from '@plinth/outgoing-http'
+import { configCentre } from '@plinth/system-config'
 import { deployToken, type FaultProxy } from '@plinth/web3/testing'
 import { pino } from 'pino'
 import { ChainFactCollector } from '../src/chains/chain-facts.ts'
+import { system } from './fixtures/product.ts'
 import { failed, observed, onChain, shop, startProviders, unknown } from './fixtures/providers.ts'
 
-// effect of platform.web3.rpc.agreement
 const two = { 'platform.web3.rpc.agreement': 2, 'platform.web3.rpc.breaker.failures': 100 }
 
 /** Makes a proxy say that a transaction which failed was a transfer that succeeded. */
@@ -59,9 +61,18 @@ onChain('the heights of facts that several agree about are the lowest of them', 
 })
 
 onChain('a chain with fewer providers than must agree gives no facts', async (t, db) => {
-  const { chains, create, provider, first } = await startProviders(t, db, { config: two })
+  const { chains, create, provider, first, running } = await startProviders(t, db)
   await create('local', { providers: [provider('first', first)] })
-  t.equal(failed(await chains.facts('local', { transactionHash: unknown })), 'rpc-query-failed: first unconfirmed')
+  const [facts] = await effectOf(t, 'platform.web3.rpc.agreement', {
+    changed: 2,
+    async observe(values, key) {
+      const value = values[key]
+      if (value !== undefined)
+        await running.service(configCentre).save([{ key, action: 'set', value }], { actor: system })
+      return failed(await chains.facts('local', { transactionHash: unknown }))
+    },
+  })
+  t.match(facts, { before: 'facts', after: 'rpc-query-failed: first unconfirmed' })
 })
 
 onChain('stored providers with one address agree as one provider', async (t, db) => {

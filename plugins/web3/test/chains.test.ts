@@ -336,48 +336,44 @@ onChain(
   },
 )
 
-onChain(
-  'a provider that fails is left alone, and tried again by one call [effect of platform.web3.rpc.breaker.{failures,pause}]',
-  async (t, db) => {
-    // effects of platform.web3.rpc.breaker.{failures,pause}
-    const config = { 'platform.web3.rpc.breaker.failures': 2, 'platform.web3.rpc.breaker.pause': '10m' }
-    const clock = manualClock()
-    const { chains, create, provider, first, second, lines, call, token } = await startProviders(t, db, {
-      config,
-      clock,
-    })
-    const { data } = await create('local', { providers: [provider('first', first), provider('second', second)] })
-    const ask = () => chains.facts('local', { transactionHash: unknown })
-    first.fault = 'status-500'
-    for (let n = 0; n < 2; n++) t.match(await ask(), { providerId: 'second' })
-    first.clear()
-    for (let n = 0; n < 5; n++) t.match(await ask(), { providerId: 'second' })
-    t.equal(first.requests.length, 0, 'five calls, none of them to the dead one')
-    t.equal(lines.filter((line) => line.includes('an RPC provider fails')).length, 1)
-    second.fault = 'status-500'
-    await ask()
-    await ask()
-    t.equal(failed(await ask()), 'rpc-query-failed: first circuit-open, second circuit-open')
-    first.fault = undefined
-    second.fault = undefined
-    await clock.advance(600_000)
-    const answers = await Promise.all([ask(), ask(), ask()])
-    t.ok(answers.some((facts) => !('error' in facts) && facts.providerId === 'first'))
-    t.match(await ask(), { providerId: 'first' })
-    t.ok(lines.some((line) => line.includes('answers again')))
+onChain('a provider that fails is left alone, and tried again by one call', async (t, db) => {
+  const config = { 'platform.web3.rpc.breaker.failures': 2, 'platform.web3.rpc.breaker.pause': '10m' }
+  const clock = manualClock()
+  const { chains, create, provider, first, second, lines, call, token } = await startProviders(t, db, {
+    config,
+    clock,
+  })
+  const { data } = await create('local', { providers: [provider('first', first), provider('second', second)] })
+  const ask = () => chains.facts('local', { transactionHash: unknown })
+  first.fault = 'status-500'
+  for (let n = 0; n < 2; n++) t.match(await ask(), { providerId: 'second' })
+  first.clear()
+  for (let n = 0; n < 5; n++) t.match(await ask(), { providerId: 'second' })
+  t.equal(first.requests.length, 0, 'five calls, none of them to the dead one')
+  t.equal(lines.filter((line) => line.includes('an RPC provider fails')).length, 1)
+  second.fault = 'status-500'
+  await ask()
+  await ask()
+  t.equal(failed(await ask()), 'rpc-query-failed: first circuit-open, second circuit-open')
+  first.fault = undefined
+  second.fault = undefined
+  await clock.advance(600_000)
+  const answers = await Promise.all([ask(), ask(), ask()])
+  t.ok(answers.some((facts) => !('error' in facts) && facts.providerId === 'first'))
+  t.match(await ask(), { providerId: 'first' })
+  t.ok(lines.some((line) => line.includes('answers again')))
 
-    first.fault = 'other-chain'
-    t.match(await ask(), { providerId: 'second' })
-    t.ok(lines.some((line) => line.includes('a node of another chain') && line.includes('"level":50')))
-    first.clear()
-    const checked = await call('POST', `${admin}/${data.id}/verify`, token)
-    t.match(checked.data, [
-      { providerId: 'first', fault: 'chain-id-mismatch', head: null },
-      { providerId: 'second', fault: null, head: 0 },
-    ])
-    t.equal(first.requests.length, 1, 'an administrator who asks gets an answer of now')
-  },
-)
+  first.fault = 'other-chain'
+  t.match(await ask(), { providerId: 'second' })
+  t.ok(lines.some((line) => line.includes('a node of another chain') && line.includes('"level":50')))
+  first.clear()
+  const checked = await call('POST', `${admin}/${data.id}/verify`, token)
+  t.match(checked.data, [
+    { providerId: 'first', fault: 'chain-id-mismatch', head: null },
+    { providerId: 'second', fault: null, head: 0 },
+  ])
+  t.equal(first.requests.length, 1, 'an administrator who asks gets an answer of now')
+})
 
 onChain('a provider far behind the others gives no facts', async (t, db) => {
   const { chains, chain, create, provider, first, second, call, token } = await startProviders(t, db)
@@ -391,7 +387,7 @@ onChain('a provider far behind the others gives no facts', async (t, db) => {
   t.match(await chains.facts('local', { transactionHash: unknown }), { providerId: 'second', head: 100 })
 })
 
-onChain('many transactions travel in few requests [effect of platform.web3.rpc.batch-size]', async (t, db) => {
+onChain('many transactions travel in few requests', async (t, db) => {
   const { chains, chain, create, provider, first, running } = await startProviders(t, db)
   await create('local', { providers: [provider('first', first)] })
   const [, buyer = '0x'] = chain.accounts
@@ -416,7 +412,6 @@ onChain('many transactions travel in few requests [effect of platform.web3.rpc.b
 })
 
 onChain('without batches each call is alone, and an answer that is too long is asked for in halves', async (t, db) => {
-  // effects of platform.web3.rpc.{batch-size,max-response-size,deadline}
   const config = { 'platform.web3.rpc.batch-size': 1, 'platform.web3.rpc.deadline': '4s' }
   const { chains, chain, create, provider, first } = await startProviders(t, db, { config })
   await create('local', { providers: [provider('first', first)] })

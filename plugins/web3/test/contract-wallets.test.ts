@@ -1,20 +1,20 @@
 /** Wallets that are contracts (EIP-1271), on a chain of this machine. */
 import { createDatabase, type TestDatabase } from '@plinth/database/testing'
 import { systemClock } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { effectOf, until } from '@plinth/kernel/testing'
+import { configCentre } from '@plinth/system-config'
 import { type Chain, type Hex, walletVerifier } from '@plinth/web3'
 import { deploy, deployToken, type FaultProxy, skipAnvil, startAnvil, startFaultProxy } from '@plinth/web3/testing'
 import t, { type Test } from 'tap'
 import { encodeFunctionData, hashMessage, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { type ContractAnswer, ContractWallets } from '../src/signatures/contract-wallets.ts'
-import { startWeb3 } from './fixtures/product.ts'
+import { startWeb3, system } from './fixtures/product.ts'
 
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const message = 'hello'
 const signature = await anna.signMessage({ message })
 const agreement: Hex = `0x1626ba7e${'00'.repeat(28)}`
-// effect of platform.web3.contract-wallets.chain
 const on = { 'platform.web3.contract-wallets.chain': 'local' }
 const shop = `0x${'5c'.repeat(20)}`
 const abi = parseAbi(['function isValidSignature(bytes32 digest, bytes signature) view returns (bytes4)'])
@@ -70,11 +70,21 @@ async function startWallets(t: Test, db: TestDatabase, settings: WalletSettings 
 const calls = ({ requests }: FaultProxy) => requests.flat().filter((method) => method === 'eth_call').length
 
 onChain('contract wallets are off by default: no chain is asked, and only a key signs', async (t, db) => {
-  const { chain, first, second, verify } = await startWallets(t, db)
+  const { chain, first, second, verify, running } = await startWallets(t, db)
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
   t.hasStrict(await verify(wallet), { valid: false, reason: 'signature-mismatch', method: undefined })
   t.match(await verify(anna.address), { valid: true, method: 'ecrecover' })
   t.same([first.requests, second.requests], [[], []])
+  const [verdicts] = await effectOf(t, 'platform.web3.contract-wallets.chain', {
+    changed: 'local',
+    async observe(values, key) {
+      const value = values[key]
+      if (value !== undefined)
+        await running.service(configCentre).save([{ key, action: 'set', value }], { actor: system })
+      return verify(wallet)
+    },
+  })
+  t.match(verdicts, { before: { valid: false }, after: { valid: true, method: 'eip-1271' } })
 })
 
 onChain('where they are on, the contract at the address decides over exactly what was signed', async (t, db) => {

@@ -75,7 +75,6 @@ t.test('N-052 N-058 signed by default, at the moment of sending, and again for e
   t.equal(headers['webhook-signature'], standardSignature({ secret, id, timestampSeconds: 1_700_000_060, body }))
   t.equal(JSON.parse(body).data.id, id, 'the id is that of the message, the same for every try')
 
-  // effect of platform.notification.channels.webhook.signing-enabled
   await running.config.apply([
     { by: 'key', name: 'platform.notification.channels.webhook.signing-enabled', written: false, place: 'row 1' },
   ])

@@ -1,4 +1,4 @@
-/** Reads from the tests which keys have a proven effect, and which are only claimed. */
+/** Reads from the tests which keys they prove by `effectOf`. */
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
@@ -45,17 +45,11 @@ export function provingTest(source: string, key: string): string | undefined {
   return args.map(textOf).find((text) => text !== undefined)
 }
 
-/** Keys that a test names in a text or a comment: "effect of" and the key, or "effects of" and several. */
-export const claimedKeys = (source: string): string[] =>
-  [...source.matchAll(/\beffects? of ((?:platform\.[a-z0-9.{},-]*[a-z0-9}](?:,? (?:and )?)?)+)/g)].flatMap(
-    ([, keys = '']) => keys.split(/,? (?:and )?/).flatMap(expandKeys),
-  )
-
-/** Returns the test files of each key. */
-export function filesByKey(root: string, keysOf: (source: string) => string[]): Map<string, string[]> {
+/** Returns the test files that prove each key. */
+export function filesByKey(root: string): Map<string, string[]> {
   const files = new Map<string, string[]>()
   for (const file of testFiles(root))
-    for (const key of new Set(keysOf(readFileSync(join(root, file), 'utf8'))))
+    for (const key of new Set(provenKeys(readFileSync(join(root, file), 'utf8'))))
       files.set(key, [...(files.get(key) ?? []), file])
   return files
 }
