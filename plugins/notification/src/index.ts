@@ -1,5 +1,5 @@
 export * from './contract.ts'
 export { MessageBuilder, type VariableValue } from './facade/message-builder.ts'
-export { localized, textParams } from './localized-text.ts'
 export * from './masking.ts'
 export { default } from './plugin.ts'
+export { localized, textParams } from './rendering.ts'

@@ -6,7 +6,7 @@ import { localize } from '@plinth/kernel'
 import { NotificationRow, SendLog } from './entities.ts'
 import type { ChannelNotification } from './facade/channel-notification.ts'
 import { own } from './permissions.ts'
-import { recipientOwner } from './recipient-owner.ts'
+import { recipientOwner } from './recipients.ts'
 
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: mostLabels, offset: 0, count: 'none' } as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)

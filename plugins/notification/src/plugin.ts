@@ -6,12 +6,10 @@ import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts
 import { channelRoutes } from './channels/channel-routes.ts'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
-import { MessageList } from './delivery/message-list.ts'
 import { carriedBy, messagePart } from './delivery/message-part.ts'
-import { messageRoutes } from './delivery/message-routes.ts'
+import { MessageList, messageRoutes } from './delivery/message-routes.ts'
 import { PartDelivery } from './delivery/part-delivery.ts'
 import { entities } from './entities.ts'
-import { previewRoutes } from './facade/preview-route.ts'
 import { sendRoutes } from './facade/send-routes.ts'
 import { notificationSender } from './facade/verification-code-sender.ts'
 import { messages, refusal } from './failures.ts'
@@ -26,14 +24,13 @@ import { indexClaims } from './migrations/0007-index-claims.ts'
 import { rememberClaimed } from './migrations/0008-remember-claimed.ts'
 import { nameRecipients } from './migrations/0009-name-recipients.ts'
 import { permissions } from './permissions.ts'
-import { requires } from './requires.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
 import { purge, settle } from './send-log/purge-task.ts'
 import { SendLogRetries } from './send-log/retries.ts'
 import { sendLogRoutes } from './send-log/routes.ts'
 import { SendLogReader } from './send-log/send-log-reader.ts'
 import { retryDue } from './send-log/send-log-writer.ts'
-import { resolvers, type Wired } from './wiring.ts'
+import { requires, resolvers, type Wired } from './wiring.ts'
 
 /** Sends messages through the channels that other plugins bring; with a database it keeps a send log. */
 export default definePlugin({
@@ -130,7 +127,6 @@ export default definePlugin({
     provide(notification, parts.notification)
     contribute(verificationCodeSender, 'notification', notificationSender(parts.notification, translator, site))
     http?.addRoutes(sendRoutes, parts)
-    http?.addRoutes(previewRoutes, parts)
     onStop(() => verifier.stop())
     http?.addRoutes(channelRoutes, parts)
     contribute(labelSources, 'notification.channel', channelLabels(parts.notification))

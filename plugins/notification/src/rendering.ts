@@ -1,9 +1,104 @@
 import type { Translator } from '@plinth/i18n'
-import { type ConfigView, key, type Logger, type NotificationChannel, type NotificationMessage } from '@plinth/kernel'
+import {
+  type ConfigView,
+  key,
+  type Logger,
+  type NotificationChannel,
+  type NotificationMessage,
+  type TextRange,
+} from '@plinth/kernel'
 import type { RenderedTemplate, Templates } from '@plinth/template'
 import { refusal } from './failures.ts'
-import { localized } from './localized-text.ts'
-import { wellFormed } from './well-formed.ts'
+
+/** Values of a message for a text of the catalogue. */
+export const textParams = (variables: NotificationMessage['variables']): Record<string, string | number> =>
+  Object.fromEntries(
+    Object.entries(variables).map(([name, value]) => [name, typeof value === 'number' ? value : String(value ?? '')]),
+  )
+
+/** Noncharacters of Unicode, which no text contains: they enclose the values until their ranges are known. */
+const [opened, closed] = ['\uFDD0', '\uFDD1']
+const marks = /[\uFDD0\uFDD1]/g
+
+const marked = (params: Record<string, string | number>): Record<string, string | number> =>
+  Object.fromEntries(
+    Object.entries(params).map(([name, value]) => [
+      name,
+      typeof value === 'number' ? value : `${opened}${value.replace(marks, '')}${closed}`,
+    ]),
+  )
+
+function unmarked(text: string): { readonly text: string; readonly ranges: readonly TextRange[] } {
+  const [first = '', ...valued] = text.split(opened)
+  let shown = first
+  const ranges = valued.flatMap((piece): TextRange[] => {
+    const [value = '', rest = ''] = piece.split(closed)
+    const start = shown.length
+    shown += value + rest
+    return value === '' ? [] : [[start, start + value.length]]
+  })
+  return { text: shown, ranges }
+}
+
+/**
+ * Subject and content in the language of the message, where they are keys of the catalogue, `messages.<path>` or
+ * `{messages.<path>}` (document 2, "Message"); a key without a translation stays as it was written.
+ */
+export function localized(
+  message: NotificationMessage,
+  translator: Pick<Translator, 'negotiate' | 'resolve'>,
+): NotificationMessage {
+  const { subject, content, valueRanges, locale, variables } = message
+  if (!mayBeKey(subject) && !mayBeKey(content)) return message
+  const language = translator.negotiate(locale)
+  const params = marked(textParams(variables))
+  const resolve = (text: string, ranges: readonly TextRange[] = []) => {
+    const resolved = translator.resolve(language, text, params)
+    return resolved === text ? { text, ranges } : unmarked(resolved)
+  }
+  const [line, body] = [resolve(subject, valueRanges?.subject), resolve(content, valueRanges?.content)]
+  const ranges = { subject: line.ranges, content: body.ranges }
+  return { ...message, subject: line.text, content: body.text, valueRanges: ranges }
+}
+
+const mayBeKey = (text: string) => text.startsWith('messages.') || text.startsWith('{messages.')
+
+/**
+ * The message with U+FFFD for each half of a surrogate pair that stands alone. Such a half is no character: it has no UTF-8 form,
+ * and each next hop would do something else with it. Lengths stay, so ranges of values stay valid.
+ */
+function wellFormed(message: NotificationMessage): NotificationMessage {
+  const { subject, content, html, variables, attributes } = message
+  if (isWellFormed([subject, content, html, variables, attributes], new Set())) return message
+  return {
+    ...message,
+    subject: subject.toWellFormed(),
+    content: content.toWellFormed(),
+    ...(html === undefined ? {} : { html: html.toWellFormed() }),
+    variables: repaired(variables) as NotificationMessage['variables'],
+    attributes: repaired(attributes) as NotificationMessage['attributes'],
+  }
+}
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
+
+/** @param seen objects that need no second look, which also ends cycles */
+function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
+  if (typeof value === 'string') return value.isWellFormed()
+  if (seen.has(value) || !(Array.isArray(value) || isPlain(value))) return true
+  seen.add(value)
+  return Object.values(value).every((member) => isWellFormed(member, seen))
+}
+
+/** @param around objects that hold the value, which ends cycles */
+function repaired(value: unknown, around: readonly unknown[] = []): unknown {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (around.includes(value) || !(Array.isArray(value) || isPlain(value))) return value
+  const inside = (member: unknown) => repaired(member, [...around, value])
+  if (Array.isArray(value)) return value.map(inside)
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inside(member)]))
+}
 
 /** Keys of document 2, "Configuration". */
 export const renderingKeys = {

@@ -1,32 +1,50 @@
-import type { Database } from '@plinth/database'
-import type { Translator } from '@plinth/i18n'
+import { type Database, database } from '@plinth/database'
+import { events } from '@plinth/events'
+import { http, metrics } from '@plinth/http'
+import { i18n, type Translator } from '@plinth/i18n'
+import { identity } from '@plinth/iam'
+import { notificationPreferences } from '@plinth/inbox'
 import {
   asClass,
   asFunction,
   type Clock,
   type ConfigView,
+  kernel,
   type Logger,
   type NotificationChannel,
+  optional,
   type Resolvers,
   type ServicesOf,
 } from '@plinth/kernel'
+import { site } from '@plinth/site'
+import { templates } from '@plinth/template'
 import { ChannelEntries } from './channels/channel-entries.ts'
 import { ChannelOverview } from './channels/channel-overview.ts'
 import { ChannelTests } from './channels/channel-tests.ts'
-import { ChannelTexts } from './channels/channel-texts.ts'
-import { ChannelVerifier } from './channels/channel-verifier.ts'
+import { ChannelTexts, ChannelVerifier } from './channels/channel-verifier.ts'
 import type { config } from './config.ts'
 import { MessageQueue } from './delivery/message-queue.ts'
-import { QuietUsers } from './delivery/quiet-users.ts'
 import { AdministratorsSend } from './facade/administrators-send.ts'
 import { ChannelNotification } from './facade/channel-notification.ts'
 import { type NotificationSettings, Outgoing, type OutgoingParts, type SendMeter } from './facade/outgoing.ts'
-import { localized } from './localized-text.ts'
-import { type OwnerOf, ownerFinder } from './recipient-owner.ts'
-import { Rendering } from './rendering.ts'
-import type { requires } from './requires.ts'
+import { type OwnerOf, ownerFinder, QuietUsers } from './recipients.ts'
+import { localized, Rendering } from './rendering.ts'
 import { type RecorderParts, SendRecorder } from './send-log/recorder.ts'
 import { SendLogWriter } from './send-log/send-log-writer.ts'
+
+/** Services that the plugin uses. */
+export const requires = {
+  kernel,
+  http: optional(http),
+  metrics: optional(metrics),
+  database: optional(database),
+  events: optional(events),
+  preferences: optional(notificationPreferences),
+  identity: optional(identity),
+  i18n: optional(i18n),
+  site: optional(site),
+  templates: optional(templates),
+} as const
 
 /** Values that the plugin gets when it is set up. */
 interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact'>, Pick<RecorderParts, 'countLost'> {

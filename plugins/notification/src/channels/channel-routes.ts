@@ -1,13 +1,13 @@
 import { bulkLimited, type HttpRequest, id, instant, line, nullable, routesWith, Type, text } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { auditCaller, channelChecks } from '@plinth/kernel'
-import { outcomeName } from '../facade/result-view.ts'
+import { outcomeName } from '../facade/results.ts'
 import { own } from '../permissions.ts'
 import { mostEntries } from './channel-entries.ts'
 import { type ChannelOverview, channelStates } from './channel-overview.ts'
 import type { ChannelTests } from './channel-tests.ts'
+import { testFields } from './channel-tests.ts'
 import { type ChannelVerifier, verifyDeadlineMs } from './channel-verifier.ts'
-import { testFields } from './test-recipient.ts'
 
 interface ChannelRouteParts {
   readonly overview: ChannelOverview

@@ -1,3 +1,4 @@
+import type { Translator } from '@plinth/i18n'
 import {
   type AuditEntry,
   audit,
@@ -5,15 +6,33 @@ import {
   type Clock,
   channelChecks,
   columnText,
+  fillText,
   isChannelFault,
   type Kernel,
   type Logger,
   localize,
   reasonOf,
+  type TextParams,
 } from '@plinth/kernel'
 import { ChannelCalls, late } from '../facade/channel-calls.ts'
+import en from '../messages/en.json' with { type: 'json' }
 import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
-import type { ChannelTexts } from './channel-texts.ts'
+
+type TextName = keyof (typeof en)['channel-page']
+
+/** What operators read when they check a channel, in their language; English in a product without languages. */
+export class ChannelTexts {
+  readonly #translator: Pick<Translator, 'translate'> | undefined
+
+  constructor({ translator }: { readonly translator: Pick<Translator, 'translate'> | undefined }) {
+    this.#translator = translator
+  }
+
+  say(locale: string, name: TextName, params: TextParams = {}): string {
+    const own = en['channel-page'][name]
+    return this.#translator?.translate(locale, `messages.channel-page.${name}`, params) ?? fillText(own, params)
+  }
+}
 
 /** Milliseconds that a channel has to say whether it could send. */
 export const verifyDeadlineMs = 10_000

@@ -15,7 +15,7 @@ import { NotificationRow, priorities } from '../entities.ts'
 import type { Outgoing } from '../facade/outgoing.ts'
 import { refusal } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
-import type { OwnerOf } from '../recipient-owner.ts'
+import type { OwnerOf } from '../recipients.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
 import { carried, largestPart, largestPartOfEach, largestPartOfIdempotent, messagePart } from './message-part.ts'
 

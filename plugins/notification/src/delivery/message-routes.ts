@@ -1,3 +1,4 @@
+import { type Database, findPage, type PageWindow } from '@plinth/database'
 import {
   answerList,
   count,
@@ -14,11 +15,44 @@ import {
   text,
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
-import { messageStates, priorities } from '../entities.ts'
+import { type MessageState, messageStates, NotificationRow, priorities } from '../entities.ts'
+import { refusal } from '../failures.ts'
 import { own } from '../permissions.ts'
-import { recipientOwner } from '../recipient-owner.ts'
+import { recipientOwner } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
-import type { ListedMessage, MessageList } from './message-list.ts'
+
+interface MessageFilter {
+  readonly state?: MessageState | undefined
+  /** The rows that the caller may read: `callerRows(request, recipientOwner)`. */
+  readonly rows: object
+}
+
+/** A message as the list has it. */
+type ListedMessage = Omit<NotificationRow, 'payload'>
+
+/** The list of messages that were enqueued or sent by administrators (document 2, "Notification management"). */
+export class MessageList {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  async list({ state, rows }: MessageFilter, window: PageWindow) {
+    const where = { $and: [state === undefined ? {} : { state }, rows] }
+    const options = { exclude: ['payload', 'idempotencyHash'] as const }
+    const found = await findPage<NotificationRow>(this.#db.fork(), NotificationRow, where, window, options)
+    return { ...found, items: found.items as readonly ListedMessage[] }
+  }
+
+  /** @throws BusinessError `404` `notification.message-not-found`, also for a row outside `rows` */
+  async find(id: number, rows: object): Promise<ListedMessage> {
+    const exclude = ['payload', 'idempotencyHash'] as const
+    const row = await this.#db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude })
+    if (row === null) throw refusal('message-not-found', { params: { id }, data: { id } })
+    return row as ListedMessage
+  }
+}
 
 interface MessageRouteParts {
   readonly recorder: Pick<SendRecorder, 'written'>

@@ -4,13 +4,12 @@ import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { NotificationPart, SendLog } from '../entities.ts'
 import { type Outgoing, type Prepared, sendingsOf } from '../facade/outgoing.ts'
-import type { SendEntry } from '../send-log/entries.ts'
+import type { QuietUsers } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
-import type { Sending } from '../send-log/row.ts'
+import type { SendEntry, Sending } from '../send-log/row.ts'
 import type { SendLogWriter } from '../send-log/send-log-writer.ts'
 import { restored } from '../send-log/snapshot.ts'
 import { carried, messagePart, sentTogether } from './message-part.ts'
-import type { QuietUsers } from './quiet-users.ts'
 
 interface PartDeliveryParts {
   readonly db: Database

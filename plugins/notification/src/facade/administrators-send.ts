@@ -1,9 +1,9 @@
 import type { NotificationMessage } from '@plinth/kernel'
 import type { MessageDraft, SendResult } from '../contract.ts'
 import type { Sender } from '../delivery/message-queue.ts'
-import type { QuietUsers } from '../delivery/quiet-users.ts'
 import type { Priority } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import type { QuietUsers } from '../recipients.ts'
 import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
 

@@ -13,9 +13,8 @@ import type {
 import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
 import { notificationError } from '../errors.ts'
 import { refusal } from '../failures.ts'
-import type { SendEntry } from '../send-log/entries.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
-import type { Sending } from '../send-log/row.ts'
+import type { SendEntry, Sending } from '../send-log/row.ts'
 import { type NotificationSettings, type Outgoing, type Ready, sendingsOf } from './outgoing.ts'
 import { requireSuccess, resultOfAll } from './results.ts'
 

@@ -4,16 +4,17 @@ import { idempotent } from '@plinth/idempotency'
 import { type ChannelProvider, localize } from '@plinth/kernel'
 import { priorities } from '../entities.ts'
 import { own } from '../permissions.ts'
+import type { Rendering } from '../rendering.ts'
 import { type AdministratorsSend, mostAtOnce } from './administrators-send.ts'
-import type { ChannelNotification } from './channel-notification.ts'
-import { sendResult } from './result-view.ts'
-import { requireSentAttributes, sentAttributes } from './sent-attributes.ts'
-import { socialFields, socialMessageTypes } from './social-metadata.ts'
+import { type ChannelNotification, compose } from './channel-notification.ts'
+import type { Outgoing } from './outgoing.ts'
+import { sendResult } from './results.ts'
+import { requireSentAttributes, sentAttributes, socialFields, socialMessageTypes } from './sent-attributes.ts'
 
 const attributeValue = Type.Union([Type.String({ maxLength: 2_000 }), Type.Number(), Type.Boolean()])
 
 /** What a message says, in words of its own or by a template. */
-export const messageTexts = {
+const messageTexts = {
   template: Type.Optional(Type.String({ maxLength: 128, description: 'Template code' })),
   variables: Type.Optional(
     Type.Record(
@@ -100,6 +101,8 @@ const sendMetadata = Type.Object({
 interface SendRouteParts {
   readonly notification: Pick<ChannelNotification, 'channels'>
   readonly administrators: AdministratorsSend
+  readonly outgoing: Pick<Outgoing, 'requireChannel' | 'administratorsChannel'>
+  readonly rendering: Rendering
   /** Judges the data scope of who sends (decision A5); absent where the product has no users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
@@ -119,7 +122,7 @@ const providerView = ({ code, displayName, messageTypes, attributes }: ChannelPr
   })),
 })
 
-/** Routes of document 2, "Endpoints", with the permission of decision B41. */
+/** Routes of document 2, "Endpoints", with the permission of decision B41; the preview is of decision B35. */
 export const sendRoutes = [
   route({
     method: 'POST',
@@ -174,5 +177,33 @@ export const sendRoutes = [
       })),
       attributes: [...sentAttributes(notification.channels())],
     }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/notifications/template-preview',
+    legacyPath: true,
+    summary: 'What a channel would get of a message; sends nothing and logs nothing',
+    access: { permission: own.messageSend, scope: 'none' },
+    annotations: [rateLimited({ maxAttempts: 120, windowSeconds: 60 })],
+    request: {
+      body: Type.Object({
+        channel: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 64, description: 'Channel code; absent: as for sending' }),
+        ),
+        ...messageTexts,
+      }),
+    },
+    response: Type.Object({
+      subject: text,
+      content: text,
+      html: nullable(text),
+      missingVariables: Type.Array(text, { description: 'What the template needs and the message does not have.' }),
+    }),
+    async handler({ body: { channel, ...draft } }, { outgoing, rendering }) {
+      const code = (channel ?? outgoing.administratorsChannel).trim().toLowerCase()
+      const { traits } = outgoing.requireChannel(code, 'channel')
+      const preview = await rendering.preview(compose(draft), code, traits)
+      return { ...preview, missingVariables: [...preview.missingVariables] }
+    },
   }),
 ]

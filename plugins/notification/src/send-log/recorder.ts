@@ -3,8 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import type { SendEntry } from './entries.ts'
-import type { Sending, Shown } from './row.ts'
+import type { SendEntry, Sending, Shown } from './row.ts'
 import type { SendLogWriter } from './send-log-writer.ts'
 
 export interface RecorderParts {

@@ -3,9 +3,8 @@ import { type AuditEntry, audit, isBusinessError, type Kernel, type Logger, reas
 import type { SendResult } from '../contract.ts'
 import { NotificationRow, SendLog, type SendLogState } from '../entities.ts'
 import type { Outgoing, Prepared } from '../facade/outgoing.ts'
-import type { SendEntry } from './entries.ts'
 import type { SendRecorder } from './recorder.ts'
-import type { Sending } from './row.ts'
+import type { SendEntry, Sending } from './row.ts'
 import { type Claim, refuseRows, releaseInterrupted, type SendLogWriter } from './send-log-writer.ts'
 import { restored } from './snapshot.ts'
 

@@ -1,9 +1,45 @@
-import type { RowOf } from '@plinth/database'
+import { LockMode } from '@mikro-orm/core'
+import type { Database, RowOf } from '@plinth/database'
 import { columnText, type NotificationMessage, secretsOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import type { SendLog, SendLogState } from '../entities.ts'
 import { describeRecipient, secretAttributeValues } from '../masking.ts'
 import { partSnapshotText, snapshotText } from './snapshot.ts'
+
+/** A send on its way into the send log. */
+export interface SendEntry {
+  readonly message: NotificationMessage
+  row: SendLogRow
+  /** Milliseconds after which it is sent again automatically. */
+  retryInMs: number | undefined
+  /** Assigned by the first write. */
+  id: number | undefined
+  /** A write of it was begun: it may be in the table. */
+  tried: boolean
+  /** What waits to be written is as it should be. */
+  isQueued: boolean
+  isLost: boolean
+  weight: number
+  /** Ends when what was queued last is written, or lost. */
+  written: PromiseWithResolvers<void>
+}
+
+/** The entry of a row that was never written. */
+export const entryOf = (message: NotificationMessage, row: SendLogRow): SendEntry => ({
+  message,
+  row,
+  retryInMs: undefined,
+  id: undefined,
+  tried: false,
+  isQueued: false,
+  isLost: false,
+  weight: 0,
+  written: Promise.withResolvers<void>(),
+})
+
+/** Options of a read that keeps its rows as they are until the transaction ends; on SQLite nobody else writes meanwhile. */
+export const rowLock = ({ dialect }: Pick<Database, 'dialect'>) =>
+  dialect === 'sqlite' ? {} : ({ lockMode: LockMode.PESSIMISTIC_WRITE } as const)
 
 /** A delivery of a message of the list. */
 interface DeliveryOf {

@@ -4,16 +4,23 @@ import { Type } from '@plinth/http'
 import type { Clock, ConfigView, NotificationChannel } from '@plinth/kernel'
 import type { config } from '../config.ts'
 import type { SendResult } from '../contract.ts'
-import { changeMessageCounts, type OutcomeChange } from '../delivery/message-counts.ts'
 import { SendLog, type SendLogState } from '../entities.ts'
 import type { NotificationSettings } from '../facade/outgoing.ts'
 import { refusal } from '../failures.ts'
-import type { OwnerOf } from '../recipient-owner.ts'
+import type { OwnerOf } from '../recipients.ts'
 import { verdictOn } from './automatic-retry.ts'
-import { changeCounts, kindOf, type SendLogKind, tallied } from './counts.ts'
-import { entryOf, type SendEntry } from './entries.ts'
-import { finishedRow, outcomeProperties, type Sending, type SendLogRow, type Shown, sendingRow } from './row.ts'
-import { rowLock } from './row-lock.ts'
+import { changeCounts, changeMessageCounts, kindOf, type OutcomeChange, type SendLogKind, tallied } from './counts.ts'
+import {
+  entryOf,
+  finishedRow,
+  outcomeProperties,
+  rowLock,
+  type SendEntry,
+  type Sending,
+  type SendLogRow,
+  type Shown,
+  sendingRow,
+} from './row.ts'
 
 /** A row of the send log is to be sent again automatically. */
 export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))

@@ -1,5 +1,6 @@
 import type { Identity } from '@plinth/iam'
-import type { Recipient } from '@plinth/kernel'
+import type { NotificationPreferences } from '@plinth/inbox'
+import type { Clock, Recipient } from '@plinth/kernel'
 
 /** How a row of the send log or of the list of messages leads to its user, for `callerRows`. */
 export const recipientOwner = { user: 'user_id', org: 'org_id' } as const
@@ -31,3 +32,30 @@ export const ownerFinder =
     if (userIds.size === 1) return { userId, orgId: null }
     return { userId: null, orgId: (await identity?.commonOrganisation([...(userIds as Set<number>)])) ?? null }
   }
+
+/** Channels that disturb: in quiet hours they wait. */
+const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
+
+interface QuietUsersParts {
+  readonly clock: Pick<Clock, 'now'>
+  readonly preferences: Pick<NotificationPreferences, 'quietUntil'> | undefined
+}
+
+/** Users in quiet hours. */
+export class QuietUsers {
+  readonly #parts: QuietUsersParts
+
+  constructor(parts: QuietUsersParts) {
+    this.#parts = parts
+  }
+
+  /** The end of the quiet hours of each user who has them now, in milliseconds since the epoch; of nobody on a channel that does not disturb. */
+  async on(channel: string, recipients: readonly Recipient[]): Promise<ReadonlyMap<number, number>> {
+    const { preferences, clock } = this.#parts
+    if (preferences === undefined || !disturbing.includes(channel)) return new Map()
+    const userIds = recipients.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
+    if (userIds.length === 0) return new Map()
+    const now = clock.now()
+    return new Map([...(await preferences.quietUntil(userIds, now))].filter(([, end]) => end > now))
+  }
+}
