@@ -8,7 +8,7 @@ import type { RecordedChange } from './recorded-change.ts'
  */
 export const drawn20261127: readonly RecordedChange[] = [
   {
-    file: 'plugins/web3-settlement/src/requires.ts',
+    file: 'plugins/web3-settlement/src/parts.ts',
     fragment: `  accounts,
   approvals,`,
     replacement: '  approvals,',

@@ -18,15 +18,11 @@ import { LedgerService } from './ledger/ledger-service.ts'
 import { PostingEngine } from './ledger/posting-engine.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
-import { purge } from './purge-task.ts'
-import { reconcileCommand } from './reconcile/command.ts'
-import { reconciliations } from './reconcile/contract.ts'
 import { FindingRow, ReconciliationRow } from './reconcile/entities.ts'
-import { Reconciler } from './reconcile/reconciler.ts'
-import { reconcileTask } from './reconcile/task.ts'
+import { Reconciler, reconcileCommand, reconcileTask, reconciliations } from './reconcile/reconciler.ts'
 import { ledgerRoutes } from './routes/ledger-routes.ts'
 import { reconciliationRoutes } from './routes/reconciliation-routes.ts'
-import { holdExpiry, reconcile } from './tasks.ts'
+import { holdExpiry, purge, reconcile } from './tasks.ts'
 
 /** Kinds of the ledger itself. */
 const kindNames = {

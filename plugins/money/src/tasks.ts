@@ -1,9 +1,19 @@
-import type { database } from '@plinth/database'
+import { olderThan, purgeTask } from '@plinth/coordination'
+import { type database, firstIdAt } from '@plinth/database'
 import { isBusinessError, type ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import { ledger } from './contract.ts'
 import { allDueHolds, expiryOf } from './ledger/holds.ts'
-import { reconciliations } from './reconcile/contract.ts'
+import { reconciliations } from './reconcile/reconciler.ts'
+
+/** Removes reconciliations past their retention. The ledger itself is never removed. */
+export const purge = purgeTask<Uses>('platform.money', {
+  displayName: { en: 'Remove old reconciliations', 'zh-CN': '清理旧的对账记录' },
+  old({ config, clock }) {
+    const before = firstIdAt(clock.now() - config.get('platform.money.reconcile.retention'))
+    return [olderThan('money_finding', 'id', before), olderThan('money_reconciliation', 'id', before)]
+  },
+})
 
 type Uses = {
   requires: { database: typeof database }

@@ -2,9 +2,8 @@
 import type { Database } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
-import { nextAccounts } from '../src/reconcile/account-check.ts'
-import { reconciliations } from '../src/reconcile/contract.ts'
-import type { Reconciler } from '../src/reconcile/reconciler.ts'
+import { nextAccounts } from '../src/reconcile/checks.ts'
+import { type Reconciler, reconciliations } from '../src/reconcile/reconciler.ts'
 import { lotTables, TestLots } from './fixtures/lot-book.ts'
 import { asset, of, reasonOf, startLedger } from './fixtures/product.ts'
 

@@ -1,6 +1,34 @@
 import type { LedgerAsset } from '../contract.ts'
 import { refusal } from '../failures.ts'
-import { MonthKeys } from './month-keys.ts'
+
+/** Every time zone keeps a whole number of these from UTC, so within one the month is the same. */
+const quarterOfAnHour = 900_000
+
+/** Months of moments in a time zone. Formatting is dear, and postings come at nearly the same time. */
+class MonthKeys {
+  #format: { readonly zone: string; readonly parts: Intl.DateTimeFormat } | undefined
+  #last: { readonly zone: string; readonly quarter: number; readonly key: number } | undefined
+
+  /** Year times 100 plus month, such as `202611`. */
+  at(ms: number, zone: string): number {
+    const quarter = Math.floor(ms / quarterOfAnHour)
+    if (this.#last?.quarter === quarter && this.#last.zone === zone) return this.#last.key
+    if (this.#format?.zone !== zone) {
+      const parts = new Intl.DateTimeFormat('en', {
+        year: 'numeric',
+        month: 'numeric',
+        calendar: 'iso8601',
+        timeZone: zone,
+      })
+      this.#format = { zone, parts }
+    }
+    const parts = this.#format.parts.formatToParts(ms)
+    const of = (name: Intl.DateTimeFormatPartTypes) => Number(parts.find(({ type }) => type === name)?.value)
+    const key = of('year') * 100 + of('month')
+    this.#last = { zone, quarter, key }
+    return key
+  }
+}
 
 /** What may be posted, by the plugins that bring it. */
 export class Assets {

@@ -4,6 +4,7 @@ import type {
   AccountFilter,
   AccountRef,
   Batch,
+  BatchResult,
   Capture,
   Captured,
   EntryFilter,
@@ -21,15 +22,57 @@ import type {
 import type { AccountStatus } from '../entities.ts'
 import type { Accounts } from './accounts.ts'
 import type { Assets } from './assets.ts'
-import { writeBatch } from './batch-writer.ts'
-import { assertOwner } from './checks.ts'
+import { assertOwner, invalid } from './checks.ts'
 import { readHold } from './holds.ts'
-import type { Journals } from './journals.ts'
+import type { Journals, Movement, Outcome } from './journals.ts'
 import type { LedgerReader } from './ledger-reader.ts'
-import type { Movement, Outcome } from './movement.ts'
-import { captureOf, creditOf, debitOf, holdOf, releaseOf, reverseOf, transferOf } from './movements.ts'
+import { batchedOf, captureOf, creditOf, debitOf, holdOf, releaseOf, reverseOf, transferOf } from './movements.ts'
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 import { PostingQueue } from './posting-queue.ts'
+
+/** Accounts and postings of one batch. */
+const largestBatch = 1_000
+
+interface BatchParts {
+  readonly db: Database
+  readonly assets: Assets
+  readonly accounts: Accounts
+  readonly engine: PostingEngine
+}
+
+async function writeBatch(parts: BatchParts, batch: Batch): Promise<BatchResult> {
+  const { db, assets, accounts, engine } = parts
+  assets.get(batch.asset)
+  if (batch.accountIds.length > largestBatch) invalid('accountIds', `at most ${largestBatch}`)
+  return db.statements(async () => {
+    const locked = await accounts.lock(batch.accountIds)
+    for (const { asset } of locked.values())
+      if (asset !== batch.asset) invalid('accountIds', `accounts of ${batch.asset}`)
+    const postings = await batch.postings()
+    if (postings.length > largestBatch) invalid('postings', `at most ${largestBatch}`)
+    if (postings.some(({ accountId }) => !locked.has(accountId))) invalid('postings', 'of the accounts of the batch')
+    if (new Set(postings.map(({ key }) => key)).size < postings.length) invalid('postings', 'of different keys')
+    const movements = postings.map((posting) => batchedOf(batch, posting))
+    const verdicts = await engine.post(movements, locked)
+    let posted = 0
+    let amount = 0
+    const replayed: string[] = []
+    const refused: string[] = []
+    postings.forEach((posting, index) => {
+      const verdict = verdicts[index]
+      if (verdict === undefined || 'refused' in verdict) {
+        if (verdict?.refused.reason === 'money.idempotency-mismatch') throw verdict.refused
+        refused.push(posting.key)
+      } else if (verdict.outcome.replayed) {
+        replayed.push(posting.key)
+      } else {
+        posted++
+        amount += posting.amount
+      }
+    })
+    return { posted, amount, replayed, refused }
+  })
+}
 
 interface LedgerParts {
   readonly db: Database

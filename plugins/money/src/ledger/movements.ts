@@ -13,8 +13,7 @@ import { never } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { assertAmount, assertCounter, assertOwner, invalid, journalDraft } from './checks.ts'
 import type { StoredHold } from './holds.ts'
-import type { TakenUnits } from './journals.ts'
-import type { Movement } from './movement.ts'
+import type { Movement, TakenUnits } from './journals.ts'
 
 /** Movements out of what callers ask for, checked. */
 

@@ -6,8 +6,7 @@ import { refusal } from '../failures.ts'
 import type { Accounts, LockedAccount } from './accounts.ts'
 import type { Assets } from './assets.ts'
 import { dueHolds, expiryOf } from './holds.ts'
-import type { Journals, NumberedMovement } from './journals.ts'
-import type { Closing, Leg, Movement, Outcome, Reversing } from './movement.ts'
+import type { Closing, Journals, Leg, Movement, NumberedMovement, Outcome, Reversing } from './journals.ts'
 import { claimOf, releaseOf } from './movements.ts'
 
 interface EngineParts {

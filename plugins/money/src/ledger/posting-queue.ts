@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import { isPlinthError } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
-import type { Movement } from './movement.ts'
+import type { Movement } from './journals.ts'
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 
 /** Postings of one transaction. */

@@ -1,12 +1,58 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { taskType } from '@plinth/async-task'
 import { type Database, exactInteger, findPage, insertRows, type PageWindow, updateRows } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
+import { Type } from '@plinth/http'
+import { type Clock, type CommandDeclaration, service } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
 import type { Accounts } from '../ledger/accounts.ts'
 import type { Assets } from '../ledger/assets.ts'
-import { type CheckedAccount, type Finding, findingsOf, nextAccounts } from './account-check.ts'
+import { own } from '../permissions.ts'
+import {
+  type CheckedAccount,
+  type Finding,
+  findingsOf,
+  nextAccounts,
+  nextJournals,
+  unbalancedJournals,
+} from './checks.ts'
 import { FindingRow, ReconciliationRow, type ReconciliationState } from './entities.ts'
-import { nextJournals, unbalancedJournals } from './journal-check.ts'
+
+/** Internal to the plugin: its tasks and commands run after setup and use it. */
+export const reconciliations = service<Pick<Reconciler, 'request' | 'run'>>('money.reconciliations', {
+  from: '@plinth/money',
+})
+
+type Uses = { provides: readonly [typeof reconciliations] }
+
+/** `plinth money reconcile`: 1 when something does not agree. */
+export const reconcileCommand: CommandDeclaration<Uses> = {
+  name: 'money reconcile',
+  summary: 'compare entries, balances, holds and lots of the ledger; changes nothing of it',
+  options: [{ flags: '--asset <asset>', description: 'only the accounts of this asset' }],
+  async run({ own }, { options, output, signal }) {
+    const reconciler = own(reconciliations)
+    const { asset } = options as { readonly asset?: string }
+    const id = await reconciler.request(asset ?? null, 'cli')
+    let last = -1
+    const onProgress = (percent: number) => {
+      const whole = Math.floor(percent / 10) * 10
+      if (whole === last) return
+      last = whole
+      output.progress(`${whole} %`)
+    }
+    const { accounts, journals, findings } = await reconciler.run(id, { signal, onProgress })
+    const text = findings === 0 ? 'Everything agrees.' : `${findings} findings: see reconciliation ${id}.`
+    output.result({ id, accounts, journals, findings }, `${accounts} accounts, ${journals} journals. ${text}`)
+    return findings === 0 ? 0 : 1
+  },
+}
+
+/** A reconciliation that somebody asked for. */
+export const reconcileTask = taskType('money.reconcile', {
+  displayName: { en: 'Reconcile the ledger', 'zh-CN': '账本对账' },
+  params: Type.Object({ reconciliationId: Type.Integer({ minimum: 1 }) }),
+  readPermission: own.ledgerView,
+})
 
 /** Findings that are kept of one run: who has more has one cause. */
 const mostFindings = 10_000

@@ -15,8 +15,7 @@ import {
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { own } from '../permissions.ts'
-import type { Reconciler } from '../reconcile/reconciler.ts'
-import { reconcileTask } from '../reconcile/task.ts'
+import { type Reconciler, reconcileTask } from '../reconcile/reconciler.ts'
 import { findingView, reconciliationView } from './views.ts'
 
 interface ReconciliationRouteParts {
