@@ -1,6 +1,21 @@
-import type { Database, DatabaseClock } from '@plinth/database'
-import { asClass, asFunction, type ConfigView, type Logger, type Resolvers, type ServicesOf } from '@plinth/kernel'
-import { localDays } from '@plinth/site'
+import { type Database, type DatabaseClock, database } from '@plinth/database'
+import { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { i18n } from '@plinth/i18n'
+import { identity } from '@plinth/iam'
+import {
+  asClass,
+  asFunction,
+  type ConfigView,
+  kernel,
+  type Logger,
+  optional,
+  type Resolvers,
+  type ServicesOf,
+} from '@plinth/kernel'
+import { ledger } from '@plinth/money'
+import { scheduler } from '@plinth/scheduler'
+import { localDays, site } from '@plinth/site'
 import { Adjustments } from './admin/adjustments.ts'
 import { CheckIns, type ProgrammeCalendar } from './check-in/check-ins.ts'
 import type { keys } from './config.ts'
@@ -10,10 +25,22 @@ import { Lapsing } from './expiry/lapsing.ts'
 import { PointsLotBook } from './lots/lot-book.ts'
 import { Texts } from './members/texts.ts'
 import { OrderRewards } from './orders/order-rewards.ts'
-import type { requires } from './requires.ts'
 import { Debts } from './rewards/debts.ts'
 import { Rewards } from './rewards/rewards.ts'
 import { Rules } from './rules/rules.ts'
+
+/** Services that the plugin uses. */
+export const requires = {
+  kernel,
+  database,
+  events,
+  http,
+  site,
+  identity,
+  ledger,
+  i18n: optional(i18n),
+  scheduler: optional(scheduler),
+} as const
 
 /** What the product gives to the plugin. */
 interface Given extends ServicesOf<typeof requires> {

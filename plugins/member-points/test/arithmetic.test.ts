@@ -2,7 +2,7 @@
 import { localDays } from '@plinth/site'
 import fc from 'fast-check'
 import t from 'tap'
-import { checkInPoints, daysBetween, type LastCheckIn, streakOn } from '../src/check-in/streak.ts'
+import { checkInPoints, daysBetween, type LastCheckIn, streakOn } from '../src/check-in/check-ins.ts'
 import { orderPoints, reversalTarget, splitReversal } from '../src/orders/order-points.ts'
 import { faultOf } from '../src/rules/rule-types.ts'
 

@@ -2,8 +2,8 @@ import { type Database, exactInteger } from '@plinth/database'
 import type { AccessAudit } from '../audited.ts'
 import { never } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
-import { ownerOf } from '../rewards/owner.ts'
 
 interface Adjustment {
   readonly userId: number

@@ -22,12 +22,20 @@ import { auditedBy } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
 import { ExpireBatchRow, SourceRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import { accountView, adminLedgerView, adminViewOfEntry, namesOf, viewOfAccount } from '../members/ledger-views.ts'
+import { ownerOf, userOf } from '../members/account.ts'
+import {
+  accountView,
+  adminLedgerView,
+  adminViewOfEntry,
+  namesOf,
+  sourceStates,
+  sourceView,
+  viewOfAccount,
+  viewOfSource,
+} from '../members/ledger-views.ts'
 import type { Parts } from '../parts.ts'
 import { own } from '../permissions.ts'
-import { ownerOf, userOf } from '../rewards/owner.ts'
 import { mostPoints, pointsAsset } from '../rules/rule-types.ts'
-import { sourceStates, sourceView, viewOfSource } from './source-views.ts'
 
 type AdminRouteParts = Pick<
   Parts,

@@ -1,6 +1,6 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { BatchResult, Ledger } from '@plinth/money'
-import type { ExpiryDetails } from '../lots/lot-details.ts'
+import type { ExpiryDetails } from '../lots/lot-moves.ts'
 import type { Parts } from '../parts.ts'
 
 /** A source that has lapsed, before its account is locked. */

@@ -11,10 +11,17 @@ import { never, SourceRow, type SourceUseRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import type { Rules } from '../rules/rules.ts'
-import { listsOf } from './id-lists.ts'
 import { LotClaims, type ReturnedPart } from './lot-claims.ts'
-import { type ClaimDetails, type ExpiryDetails, isClaim, isExpiry, isGrant, isReversal } from './lot-details.ts'
-import { LotMoves } from './lot-moves.ts'
+import {
+  type ClaimDetails,
+  type ExpiryDetails,
+  isClaim,
+  isExpiry,
+  isGrant,
+  isReversal,
+  LotMoves,
+  listsOf,
+} from './lot-moves.ts'
 
 const table = 'points_source'
 type Source = NewRow<typeof SourceRow>

@@ -2,9 +2,7 @@ import { type Database, exactInteger, insertRows, type NewRow } from '@plinth/da
 import type { LotClaim, LotMovement } from '@plinth/money'
 import { SubstituteRow } from '../entities.ts'
 import type { RuleSettings } from '../rules/rule-types.ts'
-import { listsOf } from './id-lists.ts'
-import type { ClaimDetails } from './lot-details.ts'
-import type { LotMoves } from './lot-moves.ts'
+import { type ClaimDetails, type LotMoves, listsOf } from './lot-moves.ts'
 
 /** Units that come back to a source. */
 export interface ReturnedPart {

@@ -1,12 +1,68 @@
-import { id, instant, nullable, Type, text } from '@plinth/http'
+import { count, id, instant, nullable, Type, text } from '@plinth/http'
 import { localize } from '@plinth/kernel'
 import type { AccountView, EntryView, Ledger } from '@plinth/money'
 import type { Static } from 'typebox'
-import type { RuleRow } from '../entities.ts'
+import { never, type RuleRow, type SourceRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
-import { userOf } from '../rewards/owner.ts'
 import { ruleName } from '../rules/rule-routes.ts'
+import { userOf } from './account.ts'
 import type { Texts } from './texts.ts'
+
+export const sourceStates = ['active', 'exhausted', 'expired', 'reversed'] as const
+
+/** Where points came from: granted = remaining + held + consumed + reversed + expired. */
+export const sourceView = Type.Object({
+  id,
+  accountId: id,
+  userId: nullable(id, { description: 'Null where the account belongs to no user.' }),
+  asset: text,
+  sourceType: text,
+  sourceId: text,
+  granted: count,
+  remaining: count,
+  held: count,
+  consumed: count,
+  reversed: count,
+  expired: count,
+  expiresAt: nullable(instant, { description: 'Null: never.' }),
+  status: Type.Enum(sourceStates),
+  journalId: id,
+  ruleCode: nullable(text),
+  ruleVersion: nullable(Type.Integer({ minimum: 1 })),
+  createdAt: instant,
+})
+
+export const viewOfSource = ({
+  expiresAt,
+  userId,
+  ruleCode,
+  ruleVersion,
+  createdAt,
+  ...row
+}: SourceRow): Static<typeof sourceView> => {
+  const { id, accountId, asset, sourceType, sourceId, status, journalId } = row
+  const { granted, remaining, held, consumed, reversed, expired } = row
+  return {
+    id,
+    accountId,
+    asset,
+    sourceType,
+    sourceId,
+    status,
+    journalId,
+    granted,
+    remaining,
+    held,
+    consumed,
+    reversed,
+    expired,
+    userId: userId ?? null,
+    ruleCode: ruleCode ?? null,
+    ruleVersion: ruleVersion ?? null,
+    expiresAt: expiresAt === never ? null : new Date(expiresAt).toISOString(),
+    createdAt: new Date(createdAt).toISOString(),
+  }
+}
 
 const entryFields = {
   id,

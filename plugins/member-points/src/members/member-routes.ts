@@ -1,7 +1,7 @@
 import { answerList, ignoring, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { defaultAsset } from '../contract.ts'
-import { ownerOf } from '../rewards/owner.ts'
+import { ownerOf } from './account.ts'
 import { ledgerView, namesOf, viewOfEntry } from './ledger-views.ts'
 import { type OverviewParts, overviewOf, overviewView } from './overview.ts'
 import { type TaskParts, tasksOf, taskView } from './tasks.ts'

@@ -2,9 +2,9 @@ import { type Database, exactInteger } from '@plinth/database'
 import { count, described, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import { defaultAsset } from '../contract.ts'
+import { movedAs } from '../days/day-totals.ts'
 import type { Parts } from '../parts.ts'
-import { ownerOf } from '../rewards/owner.ts'
-import { movedAs } from './ways.ts'
+import { ownerOf } from './account.ts'
 
 const points = (description: string) => described(count, description)
 

@@ -1,7 +1,7 @@
 import type { Database } from '@plinth/database'
 import { nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
-import { checkInPoints, streakOn } from '../check-in/streak.ts'
+import { checkInPoints, streakOn } from '../check-in/check-ins.ts'
 import { never, RuleRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { isOnce, onceKey } from '../rewards/rewards.ts'

@@ -1,9 +1,9 @@
 import { exactInteger, insertMissing, plus, updateRows } from '@plinth/database'
 import { OrderRewardRow, ReversalRow, SourceRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { ReversalDetails } from '../lots/lot-details.ts'
+import type { ReversalDetails } from '../lots/lot-moves.ts'
+import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
-import { ownerOf } from '../rewards/owner.ts'
 import { orderPoints, type Reversal, reversalTarget, splitReversal } from './order-points.ts'
 
 /** What `commerce.order.paid` says. */

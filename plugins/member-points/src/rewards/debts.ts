@@ -1,9 +1,9 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { Ledger } from '@plinth/money'
 import type { PointsLotBook } from '../lots/lot-book.ts'
-import type { ReversalDetails } from '../lots/lot-details.ts'
+import type { ReversalDetails } from '../lots/lot-moves.ts'
+import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
-import { ownerOf } from './owner.ts'
 
 /** Orders whose debts one reward settles at most; later rewards go on. */
 const mostOrders = 100

@@ -3,11 +3,11 @@ import { columnText } from '@plinth/kernel'
 import type { Posted } from '@plinth/money'
 import type { Reward, TaskReward } from '../contract.ts'
 import { refusal } from '../failures.ts'
-import type { GrantDetails } from '../lots/lot-details.ts'
+import type { GrantDetails } from '../lots/lot-moves.ts'
+import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 import { mostPoints, type RuleSettings } from '../rules/rule-types.ts'
 import type { RuleInForce } from '../rules/rules.ts'
-import { ownerOf } from './owner.ts'
 
 type RewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'debts'>
 

@@ -1,5 +1,35 @@
+import type { AccountRef } from '@plinth/money'
+import { defaultAsset, type PointsPaid, type PointsPayment } from '../contract.ts'
 import type { Parts } from '../parts.ts'
-import { ownerOf } from '../rewards/owner.ts'
+
+/** The points account of a user. */
+export const ownerOf = (userId: number, asset: string): AccountRef => ({
+  owner: { type: 'user', id: String(userId) },
+  asset,
+})
+
+/** The user of an account; null where it belongs to none. */
+export const userOf = ({ owner }: Pick<AccountRef, 'owner'>): number | null =>
+  owner.type === 'user' ? Number(owner.id) : null
+
+type SpendingParts = Pick<Parts, 'clock' | 'ledger' | 'lapsing'>
+
+/** Takes points of a member. What has lapsed lapses before, so that the refusal of a spend says what can be spent. */
+export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: SpendingParts): Promise<PointsPaid> {
+  const { userId, points, key, reference, reason } = payment
+  const ref = ownerOf(userId, defaultAsset)
+  const { accountId } = await ledger.balance(ref)
+  if (accountId !== undefined) await lapsing.sweep(accountId, defaultAsset, clock.expiryNow())
+  const { journalId, available, replayed } = await ledger.debit({
+    ...ref,
+    amount: points,
+    key,
+    kind: 'points.spend',
+    ...(reference === undefined ? {} : { reference }),
+    ...(reason === undefined ? {} : { reason }),
+  })
+  return { journalId, available, replayed }
+}
 
 type ForgetParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'lapsing'>
 

@@ -1,0 +1,46 @@
+import { olderThan, purgeTask } from '@plinth/coordination'
+import { type database, firstIdAt } from '@plinth/database'
+import type { ScheduledTask } from '@plinth/kernel'
+import type { keys } from './config.ts'
+import { memberPoints } from './contract.ts'
+
+type Uses = {
+  readonly requires: { readonly database: typeof database }
+  readonly provides: readonly [typeof memberPoints]
+  readonly config: typeof keys
+}
+
+/** Carries the sums by day on. */
+export const dayTask: ScheduledTask<Uses> = {
+  name: 'member-points.count-days',
+  displayName: { en: 'Add up points by day', 'zh-CN': '按日汇总积分' },
+  fixedDelay: 'platform.member-points.days.fixed-delay',
+  autoStartup: 'platform.member-points.days.auto-startup',
+  irreversible: true,
+  async run({ own, signal }) {
+    await own(memberPoints).countDays(signal)
+  },
+}
+
+/** The periodic scan for points that have lapsed; operators may rename it (document 1, "Configuration"). */
+export const expiryTask: ScheduledTask<Uses> = {
+  name: 'member-points.expire',
+  nameFrom: 'platform.member-points.expire.task-name',
+  displayName: { en: 'Let points lapse', 'zh-CN': '积分过期' },
+  fixedDelay: 'platform.member-points.expire.fixed-delay',
+  autoStartup: 'platform.member-points.expire.auto-startup',
+  irreversible: true,
+  async run({ own, signal }) {
+    await own(memberPoints).expire(signal)
+  },
+}
+
+/** Removes records of scans past their retention; one that is cut off is still to be gone on with. */
+export const purge = purgeTask<Uses>('platform.member-points', {
+  displayName: { en: 'Remove old expiry runs', 'zh-CN': '清理旧的过期批次' },
+  old({ config, clock }) {
+    const before = firstIdAt(clock.now() - config.get('platform.member-points.expire.retention'))
+    const old = olderThan('points_expire_batch', 'id', before)
+    return [{ ...old, where: `${old.where} and open_asset is null` }]
+  },
+})
