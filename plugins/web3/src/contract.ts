@@ -1,8 +1,7 @@
 import { service } from '@plinth/kernel'
 import type { Address } from './addresses.ts'
 import type { Hex } from './hex.ts'
-import type { MessageEncoding } from './signatures/personal-message.ts'
-import type { RecoveryBackendName } from './signatures/recovery.ts'
+import type { MessageEncoding, RecoveryBackendName } from './signatures/recovery.ts'
 import type { TypedDataDomain } from './signatures/typed-data/document.ts'
 
 export type { Address, Hex, MessageEncoding, RecoveryBackendName, TypedDataDomain }

@@ -5,11 +5,10 @@ import { type AuditSummary, audit, auditCaller, type BusinessError, type Clock, 
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SealedBox } from '@plinth/system-config'
 import type { Chain, Finality } from '../contract.ts'
-import { isExplorerUrl } from '../explorer-url.ts'
 import { refusal } from '../failures.ts'
 import { own } from '../permissions.ts'
 import type { ChainSource } from './chain-facts.ts'
-import { endpointOf } from './endpoint.ts'
+import { endpointOf, isExplorerUrl } from './chain-urls.ts'
 import { type StoredProvider, Web3Chain } from './entities.ts'
 import type { OpenedChain } from './provider-pool.ts'
 

@@ -1,8 +1,8 @@
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { OutgoingHttp } from '@plinth/outgoing-http'
 import type { Chain, ProviderFault } from '../contract.ts'
+import { endpointOf } from './chain-urls.ts'
 import { type BreakerSettings, CircuitBreaker } from './circuit-breaker.ts'
-import { endpointOf } from './endpoint.ts'
 import { JsonRpc, RpcFault, type RpcSettings } from './json-rpc.ts'
 import { type BlockPace, blockPace, type ChainHeads, heads } from './observation.ts'
 

@@ -8,12 +8,10 @@ import type {
   WalletVerifier,
 } from '../contract.ts'
 import type { ContractWallets } from './contract-wallets.ts'
-import { personalDigest } from './personal-message.ts'
-import { addressOfKey, type RecoveryBackend } from './recovery.ts'
-import { readSignature } from './signature-form.ts'
+import { addressOfKey, personalDigest, type RecoveryBackend, readSignature } from './recovery.ts'
+import { TypedDataFault } from './typed-data/bounded-json.ts'
 import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
 import { readDocument, type TypedDataDocument, type TypedDataDomain } from './typed-data/document.ts'
-import { TypedDataFault } from './typed-data/fault.ts'
 
 /**
  * @param backend does the arithmetic of the curve; all rules stand here, so that every backend answers alike

@@ -1,4 +1,7 @@
-import { TypedDataFault } from './fault.ts'
+/** What is wrong with typed data. For tests and logs of developers; callers get one stable reason. */
+export class TypedDataFault extends Error {
+  override readonly name = 'TypedDataFault'
+}
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
 export interface JsonObject {

@@ -1,10 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { normalize } from '../../addresses.ts'
 import { fromHex, type Hex, isHexBytes, keccak256, utf8 } from '../../hex.ts'
-import type { JsonObject, JsonValue } from './bounded-json.ts'
-import { domainType, type TypedDataDocument } from './document.ts'
-import { TypedDataFault } from './fault.ts'
-import { bitsOf, elementOf, type StructTypes } from './types.ts'
+import { type JsonObject, type JsonValue, TypedDataFault } from './bounded-json.ts'
+import { bitsOf, domainType, elementOf, type StructTypes, type TypedDataDocument } from './document.ts'
 
 const wordBytes = 32
 /** Hashes of the texts of types: the types of an application are the same for all that its users sign. */
