@@ -1,7 +1,7 @@
 import type { PaymentClaim, PaymentOrder } from '@plinth/money/payments'
 import type { Parts } from './parts.ts'
-import type { TransferClaim } from './planning/claims.ts'
 import type { SettlementPlan } from './planning/plan.ts'
+import type { TransferClaim } from './planning/transfers.ts'
 
 /** A pending order with the plan that was made without claims. */
 export interface ClaimedOrder {

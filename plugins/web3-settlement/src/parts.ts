@@ -1,5 +1,21 @@
-import type { Database, DatabaseClock } from '@plinth/database'
-import { asClass, asFunction, type ConfigView, type Logger, type Resolvers, type ServicesOf } from '@plinth/kernel'
+import { approvals } from '@plinth/approval'
+import { type Database, type DatabaseClock, database } from '@plinth/database'
+import { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import {
+  asClass,
+  asFunction,
+  type ConfigView,
+  kernel,
+  type Logger,
+  optional,
+  type Resolvers,
+  type ServicesOf,
+} from '@plinth/kernel'
+import { payments } from '@plinth/money/payments'
+import { notification } from '@plinth/notification'
+import { chains, tokens, walletVerifier } from '@plinth/web3'
 import { AuditLogs } from './audit/audit-logs.ts'
 import { AuditWalk } from './audit/audit-walk.ts'
 import { SettledAudit } from './audit/settled-audit.ts'
@@ -12,10 +28,23 @@ import { Executor } from './execution/executor.ts'
 import { OverdueReviews, type OverdueRules } from './execution/overdue-reviews.ts'
 import { Settlements } from './execution/settlements.ts'
 import { PayerProofs } from './payer-proofs.ts'
-import type { requires } from './requires.ts'
 import type { ReviewApprovals } from './reviews/review-approvals.ts'
-import { ReviewLogs } from './reviews/review-logs.ts'
-import { Savers } from './reviews/savers.ts'
+import { ReviewLogs, Savers } from './reviews/review-logs.ts'
+
+/** Services that the plugin uses. */
+export const requires = {
+  kernel,
+  database,
+  http,
+  events,
+  accounts,
+  approvals,
+  payments,
+  chains,
+  tokens: optional(tokens),
+  walletVerifier: optional(walletVerifier),
+  notification: optional(notification),
+} as const
 
 /** What the product gives to the plugin. */
 interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {

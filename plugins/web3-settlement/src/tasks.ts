@@ -1,9 +1,21 @@
 import { olderThan, purgeTask } from '@plinth/coordination'
-import type { ScheduledTask } from '@plinth/kernel'
+import { type ScheduledTask, service } from '@plinth/kernel'
 import { auditTally } from './audit/audit-counts.ts'
+import type { SettledAudit } from './audit/settled-audit.ts'
 import type { keys } from './config.ts'
-import type { requires } from './requires.ts'
-import { settlementWork } from './work.ts'
+import type { AutoRetry } from './execution/auto-retry.ts'
+import type { OverdueReviews } from './execution/overdue-reviews.ts'
+import type { requires } from './parts.ts'
+
+/** What the scheduled tasks of this plugin start. */
+interface SettlementWork {
+  readonly overdue: OverdueReviews
+  readonly autoRetry: AutoRetry
+  readonly audit: SettledAudit
+}
+
+/** Internal to the plugin: its tasks run after setup and use it. */
+export const settlementWork = service<SettlementWork>('web3-settlement.work', { from: '@plinth/web3-settlement' })
 
 type Uses = {
   requires: typeof requires

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import settlement from '@plinth/web3-settlement'
 import t from 'tap'
-import { reviewWorkflow, settlementWorkflow } from '../src/approval-workflow.ts'
 import { settlementType } from '../src/candidates.ts'
 import { AuditLog, CallbackLog, ReviewLog } from '../src/entities.ts'
 import { settlementProvider } from '../src/planning/plan.ts'
+import { reviewWorkflow, settlementWorkflow } from '../src/reviews/review-approvals.ts'
 
 const root = join(import.meta.dirname, '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')

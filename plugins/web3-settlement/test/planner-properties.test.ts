@@ -1,7 +1,7 @@
 /** What holds of every plan, whatever a node answers. */
 import fc from 'fast-check'
 import t from 'tap'
-import { canonicalJson } from '../src/planning/canonical-json.ts'
+import { canonicalJson } from '../src/planning/fingerprint.ts'
 import { planSettlement, preChecks, type SettlementPlan } from '../src/planning/plan.ts'
 import { naivePlan, sortedJson } from './fixtures/naive-plan.ts'
 import {

@@ -4,9 +4,8 @@ import type { Chain } from '@plinth/web3'
 import { type Candidate, settlementType } from '../candidates.ts'
 import { settlementNotExecuted, settlementSucceeded } from '../contract.ts'
 import type { ReviewLog, SettlementOutcome, SettlementTrigger } from '../entities.ts'
-import { explorerUrlOf } from '../notices/explorer-url.ts'
+import { explorerUrlOf } from '../notices/notices.ts'
 import type { Parts } from '../parts.ts'
-import { showsRivals } from '../planning/claims.ts'
 import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
 import {
   type AttemptReason,
@@ -17,6 +16,7 @@ import {
   retriedReasons,
   staysCandidate,
 } from '../planning/reasons.ts'
+import { showsRivals } from '../planning/transfers.ts'
 import { isSettling, type Reviewer, wasMined } from '../reviews/review-logs.ts'
 import type { Attempt } from './attempts.ts'
 

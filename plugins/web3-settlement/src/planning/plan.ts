@@ -1,6 +1,5 @@
 import { web3Addresses, zeroAddress } from '@plinth/web3'
 import { type CheckedFacts, type CheckedReceipt, type FactCheck, factChecks, readFacts } from './checked-facts.ts'
-import { rivalsOf, type TransferClaim } from './claims.ts'
 import { type FingerprintVersion, fingerprintVersion, reviewFingerprint } from './fingerprint.ts'
 import {
   type BlockingReason,
@@ -10,7 +9,14 @@ import {
   reviewCauses,
   stateOf,
 } from './reasons.ts'
-import { chooseTransfer, type ExpectedTransfer, type TransferChoice, type TransferPick } from './transfers.ts'
+import {
+  chooseTransfer,
+  type ExpectedTransfer,
+  rivalsOf,
+  type TransferChoice,
+  type TransferClaim,
+  type TransferPick,
+} from './transfers.ts'
 
 /** What a plan looks at of a payment order. */
 export interface PlannedOrder {

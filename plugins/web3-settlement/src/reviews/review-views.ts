@@ -10,9 +10,9 @@ import {
   settlementTriggers,
 } from '../entities.ts'
 import type { SettlementResult } from '../execution/executor.ts'
-import { totalOf } from '../planning/claims.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
 import { attemptReasons, blockingReasons, candidateStates, reviewCauses } from '../planning/reasons.ts'
+import { totalOf } from '../planning/transfers.ts'
 
 const whole = Type.Integer({ minimum: 0 })
 const reasons = Type.Array(Type.Enum(blockingReasons), { description: 'In the order of the document.' })
