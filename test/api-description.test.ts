@@ -1,4 +1,4 @@
-/** What a page, a generated client and a reader of the API description rely on, looked at on every route of the product. */
+/** Rules for every route of the product that pages, generated clients and readers of the API description rely on. */
 import { http } from '@plinth/http'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -13,7 +13,7 @@ interface Member {
   readonly schema: Json
 }
 
-/** Members of a schema and of all that it consists of. */
+/** Returns the members of a schema and of all its subschemas. */
 function membersOf(schema: unknown, place: string): Member[] {
   if (Array.isArray(schema)) return schema.flatMap((one) => membersOf(one, place))
   if (!isJson(schema)) return []
@@ -60,14 +60,14 @@ t.test('C-046 every member and parameter of every route has a title in both lang
 })
 
 t.test('C-013 every field of a request and a response, and every parameter, has a camelCase name', async (t) => {
-  // The languages of a text are named by their tags.
+  // Members of a text are named by language tags.
   const fields = members.filter(({ place, name }) => !headers.has(place) && name !== 'zh-CN')
   t.ok(fields.length > 1000)
   const others = fields.filter(({ name }) => !/^[a-z][A-Za-z0-9]*$/.test(name))
   t.same([...new Set(others.map(({ place }) => place))], [])
 })
 
-/** Documented as text that is empty while there is none (document 3). */
+/** Document 3 defines these members as empty text if there is no value. */
 const emptyWithout = new Set(['lockedAt', 'endedAt', 'expiresAt'])
 
 t.test('a renderer can tell moments: each member named for one has its format', async (t) => {

@@ -27,7 +27,7 @@ const secret = 'correct horse battery'
 const point = extensionPoint<{ charge(): string }>('victim.cash-desk')
 const till = service<object>('victim.till')
 
-/** Has a secret, a list, a point of its own, and says that the product is not ready. */
+/** Has a secret, a list and an extension point, and reports that the product is not ready. */
 const victim = plugin('victim', {
   provides: [till],
   extensionPoints: [point],
@@ -43,7 +43,7 @@ const victim = plugin('victim', {
   },
 })
 
-/** Starts the victim beside a plugin that asks for everything that the kernel offers, and hands out what that one got. */
+/** Starts the victim with a plugin that requires every service of the kernel. Returns the context of that plugin. */
 async function intruded() {
   let context: PluginContext | undefined
   const intruder = plugin('intruder', {
@@ -61,7 +61,7 @@ async function intruded() {
   return { running, context, services }
 }
 
-/** Everything that can be reached from a value by reading members, calling nothing. */
+/** Returns everything reachable from a value by reading members, without calls. */
 function reachable(value: unknown, seen = new Set<unknown>()): Set<unknown> {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value)) return seen
   seen.add(value)

@@ -1,6 +1,6 @@
 /**
- * A host whose wall clock is wrong destroys nothing. `npm run proof:clocks` moves the clock by an hour, a day, a month and a
- * year in both directions on each database, and prints a table. Without `--proof` it is a sample.
+ * A wrong wall clock of a host destroys no data. `npm run proof:clocks` shifts the clock by an hour, a day, a month and
+ * a year in both directions on each database, and prints a table. Without `--proof` only a sample runs.
  */
 import { onEachServer, onSqlite } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
@@ -10,10 +10,10 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const sizes = { hour: hourMs, day: dayMs, month: 30 * dayMs, year: 366 * dayMs }
 const isProof = process.argv.includes('--proof')
-// A proof runs without the test runner, which has its own limit.
+// A proof runs without the test runner, which sets its own timeout.
 if (isProof) t.setTimeout(1_800_000)
 
-/** Shifts of a host by name, each ahead and behind. */
+/** Named clock shifts of a host, each ahead and behind. */
 const shifts = Object.entries(sizes).flatMap(([name, ms]) => [
   { name: `${name} ahead`, ms },
   { name: `${name} behind`, ms: -ms },
@@ -47,18 +47,18 @@ async function assertHarmless(t: Test, one: Instance, before: Facts, shift: (typ
 
   one.host.shiftMs = 0
   const problem = await one.db.clock.check()
-  // A clock that was trusted ahead is behind the stored time when it is corrected: an operator confirms it.
+  // After the correction of a trusted clock that was ahead, the stored time is in the future: an operator confirms it.
   if (problem?.remedy === 'confirm') await one.db.clock.confirm()
   t.equal(await one.db.clock.check(), undefined)
   t.same([(await one.heldBack()).held, await one.warnings()], [0, []], `${shift.name}: the way back`)
 }
 
-/** Shows that the facts would change if the clock of the host decided. */
+/** Control: shows that the facts would change if the clock of the host were used. */
 async function assertControl(t: Test, one: Instance, before: Facts) {
   one.host.shiftMs = sizes.year
   await one.destroy()
   const facts = await factsOf(one)
-  // A server has always ended the entries of the shared store by its own time, in the statement.
+  // On a server, the SQL statement itself expires the entries of the shared store by the time of the database.
   const byStatement = one.db.dialect === 'sqlite' ? [] : ['entries']
   for (const [name, value] of Object.entries(before)) {
     if (byStatement.includes(name)) continue
@@ -84,7 +84,7 @@ onEachServer(t, 'two instances on one database, and the clock of one of them is 
 })
 
 onSqlite(t, 'the clock of the host of an SQLite database is wrong', async (t, at) => {
-  // Facts that end within a day may end a day early, because a pause of a day is trusted.
+  // Facts that expire within a day may expire a day early, because a pause of a day is trusted.
   const reserveMs = 3 * dayMs
   const one = await startInstance(t, at, { reserveMs })
   await seed(one, reserveMs)

@@ -1,11 +1,14 @@
-/** Rules that hold for the text keys of all plugins of the quickstart. */
+/** Rules for the text keys of all plugins of the quickstart. */
 import { type JsonSchema, type JsonValue, type OwnedKey, prepareProduct, validateValue } from '@plinth/kernel'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 
 const { plan } = prepareProduct(product, { envFile: false, environment: {} })
 
-/** PEM, and targets that are judged when they are used (`/` for a hostile one) and when they are saved. */
+/**
+ * Keys whose values may contain line breaks: PEM texts, and targets. Targets are checked on save and on use, where `/`
+ * replaces a hostile one.
+ */
 const multilineKeys = [
   'platform.install.root-route.target',
   'platform.mail.dkim.private-key',
@@ -14,13 +17,13 @@ const multilineKeys = [
 ]
 
 const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
-/** Whether a value of the schema may contain text of an operator. */
+/** True if a value of the schema may contain text of an operator. */
 const hasText = (schema: unknown): boolean =>
   isSchema(schema) && (schema['type'] === 'string' || Object.values(schema).some(hasText))
 const hasPattern = (schema: unknown): boolean =>
   isSchema(schema) && (typeof schema['pattern'] === 'string' || Object.values(schema).some(hasPattern))
 
-/** A value of the type of the key, with the text in it. */
+/** Returns a value of the type of the key that contains the text. */
 const holding = ({ declaration: { schema } }: OwnedKey, text: string): JsonValue =>
   schema['type'] === 'array' ? [text] : schema['type'] === 'object' ? { [text]: { text } } : text
 const rulesOf = (owned: OwnedKey, text: string, locale?: string) =>

@@ -7,7 +7,7 @@ import { acmeSms } from './contract-examples.ts'
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
-/** Interfaces that a third party implements, by their files. */
+/** Interfaces that third parties implement, with their files. */
 const contracts = {
   PluginDeclaration: 'plugin.ts',
   PermissionDeclaration: 'contracts/permission.ts',
@@ -19,10 +19,10 @@ const contracts = {
   QuickstartCleanup: 'contracts/quickstart-cleanup.ts',
 }
 
-/** Without what the formatter decides: line breaks, blanks, and the comma that follows. */
+/** Removes what the formatter decides: line breaks, blanks and trailing commas. */
 const bare = (code: string) => code.replace(/\s+/g, '').replace(/,(?=[)\]}])/g, '')
 
-/** Members of an interface, each with the example of its doc comment. */
+/** Returns the members of an interface, each with the example of its doc comment. */
 function examplesOf(source: string, name: string): Map<string, string | undefined> {
   const [, body = ''] = new RegExp(`export interface ${name}\\b[^\\n]*\\{\\n([\\s\\S]*?)\\n\\}`).exec(source) ?? []
   const members = body.matchAll(/(?: {2}\/\*\*([\s\S]*?)\*\/\n)?(?: {2}\/\/.*\n)?^ {2}(?:readonly )?(\w+)\??[:(<]/gm)

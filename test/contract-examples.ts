@@ -1,6 +1,6 @@
 /**
- * The examples in the doc comments of the contracts, as the plugin that they make together: what is written there
- * compiles. `contract-examples.test.ts` holds both against each other.
+ * The examples in the doc comments of the contracts, combined into one plugin, so that the compiler checks them.
+ * `contract-examples.test.ts` compares both.
  */
 import assert from 'node:assert'
 import { http, metrics } from '@plinth/http'
@@ -41,7 +41,7 @@ type Keys = { readonly config: typeof config }
 const tokenKey = 'platform.acme-sms.token'
 const hasToken = () => true
 
-/** ACME's side, as far as the examples need one. */
+/** The ACME functions that the examples call. */
 const account = async (signal: AbortSignal) => !signal.aborted
 const post = async (text: string, signal: AbortSignal) => text !== '' && (await account(signal))
 const refused: DeliveryOutcome = { outcome: 'rejected', errorCode: 'REFUSED', errorMessage: 'refused' }

@@ -26,8 +26,8 @@ const catalogue = buildCatalogue(product.plugins.map(({ id, config = {} }) => ({
 const byKey = new Map<string, CatalogueEntry>(catalogue.map((entry) => [entry.key, entry]))
 
 /**
- * The plugin that brings a part of the contract. A part is expected as soon as its plugin is in the product, and must not be
- * there without it: then this table is wrong. What no line names is expected always.
+ * Maps parts of the contract to plugins. A part is expected if its plugin is in the product, and must be absent
+ * otherwise. Parts without an entry are always expected.
  */
 const bringers: readonly (readonly [part: RegExp, plugin: string])[] = [
   [/member-points/, 'member-points'],
@@ -44,7 +44,7 @@ const bringers: readonly (readonly [part: RegExp, plugin: string])[] = [
 ]
 const plugins = new Set(product.plugins.map(({ id }) => id))
 
-/** The plugin that is missing for a path, permission or key to be there. */
+/** Returns the missing plugin that a path, permission or key needs. */
 function missingPlugin(part: string): string | undefined {
   for (const [pattern, plugin] of bringers) {
     const match = pattern.exec(part)
@@ -54,14 +54,14 @@ function missingPlugin(part: string): string | undefined {
   return undefined
 }
 
-/** Whether a part of the contract is to be compared; a part that is there before its plugin fails. */
+/** True if a part of the contract is compared. A part that exists without its plugin fails the test. */
 function isExpected(t: Test, part: string, isThere: boolean): boolean {
   const plugin = missingPlugin(part)
   if (plugin !== undefined) t.notOk(isThere, `${part} is there, but not the plugin ${plugin} that brings it`)
   return plugin === undefined
 }
 
-/** Decision B29: the documents leave the names of third parties out. */
+/** Decision B29: the documents omit the names of third parties. */
 const webhookProviders = [
   'generic',
   'dingtalk',
@@ -99,7 +99,7 @@ t.test('C-003 R-001 N-001 N-066 N-067 documented keys are declared with exactly 
 })
 
 const withoutNames = (path: string) => path.replaceAll(/\{[^}]*\}|:[A-Za-z]+/g, '{}')
-/** What a permission of the contract says besides the code: `(inferred)`, `not shown`, several. */
+/** A permission of the contract may have notes besides the code: `(inferred)`, `not shown`, or several codes. */
 const codeIn = (permission: string | null) => /^[a-z][a-z0-9:-]+$/.exec(permission?.replace(/ \(.*$/, '') ?? '')?.[0]
 
 interface Shape {
@@ -112,7 +112,7 @@ interface Operation {
   readonly 'x-permission'?: string
 }
 
-/** Names of members in what the contract writes, such as `limit:int`; not those in words: `paging`. */
+/** Returns member names from the notation of the contract, such as `limit:int`. Words such as `paging` are omitted. */
 const namesIn = (written: readonly string[]) =>
   written.flatMap((text) =>
     text === 'paging' ? ['page', 'size'] : (/^([a-z][A-Za-z.]*)(?=:[a-z]|$)/.exec(text)?.[1] ?? []),
@@ -134,22 +134,22 @@ t.test('every documented endpoint is there, with its parameters and for whom it 
     ),
   )
   const pages = new Set(running.service(http).routes.flatMap(({ hidden, path }) => (hidden ? [path] : [])))
-  /** How each kind of caller shows who it is. */
+  /** Authentication schemes of each kind of caller. */
   const schemes: Record<string, string[]> = {
     none: [],
     'install-token': [],
     user: ['bearer', 'cookie'],
     admin: ['bearer', 'cookie'],
-    // Not documented; whoever holds the permission.
+    // Not documented: any holder of the permission.
     unknown: ['bearer', 'cookie'],
     'open-signature': ['openAppKey', 'openTimestamp', 'openNonce', 'openSignature'],
   }
   const declared = new Set(product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code)))
   let compared = 0
   for (const { id, method, path: documented, auth, permission, query, body, status } of contract.endpoints) {
-    // S-083: nothing asks for them, and what is not there bypasses no guard.
+    // S-083: no requirement demands these endpoints, and a missing endpoint bypasses no guard.
     if (status === 'proposed-optional') continue
-    // Some are documented with a proposed path, or with that of several.
+    // Some endpoints are documented with a proposed path, or with the path of several.
     const path =
       /\/(?:api\/\S*)?/.exec(
         documented.replace('async-task artifact / download-url entries', '/api/v1/async-tasks/{id}/download-url'),
@@ -189,7 +189,7 @@ t.test('every documented permission is declared, and every declared one guards a
   const guarding = new Set(
     running.service(http).routes.flatMap(({ access }) => (typeof access === 'object' ? [access.permission] : [])),
   )
-  // A service asks for it where a change of a chain also changes who may sign in.
+  // A service checks it when a change of a chain also changes who may sign in.
   const additional = ['web3:contract-wallets:save']
   t.same(
     declared.filter((code) => !guarding.has(code)),
@@ -246,7 +246,7 @@ t.test(
       t.match(path, /^\/api\/v[1-9]\d*\/(admin\/)?[a-z][a-z0-9-]*(\/|$)/, `${method} ${path}`)
       t.notMatch(path.replace('/admin/', '/'), /\/admin(\/|$)/, `${path} has no second admin segment`)
     }
-    // Document 2 published these (decision D16); no other route with a permission lies outside of the admin paths.
+    // Document 2 published these (decision D16). All other routes with a permission have admin paths.
     const outside = routes.filter(({ path, access }) => typeof access === 'object' && !/\/v\d+\/admin\//.test(path))
     t.strictSame([...new Set(outside.map(({ path }) => path.split('/')[3]))].sort(), [
       'notification-message-attachments',

@@ -22,7 +22,10 @@ import { dataDirectory } from './fixtures/product-process.ts'
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
 const attempt = { ...origin, method: 'test', identifier: 'test', setHeader() {} }
 
-/** The quickstart without scheduled work, with a marked user of another organisation who has rows in every table. */
+/**
+ * Starts the quickstart without scheduled tasks, with a marked user of another organisation who has rows in every
+ * table.
+ */
 async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>) {
   const root = await dataDirectory(t.teardown)
   const settings = {
@@ -47,7 +50,7 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   )
   const rootToken = await tokenOf(administrator.id)
 
-  /** The whole response: a file or an envelope. */
+  /** Returns the whole response: a file or an envelope. */
   const send = async (method: string, url: string, token: string, payload?: object) => {
     const body = payload === undefined ? {} : { payload }
     const headers = { authorization: `Bearer ${token}` }
@@ -74,7 +77,7 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   const { id: mateId } = await people.create(mate, origin)
   const rows = await fillMarked(db, { userId, mark: marker })
   const ownRows = await fillMarked(db, { userId: mateId, mark: ownMarker })
-  // Rows of the scope `none` that an operator of no organisation changed.
+  // Rows of the scope `none`, changed by an operator without an organisation.
   const template = { code: 'changed.abroad', channel: 'inbox', locale: 'en', subject: 's', content: 'c' }
   await ask('POST', '/api/v1/admin/templates', template)
   await ask('POST', '/api/v1/admin/web3/chains', { name: 'abroad', chainId: 424242 })
@@ -111,10 +114,10 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
 const isJson = (headers: Readonly<Record<string, unknown>>) => /json/.test(String(headers['content-type']))
 const nameOf = ({ method, path }: Pick<Operation, 'method' | 'path'>) => `${method} ${path}`
 
-/** Operations that read only, though they are not GET. */
+/** Read-only operations that are not GET. */
 const readsOf = (operations: readonly Operation[]) => operations.filter(({ method }) => method === 'GET')
 
-/** Reading operations of the scope `caller` that show the marked rows by numbers alone, or only rows of the product. */
+/** Read operations of the scope `caller` that show the marked rows only as numbers, or only rows of the product. */
 const withoutMarker: readonly string[] = [
   'GET /api/v1/admin/money/accounts/{id}/explain',
   'GET /api/v1/notification-send-logs/summary',
@@ -163,7 +166,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
           requests++
           const url = `/api/v1/admin/console/labels?${new URLSearchParams([['kind', kind], ...query])}`
           const { text } = await send('GET', url, token)
-          // A search may answer what was typed.
+          // A search may return the text of the query.
           const echoes = kind === 'iam.actor' && query[0]?.[0] === 'search'
           if (text.includes(marker) && !echoes) leaks.push(`${scope}: labels of ${kind} ${text.slice(0, 300)}`)
         }
@@ -202,7 +205,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-/** A refusal may name what the request named. */
+/** A rejection may repeat values of the request. */
 function isEcho(text: string, payload: object | undefined): boolean {
   if (payload === undefined) return /"code":"40[0-9]"/.test(text)
   return JSON.stringify(payload).includes(marker) && /"code":"4/.test(text)

@@ -1,4 +1,4 @@
-/** `plinth doctor` finds everything that would keep `plinth start` from working, and reports it under the same code. */
+/** `plinth doctor` finds every problem that prevents `plinth start`, and reports the same code. */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ export default defineProduct({
 })
 `
 
-/** A product with one fault. */
+/** Creates a product with one planted problem. */
 async function planted(t: Test, { plugin = { members: '' }, settings = '', plant }: Partial<PlantedFault>) {
   const directory = t.testdir({ 'plinth.config.ts': productFile, 'planted.ts': pluginFile(plugin), '.env': settings })
   await plant?.({
@@ -61,7 +61,7 @@ t.test('doctor passes a product without a fault and creates no database, and the
   t.strictSame(seen(second), [0, [], [], false], second?.output ?? '')
 })
 
-/** The product with the installation, which reads the database in its health check. */
+/** The product with the install plugin, which reads the database in its health check. */
 const withInstall = productFile
   .replace('import i18n', "import events from '@plinth/events'\nimport i18n")
   .replace('import { defineProduct }', "import install from '@plinth/install'\nimport { defineProduct }")

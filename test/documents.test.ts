@@ -69,7 +69,7 @@ t.test('examples in documents add routes without the name of a plugin', (t) => {
   t.end()
 })
 
-/** The cells of each row of a generated page, after the heading that it stands under. */
+/** Returns the cells of each row of a generated page, preceded by the heading above the row. */
 function rowsOf(file: string): string[][] {
   let heading = ''
   return readFileSync(join(root, file), 'utf8')

@@ -1,7 +1,7 @@
 /**
  * Every key of the product has an effect. A test proves it by a call of `effectOf` from `@plinth/kernel/testing`, which
- * observes the product with the default and with another value and requires a difference. Here the keys are compared with
- * these calls.
+ * observes the product with the default and with another value and requires a difference. This file compares the keys
+ * with these calls.
  */
 import { join } from 'node:path'
 import { startForTest } from '@plinth/kernel/testing'

@@ -40,7 +40,7 @@ t.test('every coded error is raised by its package, documented and expected by a
   t.same(faults, [])
 })
 
-/** The errors of a start and of a stop that failed have classes, beside the table. */
+/** Errors of a failed start or stop are classes, outside of the table. */
 const isRaisedInTable = (folder: string, code: string) =>
   folder === 'kernel' && read('kernel/src/errors/kernel-errors.ts').includes(`super('${code}'`)
 

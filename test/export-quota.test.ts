@@ -5,10 +5,10 @@ import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
-/** Routes that read or change many things at once, by the words that paths use for it. */
+/** Routes that read or change many things in one call, found by words of their paths. */
 const isCollective = ({ path }: RouteInfo) => /(?:^|[/-])(?:export|import|batch)(?:$|[/-])/.test(path)
 
-/** Those whose path does not say so. */
+/** Further such routes without these words in their paths. */
 const collective = ['POST /api/v1/admin/events/outbox/replay', 'POST /api/v1/admin/install/quickstart-cleanups']
 
 const nameOf = ({ method, path }: RouteInfo) => `${method} ${path}`

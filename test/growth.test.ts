@@ -9,20 +9,23 @@ import { watchTurns } from './fixtures/event-loop-turns.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
 const many = 20_000
-/** Milliseconds of CPU: far above what a step or a page takes, far below what all the rows take. */
+/** Milliseconds of CPU time: far above the cost of a step or a page, far below the cost of all rows. */
 const longestTurnMs = 80
 const pageMs = 150
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
 const longAgo = Date.UTC(2001, 0, 1)
 
-/** The least of up to three costs: collected garbage or a busy machine raise one of them, rows that are all looked at each. */
+/**
+ * Returns the lowest of up to three costs. Garbage collection or a busy host raises single costs; a scan of all rows
+ * raises each.
+ */
 async function leastOf(cost: () => Promise<number>, bound: number): Promise<number> {
   let least = await cost()
   for (let again = 0; again < 2 && least >= bound; again++) least = Math.min(least, await cost())
   return least
 }
 
-/** Rows by SQL alone, as many as `many`: `columns` by expression, in which `n` counts from 1. */
+/** Inserts `count` rows by SQL. `columns` are expressions in which `n` counts from 1. */
 async function fill(db: Database, table: string, columns: Readonly<Record<string, string>>, count = many) {
   const numbers = `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})`
   const names = Object.keys(columns).join(', ')

@@ -1,7 +1,7 @@
 /**
- * An administrator with one permission, `system-config:save`, and the data scope `self` attacks the quickstart product: every
- * secret of every source through every key of its destination, the keys that sign, the directories, and all other keys.
- * No secret leaves, no private file is read, and nobody signs in as somebody else.
+ * An administrator with one permission, `system-config:save`, and the data scope `self` attacks the quickstart product.
+ * The attack uses every secret of every source with every key of its destination, the signing keys, the directories,
+ * and all other keys. No secret leaves, no private file is read, and nobody signs in as another user.
  */
 import { createHmac } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -51,7 +51,7 @@ const configOf = (db: TestDatabase): Values => ({
   'platform.notification.send-deadline': '2s',
 })
 
-/** The attacker sees no log, whatever he makes of its level. */
+/** The attacker cannot read the log, whatever its level. */
 const discarding = () => pino({ level: 'info' }, { write: () => {} })
 
 async function start(
@@ -78,7 +78,7 @@ async function start(
   }
   const logIn = async (username: string) =>
     (await call(undefined, 'POST', 'auth/login', { username, password })).data.accessToken as string
-  // The second start has the accounts of the first.
+  // The second start finds the accounts of the first.
   await people.createAdministrator({ username: 'root', password }, origin).catch(() => undefined)
   const rootToken = await logIn('root')
   const root = async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => {
@@ -99,7 +99,7 @@ async function start(
   await call(rootToken, 'POST', 'admin/iam/users', customer)
   const customerId = (await root('GET', 'admin/iam/users?keyword=customer')).items[0].id as number
   const token = await logIn('mallory')
-  /** A call of the attacker; all that it returns is kept. */
+  /** Makes a call as the attacker and records the response. */
   const attack = async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => {
     const answer = await call(token, method, path, payload)
     answers.push(answer.text)
@@ -113,7 +113,7 @@ type Started = Awaited<ReturnType<typeof start>>
 const set = (key: string, value: JsonValue) => ({ key, action: 'set', value })
 const isSecretWithDestination = ({ sensitive, destination = [] }: CatalogueEntry) => sensitive && destination.length > 0
 
-/** A value that the schema of a secret allows, and texts in it that must not leave. */
+/** Returns a value that the schema of a secret allows, and its texts that must not leave. */
 function plantedFor({ key, type, schema }: CatalogueEntry, source: string): { value: JsonValue; secrets: string[] } {
   const secret = `planted${source}${key.replace(/[^a-z0-9]/g, '')}4711`.slice(-40)
   if (type === 'object') return { value: { shop: { appId: 'wx-public-id', secret } }, secrets: [secret] }
@@ -123,7 +123,7 @@ function plantedFor({ key, type, schema }: CatalogueEntry, source: string): { va
   return { value, secrets: [value] }
 }
 
-/** The value of a destination key before the attack, and the value that the attacker sets. */
+/** Returns the value of a destination key before the attack, and the value that the attacker sets. */
 function destinationValues(entry: CatalogueEntry, attacker: { url: string; mailPort: number }) {
   const last = entry.key.slice(entry.key.lastIndexOf('.') + 1)
   if (entry.format === 'url') return { genuine: `${genuineUrl}${last}`, hostile: `${attacker.url}${last}` }
@@ -134,7 +134,7 @@ function destinationValues(entry: CatalogueEntry, attacker: { url: string; mailP
   return { genuine: `genuine-${last}`, hostile: `hostile-${last}` }
 }
 
-/** Ways in which the attacker stores values. */
+/** Ways of the attacker to store values. */
 const ways: Readonly<Record<string, (values: Values) => readonly [path: string, body: object]>> = {
   save: (values) => ['changes', { changes: Object.entries(values).map(([key, value]) => set(key, value)) }],
   'save unverified': (values) => [
@@ -145,7 +145,7 @@ const ways: Readonly<Record<string, (values: Values) => readonly [path: string, 
   replace: (values) => ['import', { document: { format: 'plinth-config/1', values }, mode: 'replace' }],
 }
 
-/** Sends through everything that has a secret, as operators and customers do at any time. */
+/** Uses every feature that has a secret, as operators and customers do. */
 async function useSecrets({ root, call, customerId }: Started, key: string) {
   const provider = /webhook\.providers\.([a-z-]+)\./.exec(key)?.[1]
   const channel =
@@ -240,7 +240,7 @@ for (const source of ['database', 'file', 'environment'] as const) {
             if (source !== 'database' && last?.withheld === undefined) leaks.push(`${key} is still used after ${way}`)
             if (source === 'database' && last !== undefined) leaks.push(`${key} is still stored after ${way}`)
             if (way === 'save' && keys === sets.at(-1)) await useSecrets(started, key)
-            // Root enters everything again; then the attacker goes back to the version with the foreign destination.
+            // Root enters all values again. Then the attacker returns to the version with the foreign destination.
             const bad = centre.version
             if (source === 'database') await store({ ...genuine, ...plantedValues })
             else
@@ -290,7 +290,7 @@ for (const source of ['database', 'file', 'environment'] as const) {
   )
 }
 
-/** The keys of a product, without starting it. */
+/** Returns the keys of a product without starting it. */
 async function catalogueOf(_: Test, product: ReturnType<typeof defineProduct>) {
   const { prepareProduct } = await import('@plinth/kernel')
   const { config } = prepareProduct(product, { envFile: false })
@@ -301,7 +301,7 @@ const marker = 'private-content-4711'
 const ownKey = 'K'.repeat(40)
 const lockedKeys = ({ config }: Started) => config.catalogue.filter(({ editable }) => !editable)
 
-/** The value that the attacker sets for a key that is never stored. */
+/** Returns the value that the attacker sets for a key that is never stored. */
 function hostileValue({ key, type, schema }: CatalogueEntry, directory: string): JsonValue {
   if (/signing-key|unsubscribe-key/.test(key)) return ownKey
   if (/root|directory|file$/.test(key)) return directory
@@ -309,7 +309,7 @@ function hostileValue({ key, type, schema }: CatalogueEntry, directory: string):
   return type === 'boolean' ? true : type === 'integer' ? 1 : type === 'object' ? {} : '1h'
 }
 
-/** Files that nobody may read, in the storage and in another directory of the host. */
+/** Creates private files in the storage and in another directory of the host. */
 async function plantFiles({ running }: Started, outside: string) {
   const files = running.service(storage)
   await files.put('local', 'async-task/1/1.csv', marker)
@@ -320,7 +320,10 @@ async function plantFiles({ running }: Started, outside: string) {
   }
 }
 
-/** Asks for every private file by every address that the attacker can make; returns how many requests and what came. */
+/**
+ * Requests every private file by every address that the attacker can build. Returns the number of requests and the
+ * contents.
+ */
 async function readFiles({ server }: Started) {
   const seen: string[] = []
   const expires = Math.ceil(Date.now() / 1000) + 600
@@ -349,7 +352,7 @@ t.test('no private file is read and nobody signs in as somebody else', { timeout
   const outside = join(db.directory, 'outside')
   await plantFiles(started, outside)
 
-  // Every key that is never stored, in every way.
+  // Tries each key that is never stored, in each way.
   let attacks = 0
   const stored: string[] = []
   for (const entry of lockedKeys(started)) {
@@ -362,7 +365,7 @@ t.test('no private file is read and nobody signs in as somebody else', { timeout
   t.same(stored, [])
   const seen = await readFiles(started)
 
-  // Every key that can be stored, at its extremes, one after another and never taken back.
+  // Sets each key that can be stored to its extreme values, one after another, without a reset.
   let accepted = 0
   const extremes = ({ key, type, schema, format }: CatalogueEntry): readonly JsonValue[] => {
     const bounds = (low: string, high: string, least: JsonValue, most: JsonValue) =>

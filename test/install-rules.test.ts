@@ -1,4 +1,4 @@
-/** An installation that fails and one that succeeds, told by the rules of operations to somebody who is set up to be told. */
+/** A failed and a successful installation, reported by operations rules to a configured recipient. */
 import { join } from 'node:path'
 import asyncTask from '@plinth/async-task'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
@@ -32,7 +32,7 @@ onEachDatabase(
       },
     })
     const settings = { plugins: [...plugins, breaks.plugin], config: configOn(db) }
-    // Nobody could set up a rule before there is an administrator: it delivers nothing yet.
+    // Before the first administrator there can be no rule, so nothing is delivered.
     const first = await startInstall(t, db, { ...settings, roles: ['web'] })
     const failed = (await first.execute()).data
     t.match(failed, { passed: false, locked: false })
@@ -59,7 +59,7 @@ onEachDatabase(
       event,
       displaySubject,
     ])
-    // Which of the two is written first is not said.
+    // The order of the two messages is not defined.
     t.same(told.toSorted(), [
       [codes[0], 'Installation completed'],
       [codes[1], 'Installation failed at shop-tables'],

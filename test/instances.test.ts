@@ -11,16 +11,16 @@ import { type ProductProcess, startProcess } from './fixtures/product-process.ts
 const product = join(import.meta.dirname, 'fixtures', 'instances.config.ts')
 const quota = 300
 const clients = 8
-/** What a client of the limiter rests after an answer: enough load, and room for the instances on a small machine. */
+/** Pause of a limiter client after a response: enough load, and capacity for the instances on a small host. */
 const hitRestMs = 10
-/** And one that publishes: events come all the time, and their number proves nothing. */
+/** Pause of a publishing client: events are continuous, and their number is not relevant. */
 const publishRestMs = 100
 
-/** Two instances that take over from each other quickly. */
+/** Starts two instances with short leases. */
 async function startTwo(t: Test, db: TestDatabase, more: Readonly<Record<string, JsonValue>>) {
   const config = {
     ...db.config,
-    // Longer than a database on a busy machine stands still
+    // Longer than the pauses of a database on a busy host.
     'platform.scheduler.lease': '8s',
     'platform.events.dispatcher.lease': '3s',
     'platform.system-config.master-key-file': join(db.directory, 'master.key'),
@@ -31,7 +31,7 @@ async function startTwo(t: Test, db: TestDatabase, more: Readonly<Record<string,
   return processes
 }
 
-/** Looks into the database of the instances. */
+/** Opens the database of the instances. */
 async function look(t: Test, db: TestDatabase): Promise<Database> {
   const config = { ...db.config, 'platform.database.migrate-at-start': false }
   const running = await startForTest(defineProduct({ name: 'look', plugins: [databasePlugin], config }), {
@@ -42,9 +42,9 @@ async function look(t: Test, db: TestDatabase): Promise<Database> {
 }
 
 /**
- * Calls all instances from many clients until it is stopped; counts codes. Calls that break are no answers.
+ * Calls all instances from many clients until it is stopped, and counts response codes. Failed calls are not counted.
  *
- * @param restMs how long a client waits after an answer
+ * @param restMs pause of a client after a response
  */
 function load(urls: readonly string[], path: (call: number) => string, many: number, restMs = 0) {
   const codes: Record<string, number> = {}
@@ -68,7 +68,7 @@ function load(urls: readonly string[], path: (call: number) => string, many: num
   const running = Promise.all(Array.from({ length: many }, (_, n) => client(urls[n % urls.length] ?? '', n)))
   return {
     codes,
-    /** Clients that were denied: whatever they asked before has been answered. */
+    /** Clients that were denied. All their earlier calls have responses. */
     denied,
     async stop() {
       isEnough = true
@@ -81,7 +81,7 @@ const comes = (what: string, isTrue: () => boolean | Promise<boolean>) => until(
 
 const number = async (db: Database, sql: string) => Number((await db.query<{ n: number | string }>(sql))[0]?.n)
 
-/** No event lost, none before its forerunner; no two runs of a task at one time. */
+/** Checks that no event is lost or out of order, and that a task never runs twice at the same time. */
 async function allIsWell(t: Test, db: Database) {
   await comes('every committed event has been handled', async () => {
     const open = `select count(*) as n from outbox_event where status <> 'delivered'`
@@ -106,7 +106,7 @@ async function allIsWell(t: Test, db: Database) {
   t.equal(await number(db, 'select count(*) as n from probe_run where overlapped > 0'), 0, 'never two runs at one time')
 }
 
-/** Both instances under load; one is killed in the middle, its work goes on elsewhere. */
+/** Two instances work under load. One is killed, and the other continues its work. */
 async function survivesKill(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>>) {
   const [one, two] = (await startTwo(t, db, config)) as [ProductProcess, ProductProcess]
   const urls = [one.url, two.url]
@@ -172,7 +172,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
         return comes(`${more} more answers ${code}`, () => (hits.codes[code] ?? 0) >= goal)
       }
       await answered('429', 20)
-      // A denial may be answered before what was admitted earlier.
+      // A denial may arrive before an earlier admitted response.
       await comes('every client is denied', () => hits.denied.size === clients)
       const { 200: admitted = 0 } = hits.codes
       t.ok(admitted <= quota, `the quota and no more: ${JSON.stringify(hits.codes)}`)
@@ -187,7 +187,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
       await server.start()
       await answered('429', 20)
       await Promise.all([hits.stop(), publishing.stop()])
-      // A store that lost its counts begins a new window, unless an instance still remembers that it denied.
+      // A store that lost its counts starts a new window, unless an instance still remembers the denial.
       t.ok((hits.codes['200'] ?? 0) <= 2 * quota, `no more than two windows: ${JSON.stringify(hits.codes)}`)
       await allIsWell(t, seen)
       for (const { child, ended, output } of [one, two]) {

@@ -1,4 +1,4 @@
-/** The cuts of configuration keys by which `npm run proof:keys` shows that tests notice them. */
+/** The cuts of configuration keys that `npm run proof:keys` applies. */
 import t from 'tap'
 import { cutOf } from './proofs/key-cuts.ts'
 import { repository } from './proofs/noticed-changes.ts'

@@ -1,4 +1,4 @@
-/** A product that leaves plugins out starts without a warning: each plugin works with nothing but what it requires. */
+/** A product without some plugins starts without a warning: each plugin works with only its required plugins. */
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
@@ -16,19 +16,19 @@ const listed: readonly Plugin[] = [...quickstart.plugins, checkout, notes]
 const named = (...ids: string[]) => listed.filter(({ id }) => ids.includes(id))
 
 /**
- * The back office, which checks the pages of all, and what carries out declarations of plugins that are always there: without
- * these a warning names something to do.
+ * The back office, which checks all pages, and the plugins that implement declarations of always loaded plugins.
+ * Without these, a warning asks for them.
  */
 const base = named('console.admin', 'i18n', 'scheduler', 'rate-limit')
 
-/** Plugins that do their work with plugins of others. Key: their id. */
+/** Plugins that only work with contributions of other plugins, by plugin id. */
 const companions: Readonly<Record<string, readonly Plugin[]>> = {
   'rate-limit': named('rate-limit-stores.memory'),
   notification: named('notification-channels.log'),
   'iam.verification': named('notification', 'notification-channels.mail', 'notification-channels.sms'),
 }
 
-/** The plugins with those that they require, and no others. */
+/** Returns the plugins with their required plugins. */
 function withRequired(plugins: readonly Plugin[]): readonly Plugin[] {
   const found = new Set(plugins)
   for (const { id, requires = {}, contributes = [] } of found) {
@@ -44,7 +44,7 @@ function withRequired(plugins: readonly Plugin[]): readonly Plugin[] {
   return [...found]
 }
 
-/** Starts a product and collects what it logs at the level warning or above. */
+/** Starts a product and collects its log entries of level warning or above. */
 async function start(t: Test, plugins: readonly Plugin[]) {
   const warnings: unknown[] = []
   const stream = new Writable({
@@ -78,7 +78,9 @@ async function warningsOf(t: Test, plugins: readonly Plugin[]): Promise<readonly
   return warnings
 }
 
-/** Plugins that differ in what they contribute to one point only start together: the providers of webhooks, for example. */
+/**
+ * Plugins that differ only in their contribution to one extension point start together, for example webhook providers.
+ */
 const kinds = Map.groupBy(listed, ({ id, requires = {}, contributes = [], provides = [], entities = [] }) =>
   Object.keys(requires).length + provides.length + entities.length === 0 && contributes.length === 1
     ? JSON.stringify(contributes)

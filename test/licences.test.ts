@@ -1,4 +1,4 @@
-/** Everybody may use the packages, and each package says so. */
+/** Each package declares the licence of the repository. */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'

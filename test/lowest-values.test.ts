@@ -1,4 +1,4 @@
-/** The smallest value of each key still lets an operator sign in and leaves the product ready. */
+/** With the smallest value of each key an operator can sign in and the product is ready. */
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import type { JsonValue } from '@plinth/kernel'
@@ -7,7 +7,7 @@ import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
-/** Values that passed their rule once and closed the product to its operators, or kept everything from being sent. */
+/** Values that once passed validation but locked operators out, or stopped all sending. */
 const tooSmall: readonly (readonly [key: string, value: JsonValue])[] = [
   ['platform.http.body-limit', 1],
   ['platform.http.max-connections', 1],
@@ -27,7 +27,7 @@ const tooSmall: readonly (readonly [key: string, value: JsonValue])[] = [
   ['platform.storage.max-file-size', 1],
 ]
 
-/** A second is enough for each plugin, but not on a machine that runs many tests at once. */
+/** One second is enough for each plugin, but not on a host that runs many tests at the same time. */
 const leftOut = /^platform\.kernel\.(setup|drain|stop)-deadline$/
 
 t.test('a product with the smallest value of every key is ready, and the administrator signs in', async (t) => {
@@ -62,7 +62,7 @@ t.test('a product with the smallest value of every key is ready, and the adminis
   const headers = { 'content-type': 'application/json' }
   const body = JSON.stringify(administrator)
   const signIn = async () => (await fetch(`${url}/api/v1/auth/login`, { method: 'POST', headers, body })).json()
-  // A busy machine may be slower than the smallest limits for a moment.
+  // A busy host may exceed the smallest limits for a moment.
   await until(async () => (await fetch(`${url}/health/ready`)).status === 200, 'the product is ready')
   let answer = (await signIn()) as { code: string; data: { accessToken: string } }
   await until(async () => {

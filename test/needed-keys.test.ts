@@ -1,4 +1,4 @@
-/** Values that are allowed one by one, and that a product could not start with together. */
+/** Values that are valid individually, but prevent a start in combination. */
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'

@@ -1,4 +1,4 @@
-/** The Node.js versions that the packages name are the ones that the program accepts. */
+/** The Node.js versions in the package manifests equal the versions that the program accepts. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -35,7 +35,7 @@ t.test('a version below the range is old, every other one is not', async (t) => 
   t.strictSame(oldNodeVersion('23.9.0', '>=24'), { needed: '24', found: '23.9.0' })
 })
 
-/** Runs the program and returns its exit code and everything that it printed. */
+/** Runs the program and returns its exit code and its output. */
 function run(node: string, words: readonly string[]) {
   const options = { encoding: 'utf8', env: programEnvironment({ NODE_OPTIONS: '' }), timeout: 300_000 } as const
   const { status, stdout, stderr } = spawnSync(node, words, options)

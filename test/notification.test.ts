@@ -1,4 +1,4 @@
-/** What holds for notifications in the product as a whole. */
+/** Rules for notifications in the whole product. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
@@ -31,7 +31,7 @@ t.test('N-003 the quickstart has the eight channels of the document', async (t) 
   )
 })
 
-/** The quickstart with an administrator who calls it. */
+/** Starts the quickstart with an administrator as the caller. */
 async function startQuickstart(t: Test, environment: Readonly<Record<string, string>> = {}) {
   const set = { 'platform.database.sqlite.file': ':memory:', 'platform.http.port': '0' }
   const running = await startForTest(product, { set, environment })
@@ -91,7 +91,7 @@ t.test('N-002 no plugin imports a channel: whoever sends knows the facade alone'
     exclude: (path) => /(^|\/)(node_modules|dist|test)$/.test(path),
   }).filter((file) => !file.includes('notification-channels/') && !/\.test\.ts$|plinth\.config\.ts$/.test(file))
   t.ok(sources.length > 300)
-  // The contract of webhook providers lies with their channel.
+  // The contract of webhook providers is exported by their channel.
   const imported = /from '@plinth\/notification-channels\/(?!webhook')/
   t.same(
     sources.filter((file) => imported.test(readFileSync(join(root, file), 'utf8'))),

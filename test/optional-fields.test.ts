@@ -1,6 +1,6 @@
 /**
- * Members of requests that are optional: who leaves one out, as callers do that are older than it, gets and stores what its default
- * says.
+ * Optional members of requests. If a caller omits one, as an older caller does, the documented default is stored and
+ * returned.
  */
 import { join } from 'node:path'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
@@ -57,11 +57,11 @@ const root = await logIn('root')
 
 interface Write {
   readonly path: string
-  /** What it needs, for something of this name. */
+  /** Returns the required members for an object with this name. */
   readonly needs: (name: string) => Members
-  /** Every optional member with its default. */
+  /** Optional members with their defaults. */
   readonly defaults: Members
-  /** Members of the answer that differ between any two of them. */
+  /** Members of the response that differ between any two objects. */
   readonly own: readonly string[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a plugin must not do by mistake does not compile: each such line carries `@ts-expect-error`, and the type check of
- * the repository fails when one of them compiles. At run time nothing of it runs.
+ * Common mistakes of plugins that the compiler must reject. Each such line has `@ts-expect-error`, so that the type
+ * check fails if it compiles. The code never runs.
  */
 import { databaseSecret } from '@plinth/database'
 import { http, routesWith, Type } from '@plinth/http'
@@ -27,7 +27,7 @@ const till = service<Till>('shop.till')
 const ledger = service<Ledger>('shop.ledger')
 const discount = extensionPoint<(cents: number) => number>('shop.discount')
 const receipt = extensionPoint<() => string>('shop.receipt')
-/** Parts of which a plugin consists. */
+/** Dependencies of a plugin. */
 interface Parts {
   readonly clock: Clock
   readonly till: Drawer

@@ -1,6 +1,6 @@
 /**
- * Plugins with a database decide by its clock. A plugin may take the clock of the process only for a reason that is written here:
- * the wall clock of a host may be wrong.
+ * Plugins with a database use the database clock. A plugin may use the process clock only for a reason listed here,
+ * because the wall clock of a host may be wrong.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 
-/** Files that take the clock of the process from their runtime, and what they use it for. */
+/** Files that use the clock of the process from their runtime, with the purpose. */
 const allowed: Readonly<Record<string, string>> = {
   'plugins/console/src/admin/plugin.ts': 'charts and pages of this process',
   'plugins/console/src/plugin.ts': 'duration of a build',
@@ -36,7 +36,10 @@ const allowed: Readonly<Record<string, string>> = {
 
 const destructures = /\{[^{}]*\bclock\b[^{}]*\}\s*=\s*(?:ctx|context)\b/
 
-/** True where code takes `clock` from the runtime of a plugin or a task. A purge gets the clock of the database in its context. */
+/**
+ * True if code reads `clock` from the runtime of a plugin or a task. The context of a purge provides the database
+ * clock.
+ */
 const takesProcessClock = (source: string) => {
   const [, setup = ''] = /\bsetup\s*\(\{((?:[^{}]|\{[^{}]*\})*)\}\)/.exec(source) ?? []
   const [, run = ''] = /\brun\s*\(\{((?:[^{}]|\{[^{}]*\})*)\}/.exec(source) ?? []

@@ -22,13 +22,13 @@ const send = (url: string, body: object, headers: Record<string, string> = {}) =
     body: JSON.stringify(body),
   })
 
-/** On a slow machine too, no request of a test is one too many, and readiness is told. */
+/** Prevents rejections and readiness timeouts on a slow host. */
 const patient = { 'platform.http.overload.max-wait': '1m', 'platform.http.readiness-deadline': '1m' }
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
 const administrator = { username: 'root', password: 'Correct-horse-7' }
 
-/** Headers of a logged-in administrator, the first user of a fresh product. */
+/** Returns headers of a logged-in administrator, the first user of a new product. */
 async function logIn(url: string, running: { service: RunningProduct['service'] }): Promise<Record<string, string>> {
   await running.service(accounts).createAdministrator(administrator, origin)
   return authorize(url)
@@ -44,7 +44,7 @@ async function authorize(url: string): Promise<Record<string, string>> {
   return { authorization: `Bearer ${data.accessToken}` }
 }
 
-/** Quickstart with three third parties' plugins, each added by one line. */
+/** Quickstart with three third-party plugins, each added by one line. */
 const extended = defineProduct({
   name: 'extended',
   plugins: [...product.plugins, acmeChat, acmeStore, acmeTask],
@@ -110,7 +110,7 @@ t.test(
   },
 )
 
-/** Who cannot do without a plugin; nobody where it is not named. */
+/** Plugins that require a plugin, by the required plugin. An absent entry means none. */
 const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   'async-task': ['notification.rules'],
   console: ['console.admin'],
@@ -229,7 +229,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
 t.test(
   'C-002 K-019 minus any one plugin the product starts, or is refused with the name of who misses it',
   async (t) => {
-    // Providers are all of one form: one stands for the others.
+    // All providers have the same form, so one represents the others.
     const isLikeOthers = ({ id }: { readonly id: string }) =>
       id.startsWith('webhook-providers.') && id !== 'webhook-providers.dingtalk'
     for (const left of product.plugins.filter((plugin) => !isLikeOthers(plugin))) {
@@ -369,7 +369,7 @@ t.test('K-018 SIGTERM under load: no request is cut, and the product and its sup
       if (body?.code === '200') answered++
       else cut++
       if (answered === 200) running.child.kill('SIGTERM')
-      // The draining server says goodbye on each connection; whoever connects anew finds the door closed.
+      // The draining server closes each connection after its response and accepts no new connections.
       isOpen = answer !== undefined && answer.headers.get('connection') !== 'close'
     }
   }
@@ -383,7 +383,7 @@ t.test(
   'K-018 two processes on one empty database: one migrates, both serve; kill -9 leaves nothing that hinders',
   async (t) => {
     const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
-    // On a slow disk one of them writes for long.
+    // On a slow disk one of them writes for a long time.
     const settings = { 'platform.database.sqlite.file': file, 'platform.database.sqlite.busy-timeout': '1m' }
     const both = await Promise.all([startProcess(t, quickstart, settings), startProcess(t, quickstart, settings)])
     for (const { url } of both) {

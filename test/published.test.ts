@@ -19,14 +19,14 @@ const packages = [
   ...readdirSync(join(root, 'plugins')).map((folder) => `plugins/${folder}`),
 ]
 
-/** What `npm pack` reports of a package. */
+/** Report of `npm pack` about a package. */
 interface Packed {
   readonly name: string
   readonly filename: string
   readonly files: readonly { readonly path: string }[]
 }
 
-/** A third party's plugin in plain JavaScript, as it would stand in a package of its own. */
+/** A third-party plugin in plain JavaScript, as in a separate package. */
 const pager = `
 import { definePlugin, key, notificationChannel } from '@plinth/kernel'
 export default definePlugin({
@@ -108,16 +108,16 @@ t.test(
   async (t) => {
     const project = await mkdtemp(join(tmpdir(), 'plinth-published-'))
     t.teardown(() => rm(project, { recursive: true, force: true }))
-    // The types of the sources are checked before the tests; here the declarations are made.
+    // The source types are checked before the tests. Here only the declarations are built.
     await run(process.execPath, ['scripts/build.ts', '--noCheck', '--singleThreaded'], { cwd: root })
-    // Packing changes manifests for a moment, and other tests run from this checkout: it is done in a copy.
+    // Packing changes manifests temporarily, and other tests run from this checkout. Therefore a copy is packed.
     const copy = await mkdtemp(join(tmpdir(), 'plinth-packing-'))
     t.teardown(() => rm(copy, { recursive: true, force: true }))
     const isOwn = (path: string) => basename(path) !== 'node_modules'
     for (const folder of ['scripts', ...packages]) {
       await cp(join(root, folder), join(copy, folder), { recursive: true, filter: isOwn })
     }
-    // npm puts a package beside the one that needs it where two versions of it are needed.
+    // If two versions of a package are needed, npm nests one next to its dependant.
     for (const folder of ['.', ...packages]) {
       const modules = join(folder, 'node_modules')
       if (existsSync(join(root, modules))) await symlink(join(root, modules), join(copy, modules))
@@ -129,7 +129,7 @@ t.test(
     }
     const scripted = ['kernel', 'plugins/console']
     const packed = await pack(scripted)
-    // The scripts of the others do what those of the kernel do, in two processes a package.
+    // The pack scripts of the others equal those of the kernel and would start two processes per package.
     const others = packages.filter((folder) => !scripted.includes(folder))
     for (const folder of others) {
       const file = join(copy, folder, 'package.json')
@@ -174,7 +174,7 @@ t.test(
       'plinth.config.js': product,
       'main.js': main,
       'typed.ts': typed,
-      // Otherwise the compiler looks for one in the directories above, which belong to others.
+      // Otherwise the compiler uses a file from the directories above.
       'tsconfig.json': JSON.stringify(typeCheck),
     }
     for (const [name, text] of Object.entries(files)) await writeFile(join(project, name), text)

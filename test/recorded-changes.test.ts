@@ -1,4 +1,4 @@
-/** The recorded changes of the source, and a sample of the proof that tests notice them: `npm run proof:changes` runs all. */
+/** Checks the recorded changes and a sample of the proof that tests notice them. `npm run proof:changes` runs all. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '@plinth/kernel/testing'
@@ -43,7 +43,7 @@ t.test('a sample is drawn by its seed, and each change can be drawn', async (t) 
   t.equal(drawn.size, 20)
 })
 
-/** A change of the project below. */
+/** Returns a change of the project below. */
 const of = (...breaks: string[]): RecordedChange => ({
   file: 'src/sum.ts',
   fragment: 'a + b',
@@ -53,13 +53,13 @@ const of = (...breaks: string[]): RecordedChange => ({
   noticedBy: ['test/sum.test.ts'],
 })
 
-/** Ids that the page of requirements does not read as proof. */
+/** Builds ids at run time, so that the page of requirements does not read them as proof. */
 const id = (number: number) => `A-00${number}`
 
 const assertion = `t.test('${id(1)} adds', async (t) => { t.equal(sum(2, 1), 3) })
 t.test('${id(2)} adds nothing', async (t) => { t.equal(sum(2, 0), 2) })`
 
-/** A project with one source file and one test file. */
+/** Creates a project with one source file and one test file. */
 function project(t: Test, test = assertion) {
   return t.testdir({
     'package.json': '{"type":"module"}',

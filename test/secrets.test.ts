@@ -60,7 +60,7 @@ t.test(
     t.hasStrict(await look('POST', '/api/v1/auth/login', { username: 'root', password: secrets.wrongPassword }), {
       code: '401',
     })
-    // The one answer that must hold a secret: the token goes to whoever logs in.
+    // The only response that must contain a secret: a login returns the token.
     const login = await call('POST', '/api/v1/auth/login', { username: 'root', password: secrets.password })
     token = (login.data as { accessToken: string }).accessToken
     const hidden = { ...secrets, token }
@@ -157,7 +157,7 @@ t.test(
     t.match(JSON.parse((await preview(`http://127.0.0.1:9/${'p'.repeat(100_000)}`)).text), refused)
     for (let index = 0; index < 60; index++) {
       const { text } = await preview(`http://127.0.0.1:9/${index}${'p'.repeat(900_000)}`)
-      // By its rule, until the quota of such calls is used up.
+      // Rejected by the rule of the key, or by the quota when it is used up.
       const answer = JSON.parse(text)
       t.match(answer, answer.code === '429' ? { data: { reason: String } } : refused)
       t.ok(text.length < 2000)

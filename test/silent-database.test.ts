@@ -1,4 +1,6 @@
-/** A whole product in front of a database that falls silent with every connection open, as after a lost host. */
+/**
+ * A whole product with a database that stops responding while all connections stay open, as after the loss of a host.
+ */
 import { join } from 'node:path'
 import { onEachDatabase, startHalfOpenProxy, type TestDatabase } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'
@@ -8,7 +10,7 @@ import { startProcess } from './fixtures/product-process.ts'
 const product = join(import.meta.dirname, 'fixtures', 'instances.config.ts')
 const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
 
-/** Ten times what the deadlines of the product ask for: the machine may be busy. */
+/** Ten times the deadlines of the product, because the host may be busy. */
 const patienceMs = 100_000
 
 async function startBehindProxy(t: Test, db: TestDatabase) {
@@ -39,7 +41,8 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
   return { proxy, running, publish }
 }
 
-// Each waits for deadlines on the real clock: beside each other. They have a test around them, as other files share the process.
+// Each waits for deadlines on the real clock, so they run concurrently. The enclosing test exists because other files
+// share the process.
 t.test('a whole product', { jobs: 2, timeout: 600_000 }, async (t) => {
   onEachDatabase(t, 'a database that falls silent', fallsSilent)
 })
@@ -77,6 +80,6 @@ async function fallsSilent(t: Test, db: TestDatabase) {
   await Promise.all(Array.from({ length: 10 }, publish))
   proxy.fallSilent()
   running.child.kill('SIGTERM')
-  // What a plugin could not write any more may make it 1.
+  // The exit code is 1 if a plugin could not write any more.
   t.match(await running.ended(), [/^[01]$/, null], 'a stop ends by itself')
 }

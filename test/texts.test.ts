@@ -1,4 +1,4 @@
-/** What people read: every text in both languages, and never the key of one. */
+/** Texts for users: every text exists in both languages, and no key is shown. */
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
@@ -20,7 +20,7 @@ const catalogues = plugins.flatMap(({ id, messages }) =>
     ? []
     : [{ id, en: new Map(leaves(messages.en, 'messages')), zh: new Map(leaves(messages['zh-CN'], 'messages')) }],
 )
-/** The forms of a plural are one text; Chinese has one form, English two. */
+/** Plural forms are one text. Chinese has one form, English two. */
 const stem = (key: string) => key.replace(/_(?:zero|one|two|few|many|other)$/, '')
 const placeholders = (text: string) => [...new Set(text.match(/\{\{\w+\}\}/g) ?? [])].sort()
 
@@ -54,7 +54,7 @@ t.test('C-018 every group of keys has a title in both languages, in a small prod
 const keys = new Set(
   catalogues.flatMap(({ en, zh }) => [...en.keys(), ...zh.keys()].flatMap((key) => [key, stem(key)])),
 )
-/** Keys of texts that somebody would read. */
+/** Returns the text keys in a text that a user would see. */
 const keysIn = (text: string) => (text.match(/messages\.[\w-]+(?:\.[\w-]+)*/g) ?? []).filter((key) => keys.has(key))
 
 t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 600_000 }, async (t) => {
@@ -124,7 +124,7 @@ t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 6
     return { authorization: `Bearer ${data.accessToken}` }
   }
   const { paths } = await server.openapi()
-  // What ends the session that calls, and what has no end.
+  // Routes that end the session of the caller, and the endless event stream.
   const isLeftOut = (path: string) =>
     path.endsWith('/logout') || path.includes('/sessions') || path.endsWith('/console/events')
   for (const headers of [{}, await login()]) {

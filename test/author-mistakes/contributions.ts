@@ -25,7 +25,7 @@ const run = async () => {}
 type Point = ExtensionPoint<never>
 type Expected = Pick<Mistake, 'place' | 'cause'> & { readonly fix?: string }
 
-/** A contribution whose name or members break the rules of its point. */
+/** Returns a contribution whose name or members break the rules of its extension point. */
 const broken = (
   id: string,
   mistake: string,
@@ -75,7 +75,7 @@ const page = {
 const cleanup = { displayName: title, dataType: 'demo-orders', preview: run, execute: run }
 const disk = { visibility: 'private', write: run, open: run, stat: run, delete: run, list: run, verify: run }
 
-/** Mistakes in contributions to the points of the kernel and of messages. */
+/** Mistakes in contributions to the extension points of the kernel and of messages. */
 export const messagePoints: readonly Mistake[] = [
   broken('channel-name', 'A channel is contributed under a title', notificationChannel, 'Acme Chat', channel, {
     place: 'the name',
@@ -263,7 +263,7 @@ export const messagePoints: readonly Mistake[] = [
   ),
 ]
 
-/** Mistakes in contributions to the back office and to all other points. */
+/** Mistakes in contributions to the back office and to all other extension points. */
 export const otherPoints: readonly Mistake[] = [
   broken(
     'page-kind',

@@ -5,7 +5,7 @@ const orders = service<object>('acme.orders', { from: '@acme/orders' })
 const title = { en: 'Shop', 'zh-CN': '商店' }
 const run = () => {}
 
-/** Mistakes in the list of a product and in the members of a declaration that hold references. */
+/** Mistakes in the plugin list of a product and in declaration members that contain references. */
 export const references: readonly Mistake[] = [
   {
     id: 'listed-reference',

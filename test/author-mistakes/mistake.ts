@@ -16,45 +16,48 @@ import {
 } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 
-/** The plugin with the mistake. */
+/** Id of the plugin that contains the mistake. */
 export const author = 'acme.shop'
 
-/** A typical mistake of an author who writes plain JavaScript, and the report that the author needs. */
+/** A typical mistake of an author who writes plain JavaScript, and the expected report. */
 export interface Mistake {
   readonly id: string
-  /** What the author did. */
+  /** A sentence that describes the mistake. */
   readonly mistake: string
-  /** What the product lists. Anything: it is plain JavaScript. Files are a product of their own, with `plinth.config.js`. */
+  /**
+   * The plugin list of the product, untyped as in plain JavaScript. Files form a separate product with
+   * `plinth.config.js`.
+   */
   readonly product: (() => readonly unknown[]) | { readonly files: Readonly<Record<string, string>> }
   readonly config?: Readonly<Record<string, JsonValue>>
-  /** Words after `plinth` that run the product in a process of its own, if the mistake is only seen there. */
+  /** Arguments of `plinth` for a child process, if the mistake only shows there. */
   readonly command?: readonly string[]
-  /** What runs when the product has started, if the mistake is only seen then. */
+  /** Runs after the start, if the mistake only shows then. */
   readonly use?: (running: RunningProduct) => Promise<unknown>
   readonly code: string
-  /** Parts of the report. The plugin is `author` when absent; null where no plugin exists yet. */
+  /** Parts of the report. If `plugin` is omitted it is `author`. It is null if the plugin does not exist yet. */
   readonly plugin?: string | null
   readonly place: string
   readonly cause: string
   readonly fix: string
-  /** Words that the report must not contain: errors that only follow from the mistake. */
+  /** Text that the report must not contain: errors that only follow from the mistake. */
   readonly absent?: string
 }
 
-/** One coded report, as an author reads it. */
+/** One report with a code, as an author reads it. */
 interface Report {
   readonly code: string
   readonly text: string
 }
 
-/** A plugin as plain JavaScript declares it, without types. */
+/** Returns a plugin declared as in plain JavaScript, without types. */
 export const acme = (members: object): Plugin =>
   definePlugin({ id: author, version: '1.0.0', kernel: '^1.0.0', ...members } as never)
 
-/** A mistake in a member of the declaration. */
+/** Returns a product with a mistake in a member of the declaration. */
 export const declared = (members: () => object) => () => [acme(members())]
 
-/** A mistake in a contribution to a point whose owner is loaded. */
+/** Returns a product with a mistake in a contribution to an extension point of a loaded plugin. */
 export const contributed = (point: ExtensionPoint<never>, name: unknown, implementation: unknown) => () => {
   const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [point] } as never)
   const contributor = acme({
@@ -66,7 +69,7 @@ export const contributed = (point: ExtensionPoint<never>, name: unknown, impleme
   return point.id.startsWith('kernel.') ? [contributor] : [owner, contributor]
 }
 
-/** Everything that is reported about a mistake: problems and warnings of the plan, or the error of the start with its causes. */
+/** Returns all reports about a mistake: problems and warnings of the plan, or the start error with its causes. */
 export async function reportsOf(mistake: Mistake, directory: string): Promise<readonly Report[]> {
   const { product, command, config = {}, use } = mistake
   try {
@@ -106,7 +109,7 @@ function writeFiles(directory: string, files: Readonly<Record<string, string>>):
 
 const program = join(import.meta.dirname, '../../kernel/bin/plinth.js')
 
-/** What a command prints, as reports with the codes in it. */
+/** Returns the coded reports in the output of a command. */
 function printed(file: string, command: readonly string[]): readonly Report[] {
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...command, '--product', file], {
     encoding: 'utf8',
@@ -120,7 +123,7 @@ function chainOf(error: unknown): unknown[] {
   return error instanceof Error && error.cause !== undefined ? [error, ...chainOf(error.cause)] : [error]
 }
 
-/** Calls a route and throws the report of the server when the response is not a success. */
+/** Calls a route. If the response is not a success, it throws the report of the server. */
 export const request = (url: string) => async (running: RunningProduct) => {
   const { code, message, data } = (await running.service(http).inject({ url })).json()
   if (code !== '200') throw Object.assign(new Error(message), { code: data.reason, fix: message })

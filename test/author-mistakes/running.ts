@@ -9,7 +9,7 @@ type Anything = any
 
 const { route } = routesWith() as { readonly route: (declaration: Anything) => Anything }
 
-/** A product with one route of the plugin with the mistake. */
+/** Returns a product with one route of the plugin with the mistake. */
 const routed = (declaration: object) => () => [
   httpPlugin,
   acme({
@@ -30,7 +30,7 @@ const routed = (declaration: object) => () => [
 ]
 const anyPort = { 'platform.http.port': 0, 'platform.http.response-check': true }
 
-/** A product with a setup that works with events. */
+/** Returns a product whose plugin uses events in `setup`. */
 const withEvents = (setup: (events: Anything) => unknown) => () => [
   databasePlugin,
   eventsPlugin,
@@ -41,7 +41,7 @@ const paid = event('acme.order.paid', Type.Object({ orderNo: Type.String() }))
 
 const shop = service<object>('acme.shop')
 
-/** Mistakes in `setup` and what it registers. */
+/** Mistakes in `setup` and its registrations. */
 export const setups: readonly Mistake[] = [
   {
     id: 'setup-returns-stop',

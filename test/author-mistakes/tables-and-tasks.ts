@@ -15,7 +15,7 @@ const order = defineEntity({
 
 type Columns = Record<'id' | 'note' | 'paid' | 'total', boolean>
 
-/** A change set for the entity above: of each column whether it may be null; `undefined` leaves it out. */
+/** Returns a change set for the entity above. Each column has its nullability; `undefined` omits the column. */
 const createOrder = (columns: Partial<Columns>, table = 'acme_order') =>
   defineChangeSet({
     id: '0001-create-order',
@@ -33,7 +33,7 @@ const createOrder = (columns: Partial<Columns>, table = 'acme_order') =>
     },
   })
 
-/** A product with a database of its own and the members of the plugin with the mistake. */
+/** Returns a product with its own database and the members of the plugin with the mistake. */
 const onDatabase = (members: () => object) => () => [databasePlugin, acme(members())]
 
 const withTable = (...parts: Parameters<typeof createOrder>) =>

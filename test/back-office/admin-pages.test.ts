@@ -28,7 +28,7 @@ const actor = { name: 'test', clientIp: '127.0.0.1', traceId: '', userAgent: '' 
 const running = await startForTest(product, {
   set: {
     'platform.http.port': '0',
-    // On a busy machine too, nothing is refused for having waited.
+    // Prevents rejections by the load shedder on a busy host.
     'platform.http.overload.max-wait': '1m',
     'platform.rate-limit.store-deadline': '1m',
     'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite'),
@@ -61,7 +61,7 @@ t.test('every page of the product names what its routes have', async (t) => {
   t.strictSame(pageFaults(pages, await operationsOf(server), kinds), [])
 })
 
-/** Operations for operators that no page needs, and why. */
+/** Operator operations without a page, with the reason. */
 const withoutPage: Readonly<Record<string, string>> = {
   getAdminInstallStatus: 'is part of the diagnostics',
   getAdminMoneyAccountsById: 'is part of where its balance comes from',
@@ -83,7 +83,7 @@ t.test('whatever operators can do by the API, they can do in the back office', a
   for (const id of Object.keys(withoutPage)) t.notOk(shown.includes(`"${id}"`), `${id} has a page by now`)
 })
 
-/** Members of bodies that no form has, by the operation: what programs send, and a name that stays. */
+/** Body members without a form field, by operation: members for programs, and a fixed name. */
 const notTyped: Readonly<Record<string, readonly string[]>> = {
   putNotificationsInboxReadAll: ['before'],
   postAdminMemberPointsManualAdjustments: ['idempotencyKey'],
@@ -137,7 +137,7 @@ t.test('a state is shown by a text, not by the word that the API has for it', (t
   const columns = pages.flatMap((page) =>
     page.kind === 'list' ? page.columns : page.sections.flatMap((section) => section.columns),
   )
-  // HTML and MJML are names, the same in every language.
+  // HTML and MJML are names, equal in every language.
   const states = columns
     .flatMap((column) => [column, ...(column.columns ?? [])])
     .filter(({ as, field }) => as === 'status' && field !== 'htmlFormat')
@@ -398,7 +398,7 @@ t.test('a page by hand is told which of its operations there are and which the r
     const left = new Map([...operations].filter(([name]) => name !== others[0]))
     t.equal(ownPageFaults(left, new Set([id])).length, others.length === 0 ? 1 : 2, `${id}: one missing, one twice`)
     left.delete(source)
-    // Another page may call the same operation, and say that it is gone.
+    // Another page may call the same operation and report that it is missing.
     const own = ownPageFaults(left, new Set([id])).filter((fault) => fault.startsWith(`page "${id}"`))
     t.strictSame(own, [], `${id}: its plugin is left out`)
   }
@@ -536,7 +536,7 @@ t.test('without the back office the pages of plugins cost nothing', async (t) =>
   const started = await startForTest(without, {
     set: {
       'platform.http.port': '0',
-      // On a busy machine too, nothing is refused for having waited.
+      // Prevents rejections by the load shedder on a busy host.
       'platform.http.overload.max-wait': '1m',
       'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite'),
     },

@@ -1,4 +1,4 @@
-/** The quickstart with a little of everything that a back office shows, as a shop has it after some days. */
+/** The quickstart with rows for every page of the back office, like a shop after some days. */
 
 import { join } from 'node:path'
 import { database } from '@plinth/database'
@@ -20,11 +20,11 @@ type Data = any
 
 interface RowsOptions {
   readonly dialect?: TestDialect
-  /** Of the same product, on the same database. */
+  /** Number of instances of the product on the same database. */
   readonly instances?: number
 }
 
-/** @param teardown is given what ends the product and removes its database */
+/** @param teardown receives functions that stop the product and remove its database */
 export async function startWithRows(
   teardown: (work: () => Promise<unknown>) => void,
   { dialect = 'sqlite', instances = 1 }: RowsOptions = {},
@@ -38,7 +38,7 @@ export async function startWithRows(
       ...quickstart.config,
       ...db.config,
       'platform.http.port': 0,
-      // On a busy machine too, nothing is refused for having waited.
+      // Prevents rejections by the load shedder on a busy host.
       'platform.http.overload.max-wait': '1m',
       'platform.storage.root': join(db.directory, 'storage'),
       'platform.system-config.master-key-file': join(db.directory, 'master.key'),
@@ -48,7 +48,7 @@ export async function startWithRows(
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
       'platform.example.mall.test-payments': true,
-      // A chat service that is away.
+      // A chat service that is unavailable.
       'platform.outgoing-http.allow-http': true,
       'platform.outgoing-http.allowed-hosts': ['127.0.0.1:9'],
       'platform.notification.channels.webhook.enabled': true,
@@ -108,7 +108,7 @@ export async function startWithRows(
     )
   const [anna, bela, chen] = created
 
-  // The configuration has changed, one of the values waits for a restart.
+  // The configuration has changed. One of the values takes effect after a restart.
   for (const [key, value, reason] of [
     ['platform.site.title', 'Tea House', 'The shop has a name'],
     ['platform.site.time-zone', 'Asia/Shanghai', 'Where the shop is'],
@@ -116,7 +116,7 @@ export async function startWithRows(
   ] as const)
     await root('POST', 'admin/system-config/changes', { changes: [{ key, action: 'set', value }], reason })
 
-  // Messages: in the inbox, by mail, and to a channel that refuses.
+  // Messages: in the inbox, by mail, and to a channel that rejects them.
   await root('POST', 'admin/templates', {
     code: 'order-shipped',
     channel: 'mail',
@@ -136,7 +136,7 @@ export async function startWithRows(
     recipientUserIds: [anna.id],
   })
 
-  // The shop sells, for points too.
+  // The shop sells goods and awards points.
   await root('POST', 'admin/member-points/rules', {
     code: 'survey',
     type: 'task',
@@ -162,7 +162,7 @@ export async function startWithRows(
   }
   await root('POST', 'admin/money/reconciliations', {})
 
-  // A payment on a chain that nobody has announced yet.
+  // A payment on a chain that has no announced transaction.
   await root('POST', 'admin/web3/chains', {
     name: 'base',
     chainId: 8453,
@@ -194,7 +194,7 @@ export async function startWithRows(
     })
   }
 
-  // Somebody else's program, with a limit of its own.
+  // A program of a third party with its own limit.
   await root('POST', 'admin/open-platform/apps', {
     name: 'Warehouse',
     description: 'Tells when parcels leave',
@@ -205,7 +205,7 @@ export async function startWithRows(
   )
   await root('POST', `admin/scheduler/tasks/${tasks[0].name}/run-now`)
 
-  // An event that nobody could deliver, and one that could be.
+  // One undeliverable event and one deliverable event.
   const at = new Date()
   const later = new Date('9998-01-01T00:00:00Z')
   const store = running.service(database)
@@ -218,7 +218,7 @@ export async function startWithRows(
       [id, type, '{"orderNo":"TEA-2026-0001"}', status, 5, error, later, at],
     )
   await running.service(events).idle()
-  // Until then, a page that asks again by itself is served.
+  // While the pages are built, the server sends a page that reloads automatically.
   const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
   await until(areBuilt, 'the pages are built')
   const texts = new Set(product.plugins.flatMap(({ messages }) => [...keysOf(messages?.en ?? {})]))
@@ -227,7 +227,7 @@ export async function startWithRows(
   return { running, server, root, texts, url: `${server.url}/admin/`, urls: urls.map((url) => `${url}/admin/`) }
 }
 
-/** Keys of texts, with and without the word before all of them. */
+/** Yields the keys of a text tree, with and without the prefix `messages`. */
 function* keysOf(tree: object, path = ''): Generator<string> {
   for (const [name, value] of Object.entries(tree)) {
     if (typeof value === 'object') yield* keysOf(value, `${path}${name}.`)

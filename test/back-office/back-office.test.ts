@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { barriers, openPage, prefer, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 
-/** Chinese, or the name of something, which is the same in every language. */
+/** Chinese text, or a name that is equal in every language. */
 const translatedOrName = /\p{Script=Han}|^[a-z][\w.:-]*$/u
 
 interface Entry {
@@ -14,12 +14,12 @@ interface Entry {
   readonly title: string
 }
 
-/** What no reader should see: the key of a text that nobody has translated. Configuration keys and names of tasks look alike. */
+/** Matches an untranslated text key. Configuration keys and task names have the same form. */
 const keyShown = /\b[a-z]+(\.[a-z-]+){2,}\b/g
 
 type Teardown = (work: () => Promise<void>) => void
 
-/** What ends what a test started, the newest first. */
+/** Returns a teardown that runs its functions in reverse order. */
 function endings(t: Test): (work: () => Promise<unknown>) => void {
   const works: (() => Promise<unknown>)[] = []
   t.teardown(async () => {
@@ -28,7 +28,7 @@ function endings(t: Test): (work: () => Promise<unknown>) => void {
   return (work) => works.push(work)
 }
 
-/** A browser of its own in which somebody is signed in. */
+/** Opens a separate browser and signs in. */
 async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   const teardown: Teardown = (work) => t.teardown(work)
   const { page, complaints, elsewhere } = await openPage(teardown, url, { locale: 'en', colorScheme: 'light' })
@@ -39,7 +39,7 @@ async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   page.setDefaultTimeout(180_000)
 
   let isDark = false
-  /** Looks at the page that is shown, in the other colours than the last one. */
+  /** Checks the displayed page. The colour scheme alternates between calls. */
   const look = async (name: string, part: string) => {
     isDark = !isDark
     await prefer(page, isDark ? 'dark' : 'light')
@@ -54,7 +54,7 @@ async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   }
   const choose = (language: 'EN' | '中文') => page.locator('aside').getByText(language, { exact: true }).click()
   const headings = () => page.locator('main :is(h1, h2)').allInnerTexts()
-  /** Opens a page by the navigation. */
+  /** Opens a page through the navigation. */
   const open = async ({ id, title }: Entry) => {
     await page.locator(`nav a[href$="/${id}"]`).click()
     await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
@@ -102,7 +102,8 @@ t.test(
       await look(`${id}: ${name}`, 'main')
       return true
     }
-    // Opened in one language, seen in the other one too: they take turns, so that none is chosen without a page to show it.
+    // Each page is opened in one language and then switched to the other. The first language alternates, so that both
+    // are opened and both are chosen.
     for (const [index, entry] of english.entries()) {
       const { id } = entry
       const translated = { id, title: inChinese.get(id) ?? '' }
@@ -130,7 +131,7 @@ t.test(
   },
 )
 
-/** A channel is checked and tried from its page, on a telephone too, and a key that is missing is found in the config centre. */
+/** Checks a channel and sends a test message on a phone screen. Follows a missing key to the config centre. */
 async function tryChannel(
   t: Test,
   { page, look, open }: Pick<Awaited<ReturnType<typeof signIn>>, 'page' | 'look' | 'open'>,
@@ -171,7 +172,7 @@ async function tryChannel(
   t.match(new URL(page.url()).searchParams.get('q'), /^platform\.notification\.channels\.webhook\.providers\.dingtalk/)
 }
 
-/** What is sent to whoever is signed in is counted in the navigation at once, until it is read. */
+/** A message to the signed-in user is counted in the navigation immediately, until it is read. */
 async function readInbox({
   page,
   look,
@@ -233,7 +234,7 @@ interface Shown {
   readonly document: { querySelector(selector: string): { readonly innerText: string } | null }
 }
 
-/** Nothing is asked for any more, and there are rows or facts, fields, or the text that there is nothing. */
+/** Waits until no request is pending and the page shows rows, facts, fields or the text for an empty list. */
 const settled = (page: Page) =>
   page.waitForFunction(() => {
     const { document } = globalThis as unknown as Shown

@@ -9,7 +9,7 @@ import { dataDirectory } from '../fixtures/product-process.ts'
 interface Described {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly tags: readonly string[] }>>>>
 }
-/** The API description as the page reads it. */
+/** Returns the API description as the page reads it. */
 const described = async (running: { service: RunningProduct['service'] }): Promise<Described> =>
   JSON.parse(JSON.stringify(await running.service(http).openapi()))
 
@@ -20,7 +20,7 @@ t.test(
     const running = await startForTest(product, {
       set: {
         'platform.http.port': '0',
-        // On a busy machine too, nothing that the page asks for is refused for having waited.
+        // Prevents rejections by the load shedder on a busy host.
         'platform.http.overload.max-wait': '1m',
         'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,
       },
@@ -28,7 +28,7 @@ t.test(
     t.teardown(() => running.stop('test ended'))
     const browser = await browserOfFile()
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
-    // On a busy machine the page takes its time to lay out hundreds of operations.
+    // On a busy host the page needs long to lay out hundreds of operations.
     page.setDefaultTimeout(180_000)
     const complaints: string[] = []
     page.on('console', (message) => {
@@ -46,11 +46,11 @@ t.test(
       Object.entries(methods).map(([method, { tags }]) => ({ method, path, group: tags[0] ?? '' })),
     )
     t.equal(operations.length, running.service(http).routes.filter(({ hidden }) => !hidden).length)
-    // One group at a time: with hundreds of operations open the page shows the first ten alone.
+    // One group at a time: the page shows only the first ten operations if hundreds are open.
     for (const [group, listed] of Map.groupBy(operations, (operation) => operation.group)) {
       const head = page.locator(`[id="operations-tag-${group}"]`)
       await head.click()
-      // All at once: to look for each by itself costs more than the page.
+      // One query for all rows: single queries cost more than the page itself.
       const rows = listed.map(({ method, path }) => `.opblock-${method} [data-path="${path}"]`)
       const missing = `${JSON.stringify(rows)}.filter((row) => !document.querySelector(row)?.checkVisibility())`
       await page.waitForFunction(`${missing}.length === 0`).catch(() => {})

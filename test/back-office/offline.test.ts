@@ -1,4 +1,6 @@
-/** Every write that the back office of the quickstart offers, tried without a network, cancelled, and not sent afterwards. */
+/**
+ * Starts every write of the quickstart back office without a network and cancels it. The write must not be sent later.
+ */
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { openPage, skip } from '../../plugins/console/test/fixtures/browser.ts'
@@ -11,7 +13,7 @@ interface Call {
 }
 interface Write extends Call {
   readonly reason?: string
-  /** Member of the row whose value is typed to confirm. */
+  /** Member of the row whose value the user types to confirm. */
   readonly type?: string
 }
 interface FormView extends Write {
@@ -36,7 +38,7 @@ interface PageView extends Call {
 const writes = <T extends Call>(calls: readonly (T | undefined)[] = []): readonly T[] =>
   calls.filter((call) => call !== undefined).filter(({ method }) => method !== 'GET')
 
-/** The page with rules removed that only keep a write from being tried: needed fields, states of rows, previews. */
+/** Returns the page without the rules that prevent a write: required fields, row states, previews. */
 function opened(view: PageView): PageView {
   const loosened = JSON.stringify(view, (name, value) => {
     if (name === 'required') return false
@@ -45,7 +47,7 @@ function opened(view: PageView): PageView {
   return { ...JSON.parse(loosened), charts: [], related: [] }
 }
 
-/** A row with a text in each member that the page reads for its writes. */
+/** Returns a row with a text in each member that the page reads for its writes. */
 function rowFor({ key, actions = [] }: PageView): object {
   const names = [key, ...actions.map(({ type }) => type)].filter((name) => name !== undefined)
   return Object.assign(
@@ -56,11 +58,11 @@ function rowFor({ key, actions = [] }: PageView): object {
 
 const enveloped = (data: unknown) => ({ json: { code: '200', message: '', data } })
 
-/** Follows an address of the back office without a new document. */
+/** Follows an address of the back office without loading a new document. */
 const follow = (page: Page, path: string) =>
   page.evaluate(`history.pushState({}, '', ${JSON.stringify(new URL(path, page.url()).href)})`)
 
-/** A browser whose network can be switched off. */
+/** Opens a browser whose network can be switched off. */
 async function browserOf(t: Test, url: string) {
   const { page } = await openPage((work) => t.teardown(work), url, { locale: 'en' })
   const context: BrowserContext = page.context()
@@ -72,7 +74,7 @@ async function browserOf(t: Test, url: string) {
   const line = page.getByText(/^No connection since /)
   return {
     page,
-    /** Does something without a network, switches it on again, and returns the writes that were sent then. */
+    /** Runs the work without a network, switches the network on again, and returns the writes sent afterwards. */
     async withoutNetwork(work: () => Promise<void>) {
       isOnline = false
       await context.setOffline(true)
@@ -100,7 +102,7 @@ async function signIn(page: Page): Promise<void> {
   await page.click('button[type=submit]')
 }
 
-/** Does what a dialog asks for, waits for the error, and cancels. */
+/** Fills in the dialog, submits it, waits for the error, and cancels. */
 async function tryAndCancel(dialog: Locator, { reason, type }: Write): Promise<void> {
   if (reason === 'required') await dialog.getByLabel(/^Reason/).fill('because')
   if (type !== undefined) await dialog.getByLabel(/^Type x1/).fill('x1')
@@ -133,7 +135,7 @@ t.test('a declared write that was cancelled without a network is never sent', { 
     if (current === undefined || route.request().method() !== 'GET') return route.fallback()
     if (pathname.endsWith(`/admin/console/pages/${current.id}`)) return route.fulfill(enveloped(current))
     const pattern = new RegExp(`${current.path.replace(/\{\w+\}/g, '[^/]+')}$`)
-    // The page compares its user with this one, so it is not replaced.
+    // The page compares its user with this one, so the response is not replaced.
     if (!pattern.test(pathname) || pathname.endsWith('/iam/users/me')) return route.fallback()
     const row = rowFor(current)
     return route.fulfill(enveloped(current.kind === 'list' ? { items: [row], total: 1, next: null } : row))
@@ -160,7 +162,7 @@ t.test('a declared write that was cancelled without a network is never sent', { 
         await tryAndCancel(dialog, form)
       }
       for (const [place, action] of actions.entries()) {
-        // Actions for different states of a row may have the same name.
+        // Actions for different row states may have the same name.
         const turn = actions.slice(0, place).filter(({ label }) => label === action.label).length
         const named = { name: action.label, exact: true }
         if (view.kind === 'list') await pressed('Actions')
@@ -192,7 +194,7 @@ const answer = (page: Page, name: string | RegExp) =>
   page.getByRole('dialog').getByRole('button', { name }).first().click()
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
 
-/** How each write of the custom pages is tried and cancelled, by operation. */
+/** Attempts for the writes of custom pages, by operation. */
 const ownWrites: Readonly<Record<string, OwnWrite>> = {
   postAdminSystemConfigChanges: {
     path: 'system-config.centre?q=platform.site.title',
@@ -294,7 +296,7 @@ t.test('cancelling aborts a write that is on its way', { skip, timeout: 600_000 
   const { page } = await signedIn(t, url)
   await page.goto(`${url}iam.users`)
   const isWrite = (request: { method(): string }) => request.method() === 'POST'
-  // It is never answered.
+  // Never receives a response.
   await page.route('**/admin/iam/users', (route) => (isWrite(route.request()) ? undefined : route.fallback()))
   page.on('dialog', (question) => void question.accept())
   await press(page, 'New user')

@@ -1,10 +1,10 @@
-/** Work of an operator in the back office, by hand in a browser, with the clicks and keys that it takes. */
+/** Drives the back office in a browser like an operator and counts clicks and keys. */
 import { until } from '@plinth/kernel/testing'
 import type { Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { openPage, type WatchedPage } from '../../plugins/console/test/fixtures/browser.ts'
 
-/** One operator, who is counted. */
+/** Performs and counts the actions of one operator. */
 export class Hand {
   clicks = 0
   keys = 0
@@ -24,14 +24,14 @@ export class Hand {
     await this.page.keyboard.press(key)
   }
 
-  /** Into the field that is clicked first. */
+  /** Clicks the field, then types. */
   async type(target: Locator, text: string) {
     await this.click(target)
     this.characters += text.length
     await target.fill(text)
   }
 
-  /** Goes to a place by the palette; `letters` are enough to find it. */
+  /** Opens a place by the command palette. `letters` are enough to find it. */
   async goTo(letters: string, found: string) {
     const { page } = this
     await this.press('Control+K')
@@ -53,25 +53,25 @@ export class Hand {
   dialog = () => this.page.getByRole('dialog').last()
   button = (name: string) => this.dialog().getByRole('button', { name, exact: true })
   row = (text: string) => this.page.locator('main tbody tr', { hasText: text }).first()
-  /** The way from what needs attention to the page that mends it. */
+  /** Returns the link from an entry of "needs attention" to the page that fixes it. */
   attention = (title: string) => this.page.locator('main section li', { hasText: title }).getByRole('link')
 }
 
 export interface Task<Api> {
   readonly name: string
-  /** Clicks, single keys, and characters that are typed; a change that needs more is a worse back office. */
+  /** Maximum of clicks, single keys and typed characters. More mean that the back office became worse. */
   readonly most: readonly [clicks: number, keys: number, characters: number]
   readonly work: (hand: Hand) => Promise<unknown>
-  /** That it is done, by the API, where more was wanted than to see something. */
+  /** Checks by the API that the task is done. Omitted for tasks that only display something. */
   readonly isDone?: (api: Api) => Promise<boolean>
 }
 
-/** A back office in which somebody is signed in. */
+/** A back office with a signed-in user. */
 interface Office extends Pick<WatchedPage, 'page' | 'complaints'> {
   readonly url: string
 }
 
-/** Signs `root` in, in a browser of its own. */
+/** Signs `root` in, in a separate browser. */
 export async function openOffice(t: Test, url: string, password: string): Promise<Office> {
   const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
   page.setDefaultTimeout(180_000)
@@ -79,12 +79,12 @@ export async function openOffice(t: Test, url: string, password: string): Promis
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()
-  // Nothing is under way when the page is left.
+  // No request is pending when the page is left.
   await page.locator('main:not(:has([aria-busy=true])) section').first().waitFor()
   return { page, complaints, url }
 }
 
-/** Does it from the overview on, and compares what it took with what it may take. */
+/** Performs the task from the overview and compares the counts with their maximum. */
 export async function perform<Api>(t: Test, { page, complaints, url }: Office, task: Task<Api>, api: Api) {
   const { name, most, work, isDone } = task
   await page.goto(url)

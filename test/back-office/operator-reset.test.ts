@@ -1,4 +1,4 @@
-/** What an operator does about the installation itself, by hand in a browser, with the clicks and keys that it takes. */
+/** Tasks of an operator on the installation itself, with the number of clicks and keys. */
 
 import { writeFileSync } from 'node:fs'
 import consolePlugin from '@plinth/console'
@@ -25,7 +25,7 @@ t.test(
       config: {
         ...db.config,
         'platform.http.port': 0,
-        // On a busy machine too, nothing is refused for having waited.
+        // Prevents rejections by the load shedder on a busy host.
         'platform.http.overload.max-wait': '1m',
         'platform.iam.password.hash.memory': '1MiB',
         'platform.iam.password.hash.passes': 1,
@@ -44,7 +44,7 @@ t.test(
     t.match(await install(), { passed: true, locked: true })
     t.not(await landing(), '/install/')
 
-    // Until then, a page that asks again by itself is served.
+    // While the pages are built, the server sends a page that reloads automatically.
     const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
     await until(areBuilt, 'the pages are built')
     const office = await openOffice(t, `${server.url}/admin/`, secrets.administrator)

@@ -1,4 +1,4 @@
-/** What an operator does about payments on a chain, by hand in a browser, with the clicks and keys that it takes. */
+/** Tasks of an operator on chain payments, with the number of clicks and keys. */
 
 import { events } from '@plinth/events'
 import { until } from '@plinth/kernel/testing'
@@ -27,7 +27,7 @@ t.test(
     const payments = async () =>
       (await root('GET', `admin/money/payment-transactions?outTradeNo=${orderNo}`)).data.items
 
-    // Paid, confirmed and reviewed; then another block has the payment.
+    // The payment is confirmed and reviewed. Then a reorganisation moves it to another block.
     const raw = await signPayment(order.pay)
     const transactionHash = await chain.sendRaw(raw)
     await buyer('PUT', `checkout/orders/${orderNo}/transaction`, { transactionHash })
@@ -43,7 +43,7 @@ t.test(
     t.hasStrict(await settle(reviewed.id), { outcome: 'skipped', reasons: ['review-fingerprint-mismatched'] })
     t.equal(await statusOf(), 'pending')
 
-    // Until then, a page that asks again by itself is served.
+    // While the pages are built, the server sends a page that reloads automatically.
     const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')
     await until(areBuilt, 'the pages are built')
     const office = await openOffice(t, `${server.url}/admin/`, password)
@@ -93,7 +93,7 @@ t.test(
     t.equal((await payments()).length, 1, 'it is settled once')
     t.equal(await token.balanceOf(order.pay.receiver), price)
 
-    // The payment leaves the chain, and does not come back.
+    // The payment leaves the chain and does not return.
     await chain.reorganise((await chain.head()) - now.transfer.blockNumber + 1)
     t.equal(await token.balanceOf(order.pay.receiver), 0n)
     await audit()

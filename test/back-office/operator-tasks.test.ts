@@ -1,4 +1,4 @@
-/** What an operator does in the back office, by hand in a browser, with the clicks and keys that it takes. */
+/** Tasks of an operator in the back office, with the number of clicks and keys. */
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'

@@ -2,11 +2,11 @@ import { ForeignKeyConstraintViolationException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import type { NewUser } from '@plinth/iam'
 
-/** A text that is in every marked row and nowhere else. Short enough for every column. */
+/** A text that occurs in every marked row and nowhere else. It is short enough for every column. */
 export const marker = 'zqmark8x'
 /** The text in the rows of a user of the operators' organisation. */
 export const ownMarker = 'zqown77x'
-/** The organisation of the marked user, and that of the operators. */
+/** Organisations of the marked user and of the operators. */
 const foreignOrg: number = 8008
 export const operatorsOrg: number = 7007
 export const markedUser: NewUser = {
@@ -17,7 +17,7 @@ export const markedUser: NewUser = {
   orgId: foreignOrg,
 }
 
-/** A user with rows, and the text in them. */
+/** A user with rows, and the text in these rows. */
 interface Marked {
   readonly userId: number
   readonly mark: string
@@ -58,7 +58,7 @@ interface MarkedRow {
 /** Marked rows by entity. */
 export type MarkedRows = ReadonlyMap<string, MarkedRow>
 
-/** Members whose value says what a list shows, or leads from one row to another. */
+/** Members whose values decide what a list shows, or refer to another row. */
 function membersOf(
   entity: string,
   { userId, mark }: Marked,
@@ -159,7 +159,7 @@ function membersOf(
   return { ...members[entity] }
 }
 
-/** Members that hold the id of the user whom a row belongs to, or who did something. */
+/** Members that contain the id of the owner or of the acting user. */
 const userMembers: readonly string[] = [
   'userId',
   'ownerId',
@@ -186,7 +186,7 @@ interface Metadata {
   readonly properties: Readonly<Record<string, Property>>
 }
 
-/** Fills every table that has rows of users with one row of a user. A new table is filled without a change here. */
+/** Inserts one row of a user into every table that has rows of users. A new table needs no change here. */
 export async function fillMarked(db: Database, marked: Marked): Promise<MarkedRows> {
   const em = db.fork()
   const all = [...em.getMetadata().getAll().values()] as unknown as readonly Metadata[]
@@ -195,7 +195,8 @@ export async function fillMarked(db: Database, marked: Marked): Promise<MarkedRo
   const filled = all.filter(({ name, tableName }) => tableName !== undefined && !withoutUsers.includes(name))
   const ids = new Map(filled.map(({ name }) => [name, db.newId()]))
   const rows = new Map<string, MarkedRow>()
-  // Tables of a plugin follow each other as they are declared: what refers to a later one is inserted in another pass.
+  // Tables of a plugin are filled in the order of declaration. Rows that refer to a later table are inserted in another
+  // pass.
   let waiting = filled
   while (waiting.length > 0) {
     const later: Metadata[] = []
@@ -240,7 +241,7 @@ function markedValue(
   return new Date()
 }
 
-/** The marked rows as they are, to be compared. */
+/** Returns the current content of the marked rows, for comparison. */
 export async function stateOf(db: Database, rows: Iterable<MarkedRow>): Promise<ReadonlyMap<string, string>> {
   const states = new Map<string, string>()
   for (const { entity, table, key } of rows) {

@@ -1,6 +1,6 @@
 import type { ApiDocument, DescribedOperation } from '@plinth/http'
 
-/** An operation that needs a permission. */
+/** An operation that requires a permission. */
 export interface Operation extends DescribedOperation {
   readonly method: string
   readonly path: string
@@ -18,16 +18,16 @@ export const permissionOperations = ({ paths }: ApiDocument): readonly Operation
       .map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   )
 
-/** Ids that requests name. */
+/** Ids for requests. */
 export interface Names {
-  /** The text in the rows. */
+  /** The marker text in the rows. */
   readonly mark: string
   readonly userId: number
   readonly roleId: number
   readonly idOf: (entity: string) => number
 }
 
-/** The row that the parameter of a path names, by the beginning of the path. */
+/** Row ids for path parameters, by path prefix. */
 const targets: readonly (readonly [prefix: string, name: (names: Names) => string | number])[] = [
   ['/api/v1/admin/events/outbox/', ({ idOf }) => idOf('OutboxEvent')],
   ['/api/v1/admin/iam/users/', ({ userId }) => userId],
@@ -49,7 +49,7 @@ const targets: readonly (readonly [prefix: string, name: (names: Names) => strin
   ['/api/v1/notifications/', ({ idOf }) => idOf('NotificationRow')],
 ]
 
-/** The body of an operation that changes or asks about rows of the marked user. */
+/** Bodies of operations that change or read rows of the marked user. */
 const bodies: Readonly<Record<string, (names: Names) => object>> = {
   'POST /api/v1/admin/events/outbox/replay': ({ idOf }) => ({ ids: [idOf('OutboxEvent')] }),
   'POST /api/v1/admin/iam/roles': ({ mark }) => ({ code: mark }),
@@ -99,19 +99,19 @@ function audits({ idOf }: Names) {
   return { ids: [idOf('Web3SettlementAuditLog')] }
 }
 
-/** Operations with the scope `caller` that answer a success for ids out of scope, and change nothing. */
+/** Operations of the scope `caller` that return success for ids out of scope, and change nothing. */
 export const harmless: readonly string[] = [
   'DELETE /api/v1/notification-rules',
   'PUT /api/v1/admin/web3/payment-settlement-audit-logs/status-batch',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/retry-batch',
-  // They name no row: the export runs with the scope of its owner, and a role without members is of nobody.
+  // They refer to no row: the export runs with the scope of its owner, and a role without members has no owner.
   'POST /api/v1/notification-rules/export',
   'POST /api/v1/admin/iam/roles',
-  // Refused because users hold it.
+  // Rejected because users have this role.
   'DELETE /api/v1/admin/iam/roles/{id}',
 ]
 
-/** Filters that name the marked rows. */
+/** Filters that select the marked rows. */
 const filters = ({ userId, mark, idOf }: Names): readonly Readonly<Record<string, string | number>>[] => [
   { userId },
   { ownerType: 'user', ownerId: userId },
@@ -128,9 +128,9 @@ const filters = ({ userId, mark, idOf }: Names): readonly Readonly<Record<string
 ]
 
 /**
- * Returns the requests for an operation: the marked row in its path, each filter that it has, and the body.
+ * Returns the requests for an operation: with the marked row in its path, with each of its filters, and with its body.
  *
- * @throws Error for an operation of the scope `caller` that has no data here
+ * @throws Error for an operation of the scope `caller` without data here
  */
 export function requestsFor({ method, path, parameters = [], requestBody, ...operation }: Operation, names: Names) {
   const name = `${method} ${path}`

@@ -5,10 +5,10 @@ import quickstart from '../../examples/quickstart/plinth.config.ts'
 /** All bundled plugins. The checkout needs a chain, so the quickstart does not list it. */
 export const fullProduct = defineProduct({ ...quickstart, plugins: [...quickstart.plugins, checkout] })
 
-/** Without a file or a fixed port. */
+/** A database in memory and a free port. */
 export const inMemory = { 'platform.database.sqlite.file': ':memory:', 'platform.http.port': '0' }
 
-/** Scheduled tasks whose interval is a key, with that key and the key that switches them on. */
+/** Returns the scheduled tasks whose interval is a key, with that key and the key that enables them. */
 export const configuredTasks = (plugins: readonly Plugin[] = fullProduct.plugins) =>
   plugins.flatMap(({ scheduledTasks = [] }) =>
     scheduledTasks.flatMap(({ name, fixedDelay, autoStartup }) =>

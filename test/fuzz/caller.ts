@@ -1,4 +1,4 @@
-/** Runs in a thread of its own, so that the product has its event loop to itself. */
+/** Runs in a separate thread, so that the product has its event loop to itself. */
 import { Agent, request as send } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 import { type FuzzAnswer, judge } from './judgement.ts'
@@ -11,7 +11,7 @@ export interface CallerSettings {
   readonly seed: number
   readonly calls: number
   readonly roles: readonly Role[]
-  /** Operations whose address begins so; all when empty. */
+  /** Only operations whose path starts with this prefix are called; empty for all. */
   readonly prefix: string
   readonly secrets: readonly string[]
 }
@@ -25,8 +25,8 @@ interface Fault {
 }
 
 /**
- * What the thread asks the test for: a token of the role, after the last one has become void, or the longest turn of the
- * product's event loop since it asked last, in ms of CPU.
+ * A question of the thread to the test: a new token of the role after the last one became invalid, or the longest tick
+ * of the product's event loop since the last question, in ms of CPU time.
  */
 export type CallerQuestion = { readonly role: Role } | { readonly turn: true }
 
@@ -35,18 +35,18 @@ export interface CallerReport {
   readonly byStatus: Readonly<Record<string, number>>
   readonly byCode: Readonly<Record<string, number>>
   readonly operations: number
-  /** Operations that answered a success at least once. */
+  /** Operations that returned success at least once. */
   readonly succeeded: readonly string[]
   readonly faults: readonly Fault[]
-  /** The longest turn of the product's event loop, in ms of CPU, whatever it was for. */
+  /** The longest tick of the product's event loop, in ms of CPU time, for any work. */
   readonly longestTurn: number
 }
 
-/** Longest time, in ms of CPU, that a request may hold the product's event loop. */
+/** Maximum CPU time in ms for which a request may block the product's event loop. */
 const longestTurnMs = 100
-/** So often a request is sent again whose turn was too long: what it holds each time, it holds by itself. */
+/** Number of repetitions of a request with a too long tick. A tick that is long each time is caused by the request. */
 const repetitions = 5
-/** Bytes; the default of `platform.http.body-limit`. */
+/** Bytes, the default of `platform.http.body-limit`. */
 const bodyLimit = 2 ** 20
 
 const port = parentPort
@@ -68,7 +68,7 @@ function answerTo({ method, path, headers, body }: FuzzRequest): Promise<FuzzAns
         timeout: 120_000,
       },
       (answer) => {
-        // A stream of events has no end: its beginning is judged.
+        // An event stream has no end: only its beginning is checked.
         if (answer.headers['content-type'] === 'text/event-stream') {
           resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.alloc(0) })
           answer.destroy()
@@ -101,7 +101,10 @@ async function tokenOf(role: Role, isVoid: boolean): Promise<string | undefined>
 }
 
 let longestTurn = 0
-/** How long the request holds the event loop at least; once for nearly all, because collected garbage or a task may share a turn. */
+/**
+ * Returns the shortest measured blocking time of a request. Only long ticks are measured again, because garbage
+ * collection or a task may share a tick.
+ */
 async function heldBy(request: FuzzRequest): Promise<number> {
   let least = await ask<number>({ turn: true })
   longestTurn = Math.max(longestTurn, least)
@@ -119,7 +122,9 @@ const byStatus: Record<string, number> = {}
 const byCode: Record<string, number> = {}
 const succeeded = new Set<string>()
 const faults: Fault[] = []
-/** Ids, versions and names of answers, by the address of their collection: with them requests get past "not found". */
+/**
+ * Ids, versions and names from responses, by path of their collection. With them, requests pass the "not found" check.
+ */
 const seen = new Map<string, unknown[]>()
 const mostSeen = 40
 
@@ -171,7 +176,7 @@ for (let call = 0; call < calls; call++) {
     const isOwnToken = String(request.headers['authorization']).endsWith(tokens.get(role) ?? '\n')
     if (code === '401' && isOwnToken && role !== 'anonymous') await tokenOf(role, true)
   } catch (error) {
-    // Who goes on sending a body that was refused for its length may find the connection closed before the answer is read.
+    // A caller that still sends a too long body may find the connection closed before it reads the response.
     const isCut = /EPIPE|ECONNRESET/.test(String(error)) && (request.body?.length ?? 0) > bodyLimit
     if (isCut) continue
     faults.push({ call, role, request: shown(request), broken: [`no answer: ${String(error)}`], answer: '' })

@@ -14,9 +14,9 @@ import { dataDirectory } from '../fixtures/product-process.ts'
 import type { CallerQuestion, CallerReport, CallerSettings } from './caller.ts'
 import type { ApiDescription, Role } from './requests.ts'
 
-/** Other calls: FUZZ_SEED=<any whole number>. Each run prints its seed. */
+/** For other calls: FUZZ_SEED=<any integer>. Each run prints its seed. */
 const seed = Number(process.env['FUZZ_SEED'] ?? 337_167)
-/** More calls, for a night: FUZZ_CALLS=100000. Each operation is called more than a hundred times by default. */
+/** For more calls: FUZZ_CALLS=100000. By default each operation is called more than a hundred times. */
 const calls = Number(process.env['FUZZ_CALLS'] ?? 17_000)
 const secrets = {
   installToken: 'planted-Install-token-0123456789-abcdef',
@@ -47,9 +47,9 @@ async function startProduct(t: Test, config: Readonly<Record<string, string>>) {
       'platform.system-config.master-key': secrets.masterKey,
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': '1',
-      // Without limits the calls reach what lies behind them.
+      // Rate limits would hide the code behind them.
       'platform.rate-limit.enabled': 'false',
-      // On a busy machine too, no answer is one of the deadlines.
+      // Prevents deadline errors on a busy host.
       'platform.http.overload.max-wait': '1m',
       'platform.http.readiness-deadline': '1m',
       ...config,
@@ -59,7 +59,7 @@ async function startProduct(t: Test, config: Readonly<Record<string, string>>) {
   return { running, lines }
 }
 
-/** Calls the product from another thread and holds every answer against the rules. */
+/** Calls the product from another thread and checks every response against the rules. */
 async function fuzz(
   t: Test,
   { running, lines }: Awaited<ReturnType<typeof startProduct>>,

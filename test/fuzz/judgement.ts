@@ -7,7 +7,7 @@ export interface FuzzAnswer {
   readonly body: Buffer
 }
 
-/** What no answer may show, whoever asks. */
+/** Texts that no response may contain. */
 const inside: readonly RegExp[] = [
   /\n\s+at .+:\d+:\d+/,
   /node_modules|node:internal|\.ts:\d+/,
@@ -17,7 +17,7 @@ const inside: readonly RegExp[] = [
   /\$argon2/,
 ]
 
-/** The rules that hold for every answer, whatever was asked. */
+/** Returns a function that checks a response against the rules for every response. */
 export function judge(description: ApiDescription, secrets: readonly string[]) {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   ajv.addSchema({ $id: 'description', components: description.components })
@@ -25,7 +25,7 @@ export function judge(description: ApiDescription, secrets: readonly string[]) {
   const validator = (schema: object) => {
     const known = validators.get(schema)
     if (known !== undefined) return known
-    // References of the description start at its own root.
+    // References in the description are relative to its root.
     const made = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"description#/components')))
     validators.set(schema, made)
     return made
@@ -35,7 +35,7 @@ export function judge(description: ApiDescription, secrets: readonly string[]) {
   const contentFor = (operation: Operation | undefined, status: number) =>
     (operation?.responses[status] ?? operation?.responses[`${Math.floor(status / 100)}XX`])?.content
 
-  /** Rules that the answer breaks; empty for a good one. */
+  /** Returns the broken rules; empty for a correct response. */
   return ({ operation, method }: FuzzRequest, { status, headers, body }: FuzzAnswer): readonly string[] => {
     const broken: string[] = []
     const text = body.toString('latin1')

@@ -1,4 +1,4 @@
-/** Reproducible numbers from a seed (mulberry32): a failed run is repeated by its seed. */
+/** Reproducible numbers from a seed (mulberry32). The seed of a failed run repeats it. */
 export interface Random {
   /** In [0, 1). */
   number(): number

@@ -22,11 +22,11 @@ export interface ApiDescription {
   readonly components: object
 }
 
-/** Who calls. */
+/** The role of the caller. */
 export type Role = 'anonymous' | 'user' | 'administrator'
 
 export interface FuzzRequest {
-  /** `undefined` when the method is not one that the address offers. */
+  /** `undefined` if the path does not offer the method. */
   readonly operation: Operation | undefined
   readonly method: string
   readonly path: string
@@ -34,7 +34,7 @@ export interface FuzzRequest {
   readonly body: Buffer | undefined
 }
 
-/** Every operation of a description, by method and address. */
+/** Returns every operation of a description with its method and path. */
 export function operationsOf({ paths }: ApiDescription) {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -103,11 +103,14 @@ const queryOf = (pairs: readonly (readonly [string, unknown])[]) =>
     .map(([name, value]) => `${escaped(name)}=${escaped(typeof value === 'string' ? value : written(value))}`)
     .join('&')
 
-/** Percent-encoded, at a length that a request line can carry; lone surrogates become broken UTF-8, as an attacker sends it. */
+/**
+ * Percent-encoded and short enough for a request line. Lone surrogates become invalid UTF-8, as an attacker would send
+ * it.
+ */
 const escaped = (text: string) =>
   encodeURIComponent(text.slice(0, 3_000).replace(/[\ud800-\udfff]/g, '\u0007')).replaceAll('%07', '%ED%A0%80')
 
-/** One request for an operation: as the description asks for it, with zero to three things wrong. */
+/** Returns one request for an operation: valid by the description, then with zero to three errors added. */
 export function requestFor(
   { path, method, operation }: ReturnType<typeof operationsOf>[number],
   token: string | undefined,

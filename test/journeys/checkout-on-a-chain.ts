@@ -1,4 +1,4 @@
-/** The quickstart with `examples/checkout`, whose orders are paid on a chain of this machine. */
+/** The quickstart with `examples/checkout`, whose orders are paid on a local chain. */
 import { join } from 'node:path'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
 import { http } from '@plinth/http'
@@ -13,19 +13,19 @@ import quickstart from '../../examples/quickstart/plinth.config.ts'
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const auditTask = 'money.web3.payment-settlement.audit'
 export const password = 'Correct-horse-7'
-/** Who is paid. */
+/** Address of the recipient. */
 export const shop = `0x${'5c'.repeat(20)}` as const
-/** Who pays. */
+/** Account of the payer. */
 export const wallet = privateKeyToAccount(`0x${'42'.repeat(32)}`)
 
-/** What an order of the checkout says about its payment. */
+/** Payment terms of a checkout order. */
 interface Terms {
   readonly tokenContract: `0x${string}`
   readonly receiver: `0x${string}`
   readonly amountRaw: string
 }
 
-/** @param config besides that of the product */
+/** @param config in addition to the configuration of the product */
 export async function startCheckout(t: Test, config: object = {}) {
   const chain = await startAnvil()
   t.teardown(() => chain.stop())
@@ -39,7 +39,7 @@ export async function startCheckout(t: Test, config: object = {}) {
       ...quickstart.config,
       ...db.config,
       'platform.http.port': 0,
-      // On a busy machine too, nothing is refused for having waited.
+      // Prevents rejections by the load shedder on a busy host.
       'platform.http.overload.max-wait': '1m',
       'platform.http.response-check': true,
       'platform.storage.root': join(db.directory, 'storage'),
@@ -57,7 +57,7 @@ export async function startCheckout(t: Test, config: object = {}) {
       ...config,
     },
   })
-  // Deadlines of requests to a node are real.
+  // Deadlines of requests to a node use real time.
   const running = await startMigrated(product, { clock: systemClock })
   t.teardown(() => running.stop('test ended'))
   const server = running.service(http)
@@ -72,14 +72,14 @@ export async function startCheckout(t: Test, config: object = {}) {
   const logIn = async (username: string) =>
     as((await call('POST', 'auth/login', { username, password })).data.accessToken)
   const root = await logIn('root')
-  /** Somebody who may do what the permissions say. */
+  /** Creates an operator with these permissions. */
   const operator = async (username: string, ...permissions: string[]) => {
     const role = { code: `role-${username}`, name: username, dataScope: 'all', permissions }
     const { data } = await root('POST', 'admin/iam/roles', role)
     await running.service(accounts).create({ username, password, roleIds: [data.id] }, origin)
     return logIn(username)
   }
-  /** Names the chain to the product, and gives the wallet something to pay with. */
+  /** Registers the chain in the product and funds the wallet. */
   const openShop = async () => {
     const provider = { id: 'node', url: chain.url }
     const terms = { name: 'local', chainId: chain.chainId, requiredConfirmations: 3, providers: [provider] }
@@ -89,7 +89,7 @@ export async function startCheckout(t: Test, config: object = {}) {
     await chain.send({ from: funder, to: wallet.address, value: 10n ** 18n })
     return created
   }
-  /** The first payment of the wallet, signed and not sent. */
+  /** Signs the first payment of the wallet without sending it. */
   const signPayment = ({ tokenContract, receiver, amountRaw }: Terms) =>
     wallet.signTransaction({
       chainId: chain.chainId,
@@ -101,7 +101,7 @@ export async function startCheckout(t: Test, config: object = {}) {
       maxFeePerGas: 10n ** 10n,
       maxPriorityFeePerGas: 1n,
     })
-  /** Compares settled orders with the chain, as the task does. */
+  /** Compares settled orders with the chain, like the scheduled task. */
   const audit = () => running.scheduledTasks.find(({ name }) => name === auditTask)?.run(new AbortController().signal)
   return { chain, token, running, server, call, as, root, operator, openShop, signPayment, audit }
 }

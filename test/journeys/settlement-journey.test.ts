@@ -1,6 +1,6 @@
 /**
- * A payment on a chain from the wallet that signs in to the plan that makes up for it, through the API of the running quickstart
- * with `examples/checkout` and a node of this machine. Every answer is looked at, and so is what the chain itself says.
+ * A chain payment from the wallet sign-in to the compensation plan, through the API of the quickstart with
+ * `examples/checkout` and a local node. The test checks every response and the state of the chain.
  */
 import { events } from '@plinth/events'
 import { skipAnvil } from '@plinth/web3/testing'
@@ -66,7 +66,7 @@ t.test(
     t.hasStrict(await progress(), { state: 'waiting', confirmations: null })
     t.hasStrict(await confirm(), { state: 'pending', reasons: ['transaction-hash-missing'] })
 
-    // It pays, and says by what.
+    // It pays and reports the transaction hash.
     await chain.automine(false)
     const raw = await signPayment(order.pay)
     const hash = await chain.sendRaw(raw)
@@ -75,7 +75,7 @@ t.test(
     t.hasStrict(await progress(), { state: 'waiting', confirmations: null }, 'in no block yet')
     t.hasStrict(await confirm(), { state: 'pending', reasons: ['chain-transaction-not-mined'] })
 
-    // It watches the confirmations; nobody can settle before there are enough.
+    // It watches the confirmations. Nobody can settle before there are enough.
     await chain.mine(1)
     const { data: early } = await clerk('POST', 'admin/web3/payment-settlement-review-logs', {
       outTradeNo: orderNo,
@@ -123,7 +123,7 @@ t.test(
       )
     t.same(new Set(await approvals()), new Set(['record approved', 'settle approved']))
 
-    // A reorganisation drops the payment; the order stays, and the audit finds it.
+    // A reorganisation drops the payment. The order stays, and the audit finds it.
     const audits = 'admin/web3/payment-settlement-audit-logs'
     await audit()
     t.match((await treasurer('GET', `${audits}/summary`)).data, { total: 0, risky: 0 }, 'nothing is at risk')
@@ -156,7 +156,7 @@ t.test(
       'operators are told',
     )
 
-    // The treasurer plans what to do, from what the chain says now, and closes the log when it is done.
+    // The treasurer plans the compensation from the current chain state, and closes the log when it is done.
     const [{ id }] = open.items
     t.match((await treasurer('POST', `${audits}/${id}/recheck`)).data, { id, stillRisky: true })
     t.match((await treasurer('POST', `${audits}/${id}/compensation-plan`, { recheck: true })).data, {
@@ -173,7 +173,7 @@ t.test(
     t.hasStrict(await clerk('PUT', `${audits}/status-batch`, { ids: [id], status: 'resolved' }), { code: '403' })
     t.hasStrict(await treasurer('PUT', `${audits}/status-batch`, { ids: [id], status: 'paid-back' }), { code: '400' })
 
-    // The buyer pays once more: the same signed transaction comes into another block.
+    // The buyer pays again: the same signed transaction is included in another block.
     await chain.automine(true)
     await chain.sendRaw(raw)
     await chain.mine(2)

@@ -1,6 +1,6 @@
 /**
- * Two buyers and one transaction, on a chain of this machine: the buyer who paid gets the goods, the other one sees why not, and the
- * operator sees both. Nothing that two orders claim is approved automatically.
+ * Two buyers claim one transaction on a local chain. The buyer who paid gets the goods, the other one sees the reason,
+ * and the operator sees both. A transaction that two orders claim is never approved automatically.
  */
 import { database } from '@plinth/database'
 import { accounts } from '@plinth/iam'
@@ -80,7 +80,7 @@ t.test(
     t.not(paid.pay.amountRaw, claimed.pay.amountRaw, 'no two open orders ask for the same amount')
     t.ok(BigInt(claimed.pay.amountRaw) - BigInt(paid.pay.amountRaw) < 10_000n, 'by less than a hundredth')
     const transactionHash = await pay(paid)
-    // The thief is the first to name the hash.
+    // The thief submits the hash first.
     await thief('PUT', `checkout/orders/${claimed.orderNo}/transaction`, { transactionHash })
     await buyer('PUT', `checkout/orders/${paid.orderNo}/transaction`, { transactionHash })
     const [wrong, right] = [await save(claimed.orderNo), await save(paid.orderNo)]
@@ -145,9 +145,9 @@ t.test(
       who('PUT', `checkout/orders/${orderNo}/payer`, body)
     const notProven = { code: '403', data: { reason: 'web3-settlement.payer-not-proven' } }
     t.match(await payerOf(thief, claimed, { address: wallet.address }), notProven, 'an address of somebody else')
-    // The wallet signs in to the account of the buyer: no signature is needed.
+    // The wallet signs in to the account of the buyer, so no signature is needed.
     t.match((await payerOf(buyer, paid, { address: wallet.address })).data.pay, { payer: wallet.address.toLowerCase() })
-    // Another key proves itself by a signature over the order.
+    // Another key proves ownership by a signature over the order.
     const own = privateKeyToAccount(`0x${'43'.repeat(32)}`)
     const { data } = await thief('GET', `checkout/orders/${claimed.orderNo}/payer-message`)
     t.ok(data.message.includes(claimed.orderNo))

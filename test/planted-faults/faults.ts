@@ -3,20 +3,20 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 
-/** A product in a directory of its own that a fault can be planted in. */
+/** A product in a separate directory in which a problem can be planted. */
 interface PlantedProduct {
   readonly directory: string
   /** Writes a file of the product. */
   write(file: string, text: string): void
   /** Runs command lines of the product. */
   run(...commands: readonly string[]): void
-  /** Ends something when the fault has been tried. */
+  /** Runs a function after the problem was tested. */
   afterwards(end: () => unknown): void
 }
 
 /**
- * Faults that keep a product from starting. `plinth doctor` and `plinth start` must report the same code for each of them.
- * The list was written before either of the two was tried.
+ * Problems that prevent a start. `plinth doctor` and `plinth start` must report the same code for each. The list was
+ * written before either program was run with it.
  */
 export interface PlantedFault {
   readonly title: string
@@ -24,15 +24,15 @@ export interface PlantedFault {
   readonly code: string
   /** Doctor passes and the product starts, both with a warning. Otherwise both fail. */
   readonly isWarning?: true
-  /** The product file cannot be read, so both end with the exit code 3. */
+  /** The product file cannot be read, so both exit with code 3. */
   readonly isRejected?: true
-  /** Members of the plugin `planted`, and what stands before it in its file. */
+  /** Members of the plugin `planted`, and the code before it in its file. */
   readonly plugin?: { readonly members: string; readonly before?: string }
   /** Lines of `.env`. */
   readonly settings?: string
   /** Version of Node.js that runs the program. */
   readonly nodeVersion?: string
-  /** Plants the rest. */
+  /** Plants further parts of the problem. */
   readonly plant?: (product: PlantedProduct) => unknown
 }
 
@@ -67,7 +67,7 @@ async function occupied(product: PlantedProduct): Promise<void> {
 }
 
 export const plantedFaults: readonly PlantedFault[] = [
-  // The machine and the product file
+  // The host and the product file
   { title: 'Node.js is too old', code: 'PLINTH_NODE_VERSION', nodeVersion: '22.23.3' },
   {
     title: 'the product file is missing',
@@ -145,7 +145,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     title: 'a stored value is invalid for its plugin',
     code: 'PLINTH_STORAGE_DISK_UNKNOWN',
     plant({ write, run }) {
-      // The value is stored while a plugin has the disk, which is then removed from the product.
+      // The value is stored while a plugin provides the disk. Then the plugin is removed from the product.
       write('planted.ts', pluginFile(diskPlugin))
       run('migrate')
       run('config set platform.storage.public-disk shelf')

@@ -4,13 +4,13 @@ import { programEnvironment } from '@plinth/kernel/testing'
 
 /** The result of a command line. */
 export interface CommandEnd {
-  /** `undefined` when the process ended in the middle of the command. */
+  /** `undefined` if the process ended during the command. */
   readonly exitCode: number | undefined
-  /** Codes of all errors that it reported. */
+  /** Codes of all reported errors. */
   readonly errors: readonly string[]
-  /** Codes of all warnings that it reported. */
+  /** Codes of all reported warnings. */
   readonly warnings: readonly string[]
-  /** True when the product served. */
+  /** True if the product served requests. */
   readonly isReady: boolean
   readonly output: string
 }
@@ -28,20 +28,20 @@ interface Reported {
   readonly findings?: readonly Reported[]
 }
 
-/** Longest run, in milliseconds. */
+/** Maximum duration in milliseconds. */
 const timeout = 300_000
 const runOnce = join(import.meta.dirname, 'run-once.ts')
 const plinth = join(import.meta.dirname, '..', '..', 'kernel', 'bin', 'plinth.js')
 
 function run(directory: string, words: readonly string[]) {
-  // `run-once.ts` imports the kernel by its files. The runner of the tests would load the packages from bundles.
+  // `run-once.ts` imports the kernel by file paths. The test runner would load the packages from bundles.
   const env = { ...programEnvironment(), NODE_OPTIONS: '' }
   const options = { cwd: directory, env, encoding: 'utf8', timeout } as const
   const { status, stdout, stderr } = spawnSync(process.execPath, words, options)
   return { status, output: `${stdout}\n${stderr}` }
 }
 
-/** Runs command lines in the directory of a product, in one process. A product that serves is stopped. */
+/** Runs command lines in the directory of a product, in one process. A serving product is stopped. */
 export function runHere(directory: string, ...commands: readonly string[]): CommandEnd[] {
   const { status, output } = run(directory, [runOnce, ...commands])
   const ends = output
@@ -49,13 +49,13 @@ export function runHere(directory: string, ...commands: readonly string[]): Comm
     .slice(1)
     .map(endOf)
   const last = ends.at(-1)
-  // The process ended in the middle of a command: the others run in another process.
+  // The process ended during a command: the remaining commands run in another process.
   const isCut = last !== undefined && last.exitCode === undefined
   if (isCut) ends[ends.length - 1] = { ...last, exitCode: status ?? -1 }
   return isCut ? [...ends, ...runHere(directory, ...commands.slice(ends.length))] : ends
 }
 
-/** Runs `plinth` itself, which finds another version of Node.js. */
+/** Runs `plinth` with a faked version of Node.js. */
 export function runOnNode(directory: string, nodeVersion: string, command: string): CommandEnd {
   const versions = `{ value: { ...process.versions, node: '${nodeVersion}' } }`
   const pretended = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`
@@ -81,7 +81,7 @@ function endOf(output: string): CommandEnd {
 
 const problemsOf = (error: Reported | undefined) => (error === undefined ? [] : [error, ...(error.problems ?? [])])
 
-/** Documents of one line each, and those of many lines, which begin and end with a brace alone. */
+/** Returns JSON documents of one line, and documents of several lines that begin and end with a single brace. */
 function documentsIn(text: string): readonly Reported[] {
   const parts = [...text.matchAll(/^\{$[\s\S]*?^\}$/gm), ...text.matchAll(/^\{.+\}$/gm)]
   return parts.flatMap(([part]) => {

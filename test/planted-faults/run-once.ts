@@ -1,12 +1,12 @@
 /**
- * Runs command lines of `plinth` one after another in this process, which has loaded all code only once then. A product is
- * stopped as soon as it serves, as a supervisor would ask it to. Usage: run-once.ts doctor start
+ * Runs command lines of `plinth` one after another in this process, so that the code is loaded once. A product is
+ * stopped as soon as it serves, as by a supervisor. Usage: run-once.ts doctor start
  */
 import { writeSync } from 'node:fs'
 import { endProcess, onUnexpectedEnd } from '../../kernel/src/cli/process-end.ts'
 import { runProgram } from '../../kernel/src/cli/program.ts'
 
-/** Synchronous, as the log is. */
+/** Synchronous, like the log. */
 const print = (text: string) => void writeSync(1, text)
 
 for (const command of process.argv.slice(2)) {

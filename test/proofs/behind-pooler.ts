@@ -12,9 +12,9 @@ const accountsOfLedger = ['one', 'two', 'three']
 const opening = 1_000_000
 
 interface PoolerProof {
-  /** Seconds of load. */
+  /** Duration of the load in seconds. */
   readonly seconds: number
-  /** Value of `platform.database.prepared-statements`; the default of the product when absent. */
+  /** Value of `platform.database.prepared-statements`. If omitted, the default of the product. */
   readonly preparedStatements?: boolean
 }
 
@@ -23,26 +23,26 @@ type Kind = 'credit' | 'debit' | 'login' | 'notification' | 'config'
 interface PoolerFigures {
   readonly requests: Readonly<Record<Kind, number>>
   readonly succeeded: Readonly<Record<Kind, number>>
-  /** Responses that were no success, by code or reason. */
+  /** Number of unsuccessful responses by code or reason. */
   readonly failures: Readonly<Record<string, number>>
-  /** Share of all requests that succeeded, 0 to 1. */
+  /** Share of successful requests, 0 to 1. */
   readonly share: number
-  /** Balances of the accounts and what the postings add up to. */
+  /** Balances of the accounts, found and expected from the postings. */
   readonly balances: readonly { readonly account: string; readonly found: number; readonly expected: number }[]
-  /** Rows that the acknowledged requests must have left, and those that are there. */
+  /** Rows expected from the acknowledged requests, and rows found. */
   readonly rows: readonly {
     readonly kind: Kind
     readonly found: number
     readonly acknowledged: number
     readonly asked: number
   }[]
-  /** Lines of both logs about statements that are not prepared. */
+  /** Number of log lines of both instances about statements that are not prepared. */
   readonly reports: number
 }
 
 interface Call {
   readonly kind: Kind
-  /** Sends it. Throws when it does not succeed. */
+  /** Sends the call. Throws if it does not succeed. */
   send(url: string): Promise<void>
 }
 
@@ -61,15 +61,15 @@ export async function proveBehindPooler({ seconds, preparedStatements }: PoolerP
       'platform.storage.root': join(db.directory, 'storage'),
       'platform.system-config.master-key-file': join(db.directory, 'master.key'),
       'platform.install.installed': true,
-      // The load comes from one address, for a few accounts.
+      // The load comes from one address for a few accounts.
       'platform.iam.auth.login.rate-limit.password.identifier-max-attempts': 1_000_000,
       'platform.iam.auth.login.rate-limit.password.ip-max-attempts': 1_000_000,
-      // The load logs in as one user, far more often than a user stays logged in by default.
+      // The load logs in as one user more often than the default limit of sessions allows.
       'platform.iam.token.max-per-user': 10_000,
       'platform.rate-limit.annotation.enabled': false,
-      // A busy machine is slow, not broken.
+      // A busy host is slow.
       'platform.rate-limit.store-deadline': '1m',
-      // The database is under test, not the hash of passwords.
+      // The test is about the database, not about password hashing.
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
       ...(preparedStatements === undefined ? {} : { 'platform.database.prepared-statements': preparedStatements }),
@@ -121,7 +121,7 @@ async function loadBoth(
   } as const
   const before = { notification: await count(rowsOf.notification), config: await count(rowsOf.config) }
 
-  /** A call for the nth request of a client. A posting is sent again until it succeeds, so its sum is known. */
+  /** Returns the nth call of a client. A posting is sent again until it succeeds, so its sum is known. */
   const makers: Readonly<Record<Kind, (client: string, n: number) => Call>> = {
     credit: (client, n) => posting('credit', client, n),
     debit: (client, n) => posting('debit', client, n),
@@ -182,7 +182,7 @@ async function loadBoth(
       if (restMs > 0) await pause(restMs)
     }
   }
-  /** Clients of each instance, and what each rests after a request. */
+  /** Number of clients per instance, and their pause after a request in ms. */
   const clients = [
     ['credit', 3, 0] as const,
     ['debit', 3, 0] as const,
@@ -229,7 +229,7 @@ async function logIn(url: string, username: string): Promise<string> {
   return `Bearer ${data.accessToken}`
 }
 
-/** The data of a successful response. Throws with status, code and reason of any other. */
+/** Returns the data of a successful response. Throws the status, code and reason of any other response. */
 async function request(
   url: string,
   method: string,

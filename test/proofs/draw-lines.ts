@@ -1,9 +1,10 @@
 /**
- * Draws lines of the production sources for recorded changes: `node test/proofs/draw-lines.ts --seed 20261126 --count 90`.
+ * Draws lines of the production sources for recorded changes: `node test/proofs/draw-lines.ts --seed 20261126 --count
+ * 90`.
  * The order depends on the seed and on the sources. A larger count adds lines at the end.
  *
- * Only lines on which code begins that can behave differently are drawn: no imports, types, comments, braces and texts for
- * users. Tests, kits for tests, database migrations and generated files are left out.
+ * Only lines where executable code begins are drawn, without imports, types, comments, braces and texts for users.
+ * Tests, test kits, database migrations and generated files are omitted.
  */
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
@@ -20,14 +21,14 @@ const sources = [
 ]
 const leftOut = /\/(testing|conformance|test)\/|^plugins\/.*\/migrations\/|\.gen\.ts$|\.d\.ts$/
 
-/** An expression or a statement whose change is a change of behaviour. A function and a name alone are not. */
+/** True for an expression or a statement whose change changes the behaviour. A function or a name alone does not. */
 const isExecutable = ({ type }: Node) =>
   !type.startsWith('TS') &&
   (/(?:Call|New|Binary|Logical|Conditional|Unary|Update|Assignment|Await|Member)Expression$/.test(type) ||
     /^(?:Literal|TemplateLiteral|SpreadElement|Property|JSXAttribute|JSXExpressionContainer)$/.test(type) ||
     /^(?:If|For|ForOf|ForIn|While|DoWhile|Return|Throw|Switch|Break|Continue)Statement$|^SwitchCase$/.test(type))
 
-/** The nodes without imports, exports of other files and types. */
+/** Yields the nodes without imports, re-exports and types. */
 function* executableIn(node: Node): Generator<Node> {
   const { type } = node
   if (type.startsWith('Import') && type !== 'ImportExpression') return

@@ -1,10 +1,11 @@
 import type { RecordedChange } from '../recorded-changes/recorded-change.ts'
 
 /**
- * Returns the change that cuts a key: its plugin reads the declared default, whatever is configured. All reads of the product
- * go through the kernel, so the kernel is changed. The configuration itself still shows the configured value.
+ * Returns the change that cuts a key: its plugin reads the declared default instead of the configured value. All reads
+ * of the product go through the kernel, so the kernel is changed. The configuration itself still shows the configured
+ * value.
  *
- * @param noticedBy the test files that must fail
+ * @param noticedBy test files that must fail
  * @param only title of the test that must fail; all tests if omitted
  */
 export function cutOf(key: string, noticedBy: readonly string[], only?: string): RecordedChange {

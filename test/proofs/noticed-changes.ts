@@ -8,15 +8,15 @@ import { runTestFile, type TestRun } from './test-run.ts'
 
 export const repository = join(import.meta.dirname, '../..')
 
-/** For one test file. A busy machine takes many times longer than an idle one. */
+/** Limit for one test file. A busy host takes many times longer than an idle one. */
 const defaultLimitMs = 900_000
 
 interface ProofOptions {
-  /** Root of the repository; this one by default. */
+  /** Root of the repository; default is this repository. */
   readonly root?: string
-  /** Changes that are tried at the same time; 1 by default. */
+  /** Number of changes tested at the same time; default is 1. */
   readonly jobs?: number
-  /** For one test file, in milliseconds; then it is killed, and the change counts as not noticed. */
+  /** Limit for one test file in milliseconds. Then it is killed, and the change is not noticed. */
   readonly limitMs?: number
   /** Receives each result as soon as it is known. */
   readonly onResult?: (result: ChangeResult) => void
@@ -24,7 +24,7 @@ interface ProofOptions {
 
 export interface ChangeResult {
   readonly change: RecordedChange
-  /** Reasons why the change counts as not noticed. Empty if it was noticed. */
+  /** Reasons why the change is not noticed. Empty if it is noticed. */
   readonly problems: readonly string[]
   readonly seconds: number
 }
@@ -34,7 +34,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 /**
  * Draws `count` changes. The same seed draws the same changes.
  *
- * @param count at most; all changes if there are not as many
+ * @param count maximum; if there are fewer changes, all are returned
  */
 export function sampleOf(changes: readonly RecordedChange[], count: number, seed: string): readonly RecordedChange[] {
   const key = ({ file, fragment, replacement }: RecordedChange) =>
@@ -42,7 +42,7 @@ export function sampleOf(changes: readonly RecordedChange[], count: number, seed
   return changes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1)).slice(0, count)
 }
 
-/** A seed that changes with the sources and the tests that the changes name: equal sources draw equal samples. */
+/** Returns a seed that depends on the sources and tests of the changes. Equal sources draw equal samples. */
 export function seedOfSources(changes: readonly RecordedChange[]): string {
   const files = new Set(changes.flatMap(({ file, noticedBy }) => [file, ...noticedBy]))
   return sha256([...files].map((file) => readFileSync(join(repository, file), 'utf8')).join('\0')).slice(0, 12)
@@ -60,10 +60,10 @@ function problemsOf({ breaks, noticedBy }: RecordedChange, runs: readonly TestRu
 }
 
 /**
- * Applies each change in turn and runs its tests. Before the first change, each test file runs without a change: a file that
- * fails then would notice everything.
+ * Applies each change in turn and runs its tests. Each test file first runs without a change, because a file that
+ * already fails would notice everything.
  *
- * @throws Error when a fragment does not occur exactly once in its file
+ * @throws Error if a fragment does not occur exactly once in its file
  */
 export async function proveChanges(
   changes: readonly RecordedChange[],

@@ -41,7 +41,7 @@ const drawn = keys
   .toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1))
   .slice(0, Number(values.sample))
 
-/** The cut of a key. Of its test file, only the test runs that proves it. */
+/** Returns the cut of a key. Only the test that proves the key runs in its test file. */
 function cutIn(key: string) {
   const files = proven.get(key) ?? []
   const [title] = files.map((file) => provingTest(readFileSync(join(repository, file), 'utf8'), key))

@@ -17,15 +17,15 @@ import { join } from 'node:path'
 import { changedSource, type RecordedChange } from '../recorded-changes/recorded-change.ts'
 
 const skippedNames = new Set(['.git', '.tap', '.build', '.cache'])
-/** Sources of pages: they are built before a browser loads them. */
+/** Sources of pages, which are built before a browser loads them. */
 const pageSource = /^plugins\/console\/web\//
 
-/** A copy that is older was left by a process that was killed. */
+/** An older copy was left by a killed process. */
 const maxAgeMs = 24 * 60 * 60_000
 
 /**
- * Copies a folder. Installed packages are hard links: they take no space, and nothing changes them. A file that another
- * process removes meanwhile is left out.
+ * Copies a folder. Installed packages are hard links: they use no space and are never changed. A file that another
+ * process removes meanwhile is omitted.
  */
 function copyFolder(from: string, to: string, placeFile: (from: string, to: string) => void = copyFileSync): void {
   mkdirSync(to, { recursive: true })
@@ -38,7 +38,7 @@ function copyFolder(from: string, to: string, placeFile: (from: string, to: stri
   }
 }
 
-/** A copy of the repository in which one recorded change at a time is applied. */
+/** A copy of the repository for one recorded change at a time. */
 export class SourceCopy {
   readonly root: string
 
@@ -54,9 +54,9 @@ export class SourceCopy {
   }
 
   /**
-   * Applies the change while `work` runs. A change of the pages in the browser builds these first.
+   * Applies the change while `work` runs. For a change of browser pages, the pages are built first.
    *
-   * @throws Error when the fragment is not found exactly once, or when the pages cannot be built with the change
+   * @throws Error if the fragment is not found exactly once, or if the build of the pages fails
    */
   async with<T>(change: RecordedChange, work: () => Promise<T>): Promise<T> {
     const sources = new Map<string, string>()

@@ -4,14 +4,14 @@ import { Parser } from 'tap-parser'
 
 /** The result of one test file. */
 export interface TestRun {
-  /** Full names of the assertions that failed: titles of the tests around them, then the message. */
+  /** Full names of the failed assertions: titles of the enclosing tests, then the message. */
   readonly failed: readonly string[]
   readonly passed: number
   /** False if the run was killed at its limit. */
   readonly hasEnded: boolean
   /** True if the process ended without an error and all assertions passed. */
   readonly isGood: boolean
-  /** The end of its output. */
+  /** The end of the output. */
   readonly output: string
 }
 
@@ -22,7 +22,7 @@ process.once('exit', () => {
   for (const child of running) killTree(child)
 })
 
-/** Process ids of all processes below a process. Only Linux lists them. */
+/** Returns the ids of all descendants of a process. Only Linux lists them. */
 function descendants(pid: number): number[] {
   if (!existsSync('/proc/self/stat')) return []
   const children = new Map<number, number[]>()
@@ -31,26 +31,26 @@ function descendants(pid: number): number[] {
       const [, parent = ''] = /^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? []
       children.set(Number(parent), [...(children.get(Number(parent)) ?? []), Number(name)])
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
   const below = (parent: number): number[] => (children.get(parent) ?? []).flatMap((child) => [child, ...below(child)])
   return below(pid)
 }
 
-/** Kills a process with everything that it started, also what has a process group of its own. */
+/** Kills a process with all its descendants, also those in another process group. */
 function killTree({ pid }: ChildProcess): void {
   if (pid === undefined) return
   for (const one of [...descendants(pid), -pid]) {
     try {
       process.kill(one, 'SIGKILL')
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
 }
 
-/** The environment without the variables by which a test run reaches the processes that it starts. */
+/** Returns the environment without the variables that a test run sets for its child processes. */
 const cleanEnvironment = () =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(?:TAP|PLINTH_TEST_TEMPLATES$|NODE_OPTIONS$)/.test(name)),
@@ -59,9 +59,9 @@ const cleanEnvironment = () =>
 const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
 /**
- * Runs a test file in a process of its own. After `limitMs` it is killed with all processes that it started.
+ * Runs a test file in a child process. After `limitMs` it is killed with all its descendants.
  *
- * @param root of the repository, or of a copy; the working directory of the process
+ * @param root of the repository or of a copy; the working directory of the process
  * @param only beginning of the titles of the tests that run; all if omitted
  */
 export async function runTestFile(root: string, file: string, limitMs: number, only = ''): Promise<TestRun> {

@@ -1,8 +1,8 @@
 import type { RecordedChange } from './recorded-change.ts'
 
 /**
- * One change for each line of `node test/proofs/draw-lines.ts --seed 20261126 --count 74`, in the order of the draw and
- * without the lines of `leftOut20261126`. All were written down before the first one was tried.
+ * One change for each line of `node test/proofs/draw-lines.ts --seed 20261126 --count 74`, in the order of the draw,
+ * without the lines of `leftOut20261126`. All changes were written before the first one was tested.
  */
 export const drawn20261126: readonly RecordedChange[] = [
   {
@@ -542,7 +542,7 @@ export const drawn20261126: readonly RecordedChange[] = [
   },
 ]
 
-/** Lines of the draw without a change, with the reason. */
+/** Drawn lines without a change, with the reason. */
 export const leftOut20261126: readonly { readonly line: string; readonly reason: string }[] = [
   {
     line: 'plugins/console/web/app/app.tsx:28',

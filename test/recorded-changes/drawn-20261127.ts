@@ -1,10 +1,10 @@
 import type { RecordedChange } from './recorded-change.ts'
 
 /**
- * One change for each line of `node test/proofs/draw-lines.ts --seed 20261127 --count 134`, in the order of the draw and
- * without the lines of `leftOut20261127`. Of the lines after the 73rd only those of the pages in the browser were taken, so
- * that there are eight. All were written down before the first one was tried. They are not in `recordedChanges` yet: some of
- * them are noticed by no test.
+ * One change for each line of `node test/proofs/draw-lines.ts --seed 20261127 --count 134`, in the order of the draw,
+ * without the lines of `leftOut20261127`. After line 73 only lines of browser pages were taken, so that there are eight
+ * of them. All changes were written before the first one was tested. They are not in `recordedChanges` yet, because no
+ * test notices some of them.
  */
 export const drawn20261127: readonly RecordedChange[] = [
   {
@@ -556,7 +556,7 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
 ]
 
-/** Lines of the draw without a change, with the reason. */
+/** Drawn lines without a change, with the reason. */
 export const leftOut20261127: readonly { readonly line: string; readonly reason: string }[] = [
   {
     line: 'plugins/console/web/admin/own/config-centre/config-centre.tsx:259',

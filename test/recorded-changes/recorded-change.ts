@@ -4,7 +4,7 @@ export interface SourceEdit {
   readonly file: string
   /** Part of the source file. It must occur exactly once. */
   readonly fragment: string
-  /** Takes the place of the fragment. */
+  /** Text that replaces the fragment. */
   readonly replacement: string
 }
 
@@ -15,9 +15,9 @@ export interface SourceEdit {
 export interface RecordedChange extends SourceEdit {
   /** Replacements in other files that belong to the change. */
   readonly others?: readonly SourceEdit[]
-  /** The wrong behaviour that follows, in one sentence. */
+  /** The resulting wrong behaviour in one sentence. */
   readonly effect: string
-  /** Ids of the requirements that are broken. For each, a test with the id in its name must fail. May be empty. */
+  /** Ids of the broken requirements. For each, a test with the id in its name must fail. May be empty. */
   readonly breaks: readonly string[]
   /** Test files below the root. Each must fail. */
   readonly noticedBy: readonly string[]
@@ -28,7 +28,7 @@ export interface RecordedChange extends SourceEdit {
 /**
  * Returns the source with the change.
  *
- * @throws Error when the fragment does not occur exactly once, or when the change changes nothing
+ * @throws Error if the fragment does not occur exactly once, or if the change has no effect
  */
 export function changedSource({ file, fragment, replacement }: SourceEdit, source: string): string {
   const parts = source.split(fragment)

@@ -1,6 +1,7 @@
 /**
- * Data that an earlier version has stored is read by this one: columns that came later, payloads that lie in the outbox or in the
- * queue of tasks, and JSON in columns. What a stored shape needs never grows, and what it has is never taken away while it is read.
+ * This version reads data of earlier versions: columns that were added later, payloads in the outbox or in the task
+ * queue, and JSON in columns. A stored shape never gets new required members. An existing member is not removed while
+ * it is read.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -112,7 +113,7 @@ interface Schema {
   readonly additionalProperties?: unknown
 }
 
-/** Paths of the members that a value must have. */
+/** Returns the paths of the required members of a value. */
 const needed = ({ properties = {}, required = [], items }: Schema, path = ''): string[] => [
   ...Object.entries(properties).flatMap(([name, member]) => [
     ...(required.includes(name) ? [`${path}${name}`] : []),
@@ -153,7 +154,7 @@ t.test('C-040 events and tasks of an earlier version are accepted: what they mus
   }
 })
 
-/** Everything that lies in a column as JSON. A list of texts or numbers, and a map that anything may stand in, have no members. */
+/** All columns with JSON. Lists of texts or numbers and maps with arbitrary values have no fixed members. */
 const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'approval_instance.permission_snapshot': 'list',
   'iam_audit.summary': 'map',
@@ -185,9 +186,9 @@ const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
 }
 
 interface Sample {
-  /** What it lies in. */
+  /** The column or payload that contains it. */
   readonly shape: string
-  /** What the reader of this version makes of it as it was first stored, with a member of a version that this one does not know. */
+  /** Reads the value as first stored, with an additional member that this version does not define. */
   readonly read: () => unknown
   readonly expected: unknown
 }
@@ -212,7 +213,7 @@ const plan = {
   fingerprintVersion: 1,
   providerId: null,
 } as const
-/** As a column gives it back. */
+/** Returns the value as a column returns it. */
 const stored = (value: object): Data => JSON.parse(JSON.stringify({ ...value, ...unknown }))
 
 const samples: readonly Sample[] = [

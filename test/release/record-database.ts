@@ -1,10 +1,10 @@
 /**
- * Records the database that a version of the product leaves behind, for `upgrade.test.ts`. Run it in a checkout of that version:
+ * Records the database of a product version for `upgrade.test.ts`. Run it in a checkout of that version:
  *
  *   node test/release/record-database.ts <target folder>
  *
- * It fills a database of each kind through the HTTP API, with a payment order in each state of its review on a local chain, and
- * writes a dump for each database, the state of the chain and the facts that the upgraded product must still know.
+ * It fills a database of each kind through the HTTP API, with a payment order in each review state on a local chain. It
+ * writes a dump of each database, the state of the chain, and the facts that the upgraded product must preserve.
  */
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ const origin = { name: 'recording', clientIp: '127.0.0.1', traceId: 'recording',
 const password = 'Correct-horse-7'
 const shop = `0x${'5c'.repeat(20)}` as const
 const wallet = privateKeyToAccount(`0x${'42'.repeat(32)}`)
-/** Contents of the configuration centre: a secret with its destination, and keys that sign or name directories. */
+/** Contents of the config centre: a secret with its destination, signing keys and directory keys. */
 const storedValues = {
   'platform.mail.smtp.host': 'mail.example.org',
   'platform.mail.smtp.username': 'postman',
@@ -133,7 +133,7 @@ async function record(dialect: keyof typeof dumps, folder: string): Promise<void
   const changes = Object.entries(storedValues).map(([key, value]) => ({ key, action: 'set', value }))
   await root('POST', 'admin/system-config/changes', { changes, reason: 'recording' })
 
-  // Members with points: earned by an order, on hold for another, spent on a third.
+  // Members with points: earned by an order, on hold for another order, spent on a third.
   const settled = () => running.service(events).idle()
   const members = new Map<string, Awaited<ReturnType<typeof memberNamed>>>()
   const memberNamed = async (username: string) => {
@@ -167,7 +167,7 @@ async function record(dialect: keyof typeof dumps, folder: string): Promise<void
   await pay(ben, orders.spent)
   await ben.call('POST', 'member-points/users/me/check-in')
 
-  // Payment orders on a chain: settled, ready, paid too little, waiting for confirmations.
+  // Payment orders on a chain: settled, ready, underpaid, waiting for confirmations.
   const provider = { id: 'node', url: chain.url }
   await root('POST', 'admin/web3/chains', {
     name: 'local',

@@ -1,12 +1,13 @@
 /**
  * Freezes the HTTP API of a release: `plinth openapi --product examples/quickstart/plinth.config.ts | node
- * test/release/release-freeze.ts`. From then on a test holds the product against it. Texts for people are left out: they may change.
+ * test/release/release-freeze.ts`. From then on, a test compares the product with it. Texts for users are omitted
+ * because they may change.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 
-/** JSON with one path a line. */
+/** JSON with one path per line. */
 export const frozenApi = join(import.meta.dirname, '..', 'fixtures', 'api-v1.openapi')
 
 const textMembers = new Set(['summary', 'description', 'title', 'tags', 'examples', 'x-plugin'])
@@ -17,7 +18,7 @@ interface Description {
   readonly 'x-reasons': object
 }
 
-/** A member of that name is a text only where its value is no schema. */
+/** A member with such a name is only a text if its value is not a schema. */
 const withoutTexts = (name: string, value: unknown): unknown => {
   const isText = textMembers.has(name) && (typeof value !== 'object' || Array.isArray(value))
   return isText || name === 'x-title' ? undefined : value

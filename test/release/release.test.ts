@@ -24,7 +24,7 @@ const prepare = (words: readonly string[], env = {}) =>
 
 const release = (...words: string[]) => prepare(['api-compat', ...words])
 
-/** A repository with built packages, and their previous release. */
+/** Creates a repository with built packages and their previous release. */
 async function repository(t: Test, files: Readonly<Record<string, string>>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'plinth-release-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
@@ -211,7 +211,7 @@ t.test('every public package is in the list of published packages', async (t) =>
   )
 })
 
-/** A registry on loopback with packages of version 1.0.0 from `previous/`. */
+/** Starts a registry on loopback with packages of version 1.0.0 from `previous/`. */
 async function startRegistry(t: Test, directory: string, names: readonly string[]) {
   const archives = new Map<string, Buffer>()
   const publish = async (name: string, folder = `previous/${name}`) => {
@@ -249,7 +249,7 @@ async function startRegistry(t: Test, directory: string, names: readonly string[
   return { env, publish }
 }
 
-/** Words that run a command on the quickstart product with a database of its own. */
+/** Returns arguments that run a command on the quickstart product with a separate database. */
 const onQuickstart = async (t: Test) => [
   '--product',
   quickstart,

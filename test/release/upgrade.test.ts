@@ -1,6 +1,6 @@
 /**
- * Databases that `record-database.ts` filled with an earlier version are upgraded on SQLite, PostgreSQL and MariaDB, and what was
- * in progress then is finished now: open reviews, points on hold, refunds, stored secrets.
+ * Databases that `record-database.ts` filled with an earlier version are upgraded on SQLite, PostgreSQL and MariaDB.
+ * Work in progress is then finished: open reviews, points on hold, refunds, stored secrets.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ const versions = ['78ecff9']
 // biome-ignore lint/suspicious/noExplicitAny: responses of many routes
 type Data = any
 
-/** Clients of the servers, and the words before the name of the database. */
+/** Command line clients of the servers, with the arguments before the database name. */
 const clients = {
   postgresql: ['psql', '-q', '-v', 'ON_ERROR_STOP=1', '-h', '127.0.0.1', '-U', 'postgres'],
   mariadb: ['mariadb', '-h', '127.0.0.1', '-u', 'root'],
@@ -52,7 +52,7 @@ function restore({ dialect, config }: TestDatabase, folder: string): void {
   })
 }
 
-/** The product of this version on a database of an earlier version, with the chain of that time. */
+/** Starts this version on a database of an earlier version, with the recorded chain. */
 async function upgrade(t: Test, dialect: TestDialect, version: string) {
   const folder = join(recordings, version)
   const facts: Data = JSON.parse(readFileSync(join(folder, `${dialect}.json`), 'utf8'))
@@ -86,7 +86,7 @@ async function upgrade(t: Test, dialect: TestDialect, version: string) {
       'platform.example.checkout.receiver': `0x${'5c'.repeat(20)}`,
     },
   })
-  // One minute after the recording: nothing has expired meanwhile.
+  // One minute after the recording, so that nothing has expired.
   const age = systemClock.now() - Date.parse(facts.application.createdAt) - 60_000
   const clock = { ...systemClock, now: () => systemClock.now() - age }
   const running = await startForTest(product, { clock })

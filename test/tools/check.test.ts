@@ -1,4 +1,4 @@
-/** The runner of the tests, run on projects of a few small tests, and the page of what the tests prove. */
+/** The test runner, run on projects with a few small tests, and the page of requirements. */
 import { spawnSync } from 'node:child_process'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { pageOf } from '../../scripts/requirement-page.ts'
 const root = join(import.meta.dirname, '../..')
 const test = (body: string) => `import t from 'tap'\n${body}\n`
 
-/** Runs the tests of a project as `npm test` does. */
+/** Runs the tests of a project like `npm test`. */
 function runTests(t: Test, files: Record<string, string>, machine = '', ...words: string[]) {
   const directory = t.testdir({ 'package.json': '{"type":"module"}', ...files })
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('TAP'))
@@ -160,7 +160,7 @@ t.test('a requirement is proven by a recorded change or a test, partly proven, o
     'id',
     ...['A-001', 'A-002', 'A-003', 'A-004', 'A-005', 'A-006'].map((id) => `${id}\t1\tPart\tarea\tHolds ${id}`),
   ]
-  // Written so that the names are not taken for those of this file.
+  // Built at run time, so that the names are not read as tests of this file.
   const declare = (kind: string, name: string, options = '') => `t.${kind}('${name}'${options}, async (t) => {})`
   const change = {
     file: 'a.ts',
