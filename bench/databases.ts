@@ -1,6 +1,6 @@
 /**
- * The databases of benchmarks: SQLite in a file on disk, and servers that belong to one run. Every commit survives a loss of
- * power, on each of them. Everything is removed at the end, also after a failure or a signal.
+ * The databases of benchmarks: SQLite in a file on disk, and servers started for one run. On each of them, every commit
+ * survives a power loss. Everything is removed at the end, also after an error or a signal.
  */
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ import pg from 'pg'
 import { leaveOut } from './kernel/report.ts'
 
 export interface BenchDatabase extends TestDatabase {
-  /** For a driver. Empty on SQLite. */
+  /** Connection options of a driver. Empty on SQLite. */
   readonly connection: {
     readonly host?: string
     readonly port?: number
@@ -30,7 +30,10 @@ export interface BenchDatabase extends TestDatabase {
   }
 }
 
-/** The settings of the Debian packages, where those of `ownPostgres` and `ownMariadb` differ: these do not sync to disk. */
+/**
+ * The settings of the Debian packages where `ownPostgres` and `ownMariadb` differ from them: the latter do not sync to
+ * disk.
+ */
 const servers = {
   postgresql: {
     user: 'postgres',
@@ -63,7 +66,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const tmpfs = 0x01021994
 
-/** A file system in memory would make each commit look cheap. */
+/** An in-memory file system would make commits too cheap. */
 function assertOnDisk(): void {
   if (statfsSync(tmpdir()).type !== tmpfs) return
   throw new Error(`${tmpdir()} is in memory. Set TMPDIR to a directory on a disk.`)
@@ -72,7 +75,7 @@ function assertOnDisk(): void {
 /** Opens an empty database. */
 export type OpenDatabase = () => Promise<BenchDatabase>
 
-/** Calls `measure` for each chosen database. A database that is not installed is reported as left out. */
+/** Calls `measure` for each chosen database. A database that is not installed is reported as omitted. */
 export async function onDatabases<T>(
   chosen: readonly string[],
   measure: (dialect: TestDialect, open: OpenDatabase) => Promise<T>,
@@ -146,7 +149,7 @@ async function createOn(
 }
 
 const startLimitMs = 60_000
-/** Of PostgreSQL: the server accepts connections, but no sessions yet. */
+/** PostgreSQL error code: the server accepts connections, but no sessions yet. */
 const isStarting = '57P03'
 
 async function connectWhenStarted(at: { readonly host: string; readonly port: number; readonly user: string }) {
@@ -163,7 +166,7 @@ async function connectWhenStarted(at: { readonly host: string; readonly port: nu
   }
 }
 
-/** Settings that decide what a commit costs, as the connections of the product have them. */
+/** Settings that determine the cost of a commit, as on the connections of the product. */
 const decisive = {
   sqlite: ['journal_mode', 'synchronous', 'wal_autocheckpoint', 'journal_size_limit'],
   postgresql: ['fsync', 'synchronous_commit', 'full_page_writes'],
@@ -176,7 +179,7 @@ const settingsQueries = {
     'select name, setting from (select lower(variable_name) as name, variable_value as setting from information_schema.session_variables) s',
 } as const
 
-/** Reads the decisive settings from the connection of a product, by name. */
+/** Returns the values of these settings on the connection of a product, by name. */
 export async function settingsOf(db: Database, dialect: TestDialect): Promise<ReadonlyMap<string, string>> {
   const names = decisive[dialect]
   if (dialect === 'sqlite') {
@@ -192,11 +195,14 @@ export async function settingsOf(db: Database, dialect: TestDialect): Promise<Re
   return new Map(rows.map(({ name, setting }) => [name, setting]))
 }
 
-/** One line for a table: `synchronous_commit = on, ...`. */
+/** Returns one line for a table: `synchronous_commit = on, ...`. */
 export const settingsText = (settings: ReadonlyMap<string, string>) =>
   [...settings].map(([name, value]) => `${name} = ${value}`).join(', ')
 
-/** Copies the write-ahead log of SQLite back, so that no candidate pays for the pages of another. Does nothing on a server. */
+/**
+ * Checkpoints the write-ahead log of SQLite, so that no candidate pays for the pages of another. Has no effect on a
+ * server.
+ */
 export async function settle(db: Database, dialect: TestDialect): Promise<void> {
   if (dialect !== 'sqlite') return
   await db.checkpointed()

@@ -1,4 +1,4 @@
-/** A connection for SQL written by hand, with prepared statements of the driver and the settings of the product. */
+/** A connection for hand-written SQL, with prepared statements of the driver and the settings of the product. */
 import type { Database } from '@plinth/database'
 import Sqlite from 'better-sqlite3'
 import { createConnection } from 'mysql2/promise'
@@ -19,12 +19,12 @@ export interface PeerConnection {
   run(sql: string, values: readonly Value[]): Promise<Result> | Result
   begin(): unknown
   commit(): unknown
-  /** Locks the rows that a `select` reads. */
+  /** Suffix that locks the rows of a `select`. */
   readonly lock: '' | ' for update'
   close(): Promise<void>
 }
 
-/** @param db of the product, whose SQLite settings the connection takes over */
+/** @param db database of the product, whose SQLite settings the connection copies */
 export function openPeer(db: Database, at: BenchDatabase): Promise<PeerConnection> {
   return { sqlite, postgresql, mariadb }[at.dialect](db, at)
 }

@@ -1,4 +1,4 @@
-/** As much of the driver of PostgreSQL as is used here: it brings no types. */
+/** Types of the PostgreSQL driver, which has none, as far as used here. */
 declare module 'pg' {
   class Client {
     constructor(options: Readonly<Record<string, unknown>>)

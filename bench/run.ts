@@ -1,6 +1,6 @@
 /**
- * Runs the benchmarks one after another and lists at the end what was left out, with the reason. `node bench/run.ts`;
- * `--only ledger --only expiry` for some; `--with overview` for a long one beside the usual ones; `--list` shows them.
+ * Runs the benchmarks one after another. At the end, lists the omitted ones with the reason. `node bench/run.ts`;
+ * `--only ledger --only expiry` for some; `--with overview` to add a long one; `--list` shows them.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ interface Program {
   readonly words?: readonly string[]
   readonly nodeWords?: readonly string[]
   readonly minutes: number
-  /** Why it only runs when it is named. */
+  /** Reason why it only runs on request. */
   readonly leftOut?: string
 }
 
@@ -61,7 +61,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     with: { type: 'string', multiple: true, default: [] },
     list: { type: 'boolean', default: false },
-    /** The peers are installed already. */
+    /** True if the peers are already installed. */
     installed: { type: 'boolean', default: false },
   },
 })
@@ -69,7 +69,7 @@ for (const name of [...(values.only ?? []), ...values.with]) {
   if (!names.includes(name)) throw new RangeError(`There is no program ${name}. Programs: ${names.join(', ')}.`)
 }
 
-/** Runs a program to its end. Shows its output and returns it with its exit code. */
+/** Runs a program to its end. Shows its output and returns it with the exit code. */
 async function run(
   command: string,
   words: readonly string[],

@@ -1,6 +1,7 @@
 /**
- * What an operator of Directus does, by hand in a browser, counted as `test/operator-*.test.ts` count the same in Plinth.
- * Of a Directus that runs on an empty database, and that was made for this alone:
+ * Performs the operator tasks in Directus in a browser and counts clicks and keys like
+ * `test/back-office/operator-*.test.ts`.
+ * Run it against a new Directus with an empty database:
  *
  *     node bench/console/directus.ts http://127.0.0.1:8055 admin@example.com <password>
  */
@@ -29,7 +30,7 @@ const { access_token: token } = await call('POST', '/auth/login', { email, passw
 const authorization = { authorization: `Bearer ${token}` }
 const root = (method: string, path: string, body?: object) => call(method, path, body, authorization)
 
-/** Directus has no catalogue of settings that plugins declare, so the keys of a product are a collection here. */
+/** Directus has no catalogue of declared settings, so a collection represents the keys of a product. */
 async function seed() {
   const text = (field: string) => ({ field, type: 'string', schema: {}, meta: { interface: 'input' } })
   const id = { field: 'id', type: 'integer', schema: { is_primary_key: true, has_auto_increment: true } }
@@ -49,7 +50,7 @@ async function seed() {
 type Work = (hand: Hand, page: Page) => Promise<unknown>
 const row = (page: Page, text: string) => page.locator('tbody tr', { hasText: text }).first()
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).last()
-/** One button of the page and one of its drawer may be called so; the one above all others is meant. */
+/** The page and its drawer may each have such a button. The last one is in front. */
 const saves = (page: Page) => page.getByRole('button', { name: 'Save', exact: true, disabled: false }).last()
 const area = (page: Page, path: string) => page.locator(`a[href$="/admin/${path}"]`).first()
 
@@ -116,7 +117,7 @@ try {
   await page.fill('input[type=email]', email)
   await page.fill('input[type=password]', password)
   await page.click('button[type=submit]')
-  // Questions about licence and owner, which come once a session.
+  // Questions about licence and owner, once per session.
   for (const later of ['Skip', 'Remind Later']) await button(page, later).click()
   for (const [name, work] of Object.entries(tasks)) {
     await area(page, 'content').click()

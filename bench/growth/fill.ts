@@ -2,12 +2,12 @@ import type { Database } from '@plinth/database'
 import type { Sizes } from './sizes.ts'
 
 const dayMs = 86_400_000
-/** Rows of one statement: far from the deadline of one, on a busy machine too. */
+/** Rows per statement: far below the statement deadline, also on a busy host. */
 const together = 50_000
-/** Of each table the oldest quarter is past every retention. */
+/** The oldest quarter (1 of 4) of each table is older than every retention time. */
 const pastRetention = 4
 const pastMs = 4_000 * dayMs
-/** The others are this young at most, within every retention. */
+/** Maximum age of the other rows, within every retention time. */
 const youngMs = 5 * dayMs
 const roles = 10
 const preferenceSwitches = [
@@ -24,18 +24,18 @@ const preferenceSwitches = [
   'mall',
   'marketing',
 ]
-/** Reviews that may be tried again: as many as one answer looks at. */
+/** Reviews that may be retried: as many as one call processes. */
 const openReviews = 500
-/** Failed events at the head of a key; a tenth of all events waits behind them. */
+/** Failed events at the head of a key. A tenth of all events waits behind them. */
 const headsOf = ({ events }: Sizes) => Math.ceil(events / 500)
 
-/** What is written differently on the two databases. `i` is the number of the row. */
+/** SQL that differs between the two databases. `i` is the row number. */
 interface Words {
   series(from: number, to: number): string
-  /** The moment of so many milliseconds since 1970. */
+  /** SQL timestamp of a number of milliseconds since 1970. */
   moment(ms: string): string
   day(ms: string): string
-  /** A constant of a column that holds JSON. */
+  /** SQL constant of a JSON column. */
   json(text: string): string
   readonly analyze: string | undefined
 }
@@ -47,7 +47,7 @@ const words: Readonly<Record<'sqlite' | 'postgresql', Words>> = {
     moment: (ms) => `(${ms})`,
     json: (text) => `'${text}'`,
     day: (ms) => `strftime('%Y-%m-%d', (${ms}) / 1000, 'unixepoch')`,
-    // A product never lets SQLite count its rows.
+    // A product never runs `analyze` on SQLite.
     analyze: undefined,
   },
   postgresql: {
@@ -59,7 +59,7 @@ const words: Readonly<Record<'sqlite' | 'postgresql', Words>> = {
   },
 }
 
-/** What a review of a payment saw. */
+/** Stored plan of a payment review. */
 const reviewedPlan = JSON.stringify({
   outTradeNo: 'filled',
   state: 'ready',
@@ -96,7 +96,7 @@ interface Filling {
   row(word: Words, rows: number): Row
 }
 
-/** Fills every table that grows by statements that write whole sets, and lets the database count what lies there. */
+/** Fills every growing table by set-based statements, then updates the statistics of the database. */
 export async function fillTables(db: Database, sizes: Sizes): Promise<void> {
   const word = words[db.dialect === 'sqlite' ? 'sqlite' : 'postgresql']
   for (const { table, rows, row } of fillings(sizes, Date.now())) {
@@ -118,7 +118,7 @@ export async function fillTables(db: Database, sizes: Sizes): Promise<void> {
 }
 
 function fillings(sizes: Sizes, now: number): readonly Filling[] {
-  /** Milliseconds since 1970: row 1 is the oldest. */
+  /** SQL of milliseconds since 1970: row 1 is the oldest. */
   const time = (rows: number) =>
     `(${now} - (${rows} - i) * ${Math.ceil(youngMs / rows)} - (case when i <= ${rows / pastRetention} then ${pastMs} else 0 end))`
   const { sendLog, inbox, audits, events, users, tasks, calls, configChanges, orders, points, alerts } = sizes
@@ -288,7 +288,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Ten recipients each, one of them the administrator, who has read three of four. Ids tell the age.
+      // Ten recipients per message. One is the administrator, who has read three of four. Ids follow the age.
       table: 'notification_inbox_item',
       rows: inbox,
       row: (word, rows) => ({
@@ -311,7 +311,8 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Of ten: six delivered, one that waits for its next attempt and one for its time, one behind a failed head, one failed.
+      // In each ten: six delivered, one waiting for the next attempt, one for its time, one behind a failed head, one
+      // failed.
       table: 'outbox_event',
       rows: events,
       row: (word, rows) => ({
@@ -476,7 +477,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Of a hundred: ninety without a risk, and of the others one in two that somebody has dealt with.
+      // In each hundred: ninety without a risk; half of the others are handled.
       table: 'web3_settlement_audit_log',
       rows: orders,
       row: (word, rows) => ({
@@ -529,7 +530,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Of a hundred sources of an account two have points left; none has lapsed.
+      // In each hundred sources of an account, two have points left; none has expired.
       table: 'points_source',
       rows: points,
       row: (_, rows) => ({
@@ -612,7 +613,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Versions of one rule that came to an end.
+      // Ended versions of one rule.
       table: 'points_rule',
       rows: points / 100,
       row: (word) => ({
@@ -661,7 +662,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // A hundred applications with ten routes: a thousand lines a day, the newest today.
+      // A hundred applications with ten routes: a thousand rows per day, the newest of today.
       table: 'open_call_day',
       rows: calls,
       row: (word, rows) => ({
@@ -677,7 +678,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // As many as a product keeps.
+      // The maximum that a product stores.
       table: 'notification_rule',
       rows: Math.min(alerts, 2_000),
       row: (word, rows) => ({
@@ -696,7 +697,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // The oldest quarter is over.
+      // The oldest quarter is expired.
       table: 'notification_rule_state',
       rows: alerts,
       row: (_, rows) => ({
@@ -728,11 +729,11 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
   ]
 }
 
-/** The account of a movement: the one of the user who asks is the second, and a tenth of all is there. */
+/** Account id of a movement. The second account belongs to the calling user and has a tenth of all movements. */
 const accountOf = (movement: string, users: number) =>
   `case when ${movement} % 10 = 0 then 2 else 3 + ${movement} % ${users - 1} end`
 
-/** Accounts of users, the one of the system before them; each journal moves units from that to one of them. */
+/** Accounts of users after the system account. Each journal moves units from the system account to a user. */
 function ledgerFillings(
   { users, entries, findings }: { readonly users: number; readonly entries: number; readonly findings: number },
   now: number,
@@ -790,7 +791,7 @@ function ledgerFillings(
         available_after: `case when ${isOwners} then 5 * (1 + i / 2) end`,
         frozen_after: `case when ${isOwners} then 0 end`,
         kind: `'points.filled'`,
-        // A thousand in a month: the newest are of this one.
+        // A thousand per month, the newest of this month.
         month_key: `cast(replace(substr(${word.day(`${now} - (${rows} - i) / 1000 * ${30 * dayMs}`)}, 1, 7), '-', '') as integer)`,
         created_at: time(rows),
       }),
@@ -825,7 +826,7 @@ function ledgerFillings(
       }),
     },
     {
-      // Half of them of one reconciliation: something went wrong once.
+      // Half of them belong to one reconciliation, as after one large error.
       table: 'money_finding',
       rows: findings,
       row: (_, rows) => ({

@@ -1,6 +1,6 @@
 /**
- * The quickstart product in a process of its own, for `fork`. Command line: JSON of its configuration. Sends `{ url, token }`
- * when it listens; then each message `{ id, call, ... }` is answered by `{ id, answer }` or `{ id, failure }`.
+ * The quickstart product in a child process, for `fork`. Command line: JSON of its configuration. Sends `{ url, token
+ * }` when it listens. Answers each message `{ id, call, ... }` with `{ id, answer }` or `{ id, failure }`.
  */
 import './statements.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -25,18 +25,18 @@ export type Call =
   | { readonly call: 'used' }
   | { readonly call: 'settings' }
 
-/** What the process has used since its start. */
+/** Resource usage of the process since its start. */
 export interface Used {
   readonly cpuMs: number
   readonly statements: number
 }
 
-/** What a purge held at the longest, in milliseconds. */
+/** Maximum blocking times of a purge in milliseconds. */
 export interface Held {
-  /** The event loop, by the clock and by the CPU time of its thread. */
+  /** Event loop ticks, by wall clock and by CPU time of the thread. */
   readonly turnMs: number
   readonly turnCpuMs: number
-  /** Locks of what was written. */
+  /** Locks of written rows. */
   readonly writeMs: number
 }
 
@@ -58,9 +58,9 @@ const running = await startForTest({ ...product, root } as Product, {
     'platform.http.port': '0',
     'platform.install.installed': 'true',
     'platform.log.level': 'error',
-    // To fill the tables takes longer than any statement of a product.
+    // Filling the tables takes longer than any statement of a product.
     'platform.database.query-timeout': '10m',
-    // Events that wait for their next attempt in a day are within what it waits for.
+    // Allows the events whose next attempt is in a day.
     'platform.events.retry.max-delay': '7d',
     ...Object.fromEntries(purges.map((plugin) => [`platform.${plugin}.purge.auto-startup`, 'false'])),
     ...JSON.parse(process.argv[2] ?? '{}'),
@@ -91,7 +91,7 @@ async function purge(name: string): Promise<Held> {
   return { ...turns.end(), writeMs: takeLongestWriteMs() }
 }
 
-/** The longest time between two looks of a timer, less than 2 ms above that of a turn. */
+/** Measures the longest interval between two timer callbacks, less than 2 ms above the longest tick. */
 function watchTurns() {
   const longest = { turnMs: 0, turnCpuMs: 0 }
   const cpuMs = () => {
@@ -138,7 +138,7 @@ process.on('message', async (message: Call & { id: number }) => {
     (result) => ({ id, answer: result ?? null }),
     (error: Error) => ({ id, failure: String(error.stack) }),
   )
-  // Who asked may have ended meanwhile.
+  // The parent may have ended meanwhile.
   if (process.connected) process.send?.(answered)
 })
 process.once('disconnect', async () => {

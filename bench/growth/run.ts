@@ -1,7 +1,7 @@
 /**
- * What the cost of the running product does as its data grows: each call to a product with a thousand rows of everything
- * and to one with a million, on SQLite and on PostgreSQL, then the purges with liveness asked beside them.
- * `node bench/growth/run.ts [--rows 1000000] [--database sqlite] [--only purges] [--idle 20]`; `--database` and `--only` may
+ * Cost of the running product as its data grows, on SQLite and on PostgreSQL. Each call runs on a product with a
+ * thousand rows per table and on one with a million. Then the purges run while liveness is probed. `node
+ * bench/growth/run.ts [--rows 1000000] [--database sqlite] [--only purges] [--idle 20]`; `--database` and `--only` may
  * be repeated.
  */
 import { loadavg } from 'node:os'
@@ -26,14 +26,14 @@ const { values } = parseArgs({
   },
 })
 const rounds = 3
-/** Of a call that then seems to grow: on a busy machine most of those were held up by others. */
+/** Maximum rounds for a call that seems to grow. On a busy host most such calls were delayed by other programs. */
 const mostRounds = 25
 const muchLonger = 2.5
 const settleMs = 5_000
 const idleMs = Number(values.idle) * 1000
 const sizes = { small, big: grown(Number(values.rows)) }
 
-/** A list is asked three times: without a total, with one up to a cap, with an exact one. */
+/** Each list is called without a total, with a capped total and with an exact total. */
 const countings = ['none', 'capped', 'exact'] as const
 const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)
 
@@ -50,7 +50,7 @@ async function get(product: ProductProcess, path: string): Promise<{ readonly ms
   return { ms: took, text }
 }
 
-/** `small -> big ms, ratio`: the quickest of the rounds each, the two in turns. */
+/** Returns `small -> big ms, ratio`: the fastest of alternating rounds. */
 async function compared(products: Products, path: (product: ProductProcess) => Promise<string>): Promise<string> {
   const paths = { small: await path(products.small), big: await path(products.big) }
   const quickest = { small: Number.POSITIVE_INFINITY, big: Number.POSITIVE_INFINITY }
@@ -64,7 +64,7 @@ async function compared(products: Products, path: (product: ProductProcess) => P
   return `${ms(few)} -> ${ms(many)} x${(many / few).toFixed(1)}`
 }
 
-/** The path of the page behind the first. */
+/** Returns the path of the second page. */
 async function nextPage(product: ProductProcess, path: string): Promise<string> {
   const { text } = await get(product, pageOf(path, 'count=none'))
   const { next } = JSON.parse(text).data as { next: string | null }
@@ -112,7 +112,7 @@ const purges = [
   },
 ] as const
 
-/** Removes the old rows, with liveness asked every 20 ms: a probe that waits for its answer holds up no other. */
+/** Removes the old rows while liveness is probed every 20 ms. Probes do not wait for each other. */
 async function measurePurges(product: ProductProcess): Promise<string[][]> {
   const held = ['turn ms', 'turn CPU ms', 'write ms']
   const table = [['purge', 'rows', 'seconds', 'rows/s', 'probes', 'p99 ms', 'longest ms', ...held]]
@@ -204,7 +204,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<void> 
   }
 }
 
-// MariaDB has no statements of its own to fill the tables.
+// There are no statements for MariaDB to fill the tables.
 await onDatabases(
   values.database.filter((name) => name !== 'mariadb'),
   measure,

@@ -1,27 +1,27 @@
-/** Rows of each table that grows. */
+/** Number of rows of each growing table. */
 export interface Sizes {
   readonly sendLog: number
-  /** Items of inboxes, a tenth of them in the one that is asked. */
+  /** Inbox items; a tenth belongs to the calling user. */
   readonly inbox: number
-  /** Of the audit and, as many again, of the login audit. */
+  /** Rows of the audit and of the login audit each. */
   readonly audits: number
   readonly events: number
   readonly users: number
   readonly tasks: number
-  /** Calls recorded and, as many again, lines of usage. */
+  /** Recorded calls and usage rows each. */
   readonly calls: number
   readonly configChanges: number
-  /** Payment orders, and orders of the mall; with as many payments of them. */
+  /** Payment orders, mall orders and their payments each. */
   readonly orders: number
-  /** Sources of points; half as many orders that were rewarded. */
+  /** Sources of points; half as many rewarded orders. */
   readonly points: number
-  /** Alerts that rules remember; rules themselves are few. */
+  /** Alert states of rules. There are few rules. */
   readonly alerts: number
-  /** Of the money ledger: half as many journals, an account and a hold for each user. */
+  /** Entries of the money ledger; half as many journals, and an account and a hold per user. */
   readonly entries: number
 }
 
-/** A thousand of everything; of the inbox that is asked, too. */
+/** A thousand rows per table, also in the inbox of the calling user. */
 export const small: Sizes = {
   sendLog: 1_000,
   inbox: 10_000,
@@ -37,7 +37,7 @@ export const small: Sizes = {
   entries: 1_000,
 }
 
-/** @param rows of the send log; at least 100,000. The other tables are in proportion, as far as one was seen in products. */
+/** @param rows of the send log; at least 100,000. The other tables are in proportion to it. */
 export const grown = (rows: number): Sizes => ({
   sendLog: rows,
   inbox: rows,

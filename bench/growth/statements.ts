@@ -7,11 +7,11 @@ let longestWriteMs = 0
 
 type Run = (...parameters: unknown[]) => unknown
 
-/** What one connection writes: since when it has held locks, in a transaction or by a statement alone. */
+/** Writes of one connection: the time since it holds locks, in a transaction or by a single statement. */
 class Writing {
   #begun: number | undefined
 
-  /** Call it before a statement; the answer is to be called when the statement is over. */
+  /** Call it before a statement, and call the returned function after the statement. */
   statement(text: string): () => void {
     count++
     const start = performance.now()
@@ -52,7 +52,7 @@ Sqlite.prototype.prepare = function (this: InstanceType<typeof Sqlite>, text: st
   return statement as never
 }
 
-/** The driver of MikroORM, which brings no types. */
+/** The PostgreSQL driver of MikroORM, which has no types. */
 const { Client } = createRequire(import.meta.url)('pg') as { readonly Client: { readonly prototype: { query: Run } } }
 const { query } = Client.prototype
 Client.prototype.query = function (this: object, ...parameters) {
@@ -63,10 +63,13 @@ Client.prototype.query = function (this: object, ...parameters) {
   return answer
 }
 
-/** Statements that this process has sent to a database since this module was loaded. Import it before the product. */
+/**
+ * Returns the number of statements that this process has sent since this module was loaded. Import it before the
+ * product.
+ */
 export const statementCount = () => count
 
-/** Milliseconds of the longest transaction that wrote, or may have, and of the longest single write, since the last call. */
+/** Returns the milliseconds of the longest transaction or single write since the last call. */
 export function takeLongestWriteMs(): number {
   const longest = longestWriteMs
   longestWriteMs = 0

@@ -1,4 +1,4 @@
-// Load generator in a process of its own: one job a message. JavaScript because autocannon has no types.
+// Load generator in a separate process: one job per message. JavaScript because autocannon has no types.
 import autocannon from 'autocannon'
 
 process.on('message', async ({ url, method = 'GET', headers = {}, body, connections, seconds }) => {

@@ -1,4 +1,4 @@
-/** The measured routes: the same work, asked for under different access rules. */
+/** The measured routes: the same work under different access rules. */
 export const paths = {
   public: '/api/v1/bench/articles',
   user: '/api/v1/bench/own-articles',

@@ -31,7 +31,7 @@ interface LoadResult {
   readonly p99Milliseconds: number
 }
 
-/** What is measured, each against the public route of the same kind. */
+/** The measured routes, each compared with the public route of the same method. */
 const kinds = {
   public: { route: 'public', method: 'GET' },
   user: { route: 'user', method: 'GET' },
@@ -42,7 +42,10 @@ const kinds = {
 } as const satisfies Record<string, { readonly route: RouteName; readonly method: 'GET' | 'POST' }>
 type Name = keyof typeof kinds
 const names = Object.keys(kinds) as readonly Name[]
-/** The public GET has two legs in each round: others are measured against their mean. */
+/**
+ * Returns the routes of the comparison. The public GET is measured twice per round; other routes are compared with the
+ * mean.
+ */
 const basesOf = (name: Name): readonly Name[] =>
   kinds[name].method === 'GET' ? ['public', 'public again'] : ['public write']
 const legs = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Leg[]>
@@ -67,7 +70,7 @@ try {
   const headers = { authorization: `Bearer ${accessToken}` }
   const writing = { 'content-type': 'application/json', ...headers }
   const article = JSON.stringify({ title: 'A title' })
-  // Public routes get the same header, so that all legs receive the same bytes.
+  // Public routes get the same header, so that all routes receive the same bytes.
   const jobOf = (name: Name) => {
     const { route, method } = kinds[name]
     const target = `${url}${paths[route]}/7`
@@ -126,7 +129,7 @@ function report(login: Leg, nanoseconds: number): void {
     'Ratios are to the public route of the same kind. "public" and "public again" are the same route: what differs there is noise.',
   ]
   const bars: Bar[] = (['user', 'permission', 'permission write'] as const).map((name) => ({
-    // Per CPU second: a shared machine disturbs it less, and a server under full load is bound by it.
+    // Per CPU second: other programs on the host disturb it less, and it limits a server under full load.
     name: `requests per CPU second with a cached token (${name}) / ${basesOf(name)[0]} route`,
     measured: ratio(base(name, 'cpuMicroseconds'), of(name, 'cpuMicroseconds')),
     bar: { atLeast: 0.9 },
@@ -137,7 +140,7 @@ function report(login: Leg, nanoseconds: number): void {
   )
 }
 
-/** The physical limit of a login: the hash itself, with the default parameters. */
+/** Returns the duration of the hash itself with the default parameters: the lower limit of a login. */
 function rawHashMilliseconds(): number {
   const parameters = { message: 'x', nonce: Buffer.alloc(16), parallelism: 1, tagLength: 32, memory: 19_456, passes: 2 }
   const samples = Array.from({ length: 9 }, () => {

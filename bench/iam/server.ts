@@ -8,7 +8,7 @@ import { definePlugin, defineProduct, startProduct } from '@plinth/kernel'
 import { Type } from 'typebox'
 import { paths } from './paths.ts'
 
-/** One and the same route under the three access rules. */
+/** One route under the three access rules. */
 const bench = definePlugin({
   id: 'bench',
   version: '1.0.0',
@@ -62,7 +62,7 @@ const { account } = await running.service(accounts).createAdministrator({ userna
 const attempt = { ...actor, method: 'bench', identifier: 'admin', setHeader() {} }
 const { accessToken } = await running.service(identity).openSession(account?.id ?? 0, attempt)
 
-/** Nanoseconds of one check of a known token, without HTTP. */
+/** Returns the nanoseconds of one check of a known token, without HTTP. */
 async function checkNanoseconds(): Promise<number> {
   const service = running.service(identity)
   const count = 200_000

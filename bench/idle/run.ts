@@ -1,6 +1,6 @@
 /**
- * What the quickstart product asks its database while nobody asks it: statements per second by table, on SQLite.
- * `node bench/idle/run.ts [--seconds 60] [--settle 30]`.
+ * Database statements per second and table of the idle quickstart product, on SQLite. `node bench/idle/run.ts
+ * [--seconds 60] [--settle 30]`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const { values } = parseArgs({
 })
 const seconds = Number(values.seconds)
 
-/** Statements that were run, by what they do and to which table. */
+/** Number of executed statements by kind and table. */
 const counts = new Map<string, number>()
 
 type Run = (...parameters: unknown[]) => unknown

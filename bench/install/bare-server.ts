@@ -1,5 +1,5 @@
 /**
- * Bare Fastify on SQLite: makes tables in an empty database, listens, and makes as many again on demand.
+ * Bare Fastify on SQLite: creates tables in an empty database, listens, and creates as many again on demand.
  *
  * Command line: path of the database, number of tables.
  */
@@ -11,7 +11,7 @@ const [file = '', tables = '0'] = process.argv.slice(2)
 const database = new DatabaseSync(file)
 database.exec('pragma journal_mode = wal')
 
-/** As a migration does it: all of them or none. */
+/** All in one transaction, like a migration. */
 function createTables(prefix: string): void {
   database.exec('begin')
   for (let index = 0; index < Number(tables); index++) {

@@ -15,19 +15,19 @@ if (!Number.isInteger(rounds) || rounds < 1) throw new RangeError('--rounds take
 
 /** Milliseconds of one round. */
 interface Sample {
-  /** Spawn to the first answer over HTTP. */
+  /** From spawn to the first HTTP response. */
   readonly start: number
-  /** The last request of the form until the product is installed and locked. */
+  /** From the last request of the form until the product is installed and locked. */
   readonly install: number
 }
 
-/** Below the repository, where the plugins are found. */
+/** Inside the repository, so that the plugins are found. */
 const place = join(root, 'bench', 'dist')
 mkdirSync(place, { recursive: true })
 const folder = mkdtempSync(join(place, 'install-'))
 const quickstart = join(root, 'examples', 'quickstart')
 
-/** A directory of its own for each start: nothing is left of the one before. */
+/** Creates a new directory for each start. */
 function emptyProduct(name: string): string {
   const directory = join(folder, name)
   mkdirSync(directory)
@@ -59,7 +59,7 @@ async function call<T>(url: string, path: string, body?: object): Promise<T> {
 
 const address = /https?:\/\/[^\s"]+:\d+/
 
-/** `plinth start` with its supervisor, then the wizard's last request. */
+/** `plinth start` with its supervisor, then the last request of the wizard. */
 async function sampleProduct(name: string): Promise<Sample> {
   const file = emptyProduct(name)
   const command = ['start', '--product', file, '--set', 'platform.http.port=0', '--set', 'platform.log.format=json']
@@ -115,7 +115,7 @@ const product = 'quickstart, TypeScript source'
 const bare = 'bare Fastify and SQLite, as many tables'
 
 try {
-  // Fills the compile cache, builds the pages of the browser where they are missing, and tells how many tables there are.
+  // Fills the compile cache, builds missing browser pages, and creates the tables for the count.
   await sampleProduct('warm-up')
   const tables = tablesOf('warm-up')
   await sampleBare('warm-up-bare', tables)

@@ -1,10 +1,10 @@
-/** What a benchmarked server says about itself. CPU time is user and system together. */
+/** Resource usage of a benchmarked server. CPU time is user and system together. */
 export interface Usage {
   readonly cpuMicroseconds: number
   readonly rssBytes: number
 }
 
-/** Called by a benchmarked server once it listens: tells the benchmark where, then answers its questions. */
+/** Call it when a benchmarked server listens. Sends the URL to the benchmark, then answers its questions. */
 export function announce(url: string): void {
   process.on('message', () => {
     const { user, system } = process.cpuUsage()

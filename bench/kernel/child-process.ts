@@ -2,12 +2,12 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { shown } from './javascript-copy.ts'
 
-/** The environment without settings that would make one start cheaper than the next. */
+/** The environment without variables that would make one start cheaper than the next. */
 export const { NODE_COMPILE_CACHE, NODE_OPTIONS, ...environment } = process.env
 
-/** A program that answers each message with one message. */
+/** A child process that answers each message with one message. */
 export class Child {
-  /** On the clock of `performance.now()`, in milliseconds. */
+  /** By `performance.now()`, in milliseconds. */
   readonly spawnedAt = performance.now()
   readonly #program: string
   readonly #process: ChildProcess
@@ -22,7 +22,7 @@ export class Child {
     })
   }
 
-  /** Its next message. Throws when it ends instead. */
+  /** Returns the next message. Throws if the process ends instead. */
   async next<T>(): Promise<T> {
     const over = new AbortController()
     const { signal } = over

@@ -1,4 +1,4 @@
-/** What every server is asked and what it answers, byte for byte the same envelope. */
+/** Requests and responses that are equal for all servers, byte for byte. */
 
 export const articlePath = '/api/v1/bench/articles/:id'
 export const orderPath = '/api/v1/bench/orders'
@@ -43,7 +43,7 @@ export function orderOf({ sku, quantity, recipient, tags }: OrderRequest): Order
   return { id: 4711, sku, quantity, totalCents: quantity * 1299, recipientName: recipient.name, tags }
 }
 
-/** The envelope as servers without an envelope of their own write it. */
+/** Returns the envelope, for servers without their own. */
 export const succeeded = <T>(data: T) => ({ code: '200', message: 'success', data })
 
 const integer = { type: 'integer' }
@@ -88,9 +88,9 @@ export interface Exchange {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body?: string
-  /** Body of the answer, parsed. */
+  /** Parsed body of the response. */
   readonly answer: object
-  /** A request of the same route that must be refused. */
+  /** A request of the same route that must be rejected. */
   readonly refused: { readonly path: string; readonly body?: string }
 }
 

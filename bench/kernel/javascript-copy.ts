@@ -6,14 +6,14 @@ import { writePublished } from '../../scripts/package-modules.ts'
 import { manifestRules, withPaths } from '../../scripts/published-paths.ts'
 
 export const root = join(import.meta.dirname, '../..')
-/** Its own for each run: two may run side by side. */
+/** Separate for each run, because two runs may be concurrent. */
 const copy = join(root, 'bench/dist', String(process.pid))
 
-/** A program of this benchmark in its JavaScript form. `name` is its path in this folder, without extension. */
+/** Returns a program of this benchmark as JavaScript. `name` is its path in this folder without extension. */
 export const javascriptProgram = (name: string) => programAt(join(copy, 'bench/kernel', name))
-/** The same program as it stands in the repository; Node.js strips its types at every start. */
+/** Returns the same program in the repository. Node.js strips its types at every start. */
 export const sourceProgram = (name: string) => programAt(join(import.meta.dirname, name))
-/** The JavaScript form of any file of the repository, by its path there. */
+/** Returns the JavaScript form of a file of the repository, by its path there. */
 export const javascriptFile = (path: string) => join(copy, path.replace(/\.ts$/, '.js'))
 
 function programAt(path: string): string {
@@ -28,9 +28,9 @@ interface Manifest {
 const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 
 /**
- * Copies this benchmark, every package as it is published, and the examples as JavaScript to `bench/dist`. Users of a published
- * package and of the peers run JavaScript; compared with them, stripping types at start costs time and memory that is not ours.
- * Everything in the copy, bare Fastify too, uses the installed dependencies of the repository; only the peers come from
+ * Copies this benchmark, every package as published, and the examples as JavaScript to `bench/dist`. Users of a
+ * published package and of the peers run JavaScript, so stripping types would distort the comparison. Everything in the
+ * copy, also bare Fastify, uses the installed dependencies of the repository. Only the peers come from
  * `bench/node_modules`.
  */
 export async function writeJavaScriptCopy(): Promise<void> {
@@ -89,8 +89,8 @@ function copyFolder(from: string, to: string): void {
   if (existsSync(manifest)) writeFileSync(manifest, withJavaScriptPaths(readFileSync(manifest, 'utf8')))
 }
 
-/** Relative paths in quotes name the JavaScript file. */
+/** Replaces quoted relative paths by those of the JavaScript files. */
 const withJavaScriptPaths = (text: string) => text.replace(/(['"])(\.{1,2}\/[^'"\n]*)\.ts\1/g, '$1$2.js$1')
 
-/** Path of a program relative to the repository, for messages. */
+/** Returns the path of a program relative to the repository, for messages. */
 export const shown = (program: string) => relative(root, program)

@@ -1,4 +1,4 @@
-// Load generator in a process of its own: one job a message. JavaScript because autocannon has no types.
+// Load generator in a separate process: one job per message. JavaScript because autocannon has no types.
 import autocannon from 'autocannon'
 
 process.on('message', async ({ url, method, body, connections, seconds }) => {
@@ -12,7 +12,7 @@ process.on('message', async ({ url, method, body, connections, seconds }) => {
   })
 })
 
-/** How many requests failed, by status or by what went wrong. */
+/** Returns the number of failed requests by status or error. */
 function failuresOf({ statusCodeStats, errors, timeouts }) {
   const failures = { 'no answer': errors - timeouts, 'no answer in time': timeouts }
   for (const [status, { count }] of Object.entries(statusCodeStats)) {

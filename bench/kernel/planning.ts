@@ -7,7 +7,7 @@ import { median, rotated, spread } from './statistics.ts'
 const kinds = { plain: 'keys of the ordinary kinds', objects: 'one plugin in ten has an object key' } as const
 type Kind = keyof typeof kinds
 
-/** Plans 200 plugins, first and again, in fresh processes. */
+/** Plans 200 plugins in new processes: the first plan and a repeated one. */
 export async function measurePlanning(processes: number): Promise<Section> {
   const times: Record<Kind, PlanTimes[]> = { plain: [], objects: [] }
   for (let round = 0; round < processes; round++) {

@@ -10,7 +10,9 @@ const source = 'quickstart, TypeScript source'
 const javascript = 'quickstart, JavaScript'
 const address = /https?:\/\/[^\s"]+:\d+/
 
-/** `plinth start` of the quickstart product until it listens: first with an empty database, then with all migrations done. */
+/**
+ * `plinth start` of the quickstart product until it listens: with an empty database, then with all migrations applied.
+ */
 export async function measureQuickstart(rounds: number): Promise<Section> {
   const { bin } = JSON.parse(readFileSync(join(root, 'kernel/package.json'), 'utf8')) as { bin: { plinth: string } }
   const program = join('kernel', bin.plinth)

@@ -1,7 +1,7 @@
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import type { Spread } from './statistics.ts'
 
-/** When and where a program began to measure. Each table belongs to one date and one machine. */
+/** Date and host of a measurement. Each table belongs to one date and one host. */
 const circumstances = [
   new Date().toISOString().slice(0, 10),
   `Node.js ${process.versions.node}`,
@@ -16,11 +16,11 @@ export function leaveOut(part: string, reason: string): void {
   console.log(`${leftOutMark}${part}: ${reason}\n`)
 }
 
-/** The parts that a program reported with `leaveOut`, from its output. */
+/** Returns the parts that a program reported with `leaveOut`, from its output. */
 export const leftOutIn = (output: string): readonly string[] =>
   output.split('\n').flatMap((line) => (line.startsWith(leftOutMark) ? [line.slice(leftOutMark.length)] : []))
 
-/** How a figure of each unit is written. Microseconds come in milliseconds, as all times. */
+/** Format of a figure by unit. Microseconds are shown in milliseconds, like all times. */
 const units = {
   ratio: (value: number) => value.toFixed(2),
   ms: (value: number) => `${value.toFixed(value < 100 ? 1 : 0)} ms`,
@@ -28,10 +28,10 @@ const units = {
   bytes: (value: number) => `${value.toFixed(0)} bytes`,
 } as const
 
-/** A figure and the bar that it is held against. A bar never fails the run: timings of a shared machine are no verdict. */
+/** A figure and its bar. A missed bar never fails the run, because timings of a shared host prove nothing. */
 export interface Bar {
   readonly name: string
-  /** Of all rounds; a single number where there is but one. */
+  /** Spread of all rounds, or a number if there is only one. */
   readonly measured: Spread | number
   /** `atLeast` or `atMost`, in the unit of the figure. */
   readonly bar: { readonly atLeast: number } | { readonly atMost: number }
@@ -41,7 +41,7 @@ export interface Bar {
 /** One part of the report. */
 export interface Section {
   readonly title: string
-  /** Settings of databases that decide the figures: `synchronous = 2, ...`. */
+  /** Database settings that affect the figures: `synchronous = 2, ...`. */
   readonly settings?: string
   readonly tables: readonly (readonly (readonly string[])[])[]
   readonly notes: readonly string[]
@@ -57,7 +57,7 @@ export function sectionText({ title, settings, tables, notes }: Section): string
   )
 }
 
-/** A Markdown table, its first row the heading, columns aligned for a terminal. */
+/** Returns a Markdown table. The first row is the heading. Columns are aligned for a terminal. */
 export function tableText(rows: readonly (readonly string[])[]): string {
   const [heading = [], ...body] = rows
   const widths = heading.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
@@ -67,8 +67,8 @@ export function tableText(rows: readonly (readonly string[])[]): string {
 }
 
 /**
- * Bars, each with median and range. "at the bar" when the middle half of the rounds lies on both sides of it: the run does
- * not decide then, whatever its median.
+ * Returns the bars with median and range. The result is "at the bar" if the middle half of the rounds is on both sides
+ * of it. Then the run is inconclusive, whatever its median.
  */
 export function barsText(bars: readonly Bar[]): string {
   const rows = bars.map(({ name, measured, bar, unit }) => {

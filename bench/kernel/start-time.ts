@@ -9,18 +9,18 @@ import { median, ratio, rotated } from './statistics.ts'
 
 interface Start {
   readonly milliseconds: number
-  /** The line that told it was ready. */
+  /** The line that reported readiness. */
   readonly line: string
 }
 
-/** What lasts longer than this will not become ready any more. */
+/** A start that takes longer is failed. */
 const deadlineMilliseconds = 30_000
 
 /**
- * Spawns Node.js and waits for the line that says it is ready, then ends it.
+ * Spawns Node.js, waits for the line that reports readiness, then ends the process.
  *
  * @param look is called with that line before the end
- * @throws Error when it ends before, with what it wrote
+ * @throws Error with the output if the process ends before
  */
 export async function timeStart(
   command: readonly string[],
@@ -51,7 +51,7 @@ export async function timeStart(
   }
 }
 
-/** Ends a process politely: a product must be able to close its database. */
+/** Ends a process by a signal that lets a product close its database. */
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
@@ -70,7 +70,7 @@ const source = 'plinth start without plugins, TypeScript source'
 const isReady = (line: string) => line.startsWith('ready')
 const isStarted = (line: string) => line.includes('"msg":"started"')
 
-/** `plinth start` of a product without plugins. */
+/** Command line of `plinth start` for a product without plugins. */
 const plinthStart = (program: string, product: string, ...words: readonly string[]) => [
   program,
   'start',
@@ -81,7 +81,7 @@ const plinthStart = (program: string, product: string, ...words: readonly string
   'platform.log.format=json',
 ]
 
-/** The kernel without plugins against a process that does nothing, and with HTTP against bare Fastify, which listens as well. */
+/** The kernel without plugins compared with a process that does nothing, and with HTTP compared with bare Fastify. */
 export async function measureKernelStart(rounds: number): Promise<Section> {
   const [bin, product] = ['kernel/bin/plinth.js', 'bench/kernel/starts/empty.config.ts']
   const programs: Readonly<Record<string, readonly string[]>> = {
@@ -100,7 +100,7 @@ export async function measureKernelStart(rounds: number): Promise<Section> {
     const command = programs[name] ?? []
     return timeStart(command, command.includes('start') ? isStarted : isReady)
   }
-  // The first start of each fills the compile cache of those that have one.
+  // The first start of each candidate fills its compile cache.
   for (const name of names) await start(name)
   for (let round = 0; round < rounds; round++) {
     for (const name of rotated(names, round)) starts[name]?.push(await start(name))

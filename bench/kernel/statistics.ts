@@ -1,4 +1,4 @@
-/** Middle value; the mean of the two middle ones when there is no single middle. Throws on an empty list. */
+/** Returns the middle value, or the mean of the two middle values. Throws on an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.slice(Math.ceil(sorted.length / 2) - 1, Math.floor(sorted.length / 2) + 1)
@@ -6,7 +6,7 @@ export function median(values: readonly number[]): number {
   return middle.reduce((sum, value) => sum + value, 0) / middle.length
 }
 
-/** A figure together with how far single rounds were from it. */
+/** A figure and the spread of its rounds. */
 export interface Spread {
   readonly median: number
   readonly min: number
@@ -20,23 +20,23 @@ export function spread(values: readonly number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values), quartiles }
 }
 
-/** The value below which so much of the list lies. */
+/** Returns the value below which this part (0 to 1) of the list is. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN
 }
 
-/** What is a cost as a rate, and the other way round. */
+/** Returns a cost as a rate, or a rate as a cost. */
 export function inverse({ median, min, max, quartiles: [low, high] }: Spread): Spread {
   return { median: 1 / median, min: 1 / max, max: 1 / min, quartiles: [1 / high, 1 / low] }
 }
 
-/** Ratio of two series round by round: what disturbed the machine for a whole round disturbs both alike. */
+/** Returns the ratio of two series round by round. A disturbance of a whole round affects both alike. */
 export function ratio(values: readonly number[], base: readonly number[]): Spread {
   return spread(values.map((value, round) => value / (base[round] ?? Number.NaN)))
 }
 
-/** The list begun at another place, so that no candidate is always measured first or last. */
+/** Returns the list rotated by the round, so that no candidate is always measured first or last. */
 export function rotated<T>(list: readonly T[], round: number): readonly T[] {
   const at = round % list.length
   return [...list.slice(at), ...list.slice(0, at)]

@@ -8,7 +8,7 @@ import { median, ratio, rotated } from './statistics.ts'
 
 interface ThroughputOptions {
   readonly rounds: number
-  /** Samples of each exchange and server in a round. */
+  /** Samples of each exchange and server per round. */
   readonly samples: number
   readonly sampleSeconds: number
   readonly warmUpSeconds: number
@@ -31,16 +31,16 @@ const servers: Readonly<Record<string, readonly [string, ...string[]]>> = {
 }
 const names = Object.keys(servers)
 
-/** One exchange with one server under load for one sample. */
+/** Results of one sample: one exchange with one server under load. */
 interface Sample {
   readonly requestsPerSecond: number
   readonly p99Milliseconds: number
   readonly cpuMicrosecondsPerRequest: number
-  /** Share of one core that the server used; well below 1, something else was the limit. */
+  /** Share of one core that the server used. If it is well below 1, something else was the limit. */
   readonly busy: number
 }
 
-/** What was seen of one server over all rounds; the same index is the same round or sample for every server. */
+/** Observations of one server over all rounds. The same index is the same round or sample for every server. */
 interface Observations {
   readonly coldMilliseconds: number[]
   readonly idleBytes: number[]
@@ -55,7 +55,7 @@ interface RunningServer {
   readonly seen: Observations
 }
 
-/** Every server under the same load. Each round starts every server anew; its samples are short and take turns. */
+/** Measures every server under the same load. Each round restarts every server. Samples are short and alternate. */
 export async function measureThroughput(options: ThroughputOptions): Promise<Section> {
   const load = new Child(sourceProgram('load'))
   const observations = Object.fromEntries(
@@ -120,7 +120,7 @@ async function startServer(name: string, seen: Observations): Promise<RunningSer
 
 interface LoadResult {
   readonly requests: number
-  /** How many, by status or by what went wrong. */
+  /** Number of failures by status or error. */
   readonly failed: Readonly<Record<string, number>>
   readonly seconds: number
   readonly p99Milliseconds: number
@@ -152,12 +152,12 @@ const request = (url: string, method: string, path: string, body: string | undef
     ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }),
   })
 
-/** All servers must do the same work: answer the same, */
+/** Checks that the server returns the expected response, because all servers must do the same work. */
 async function checkAnswer(url: string, { method, path, body, answer }: Exchange): Promise<void> {
   assert.deepEqual(await (await request(url, method, path, body)).json(), answer)
 }
 
-/** and refuse bad input, each in its own form. */
+/** Checks that the server rejects bad input, in any form. */
 async function checkRefusal(url: string, { method, refused }: Exchange): Promise<void> {
   const answer = await request(url, method, refused.path, refused.body)
   const { code } = (await answer.json()) as { code?: string }

@@ -1,23 +1,23 @@
 import { inverse, ratio, rotated, type Spread } from './statistics.ts'
 
-/** Something that is measured in turns with others. */
+/** A candidate that is measured alternately with others. */
 export interface TurnCandidate {
   readonly name: string
-  /** Does the work of one turn; round 0 warms up. Returns how many units it was. */
+  /** Does the work of one turn and returns its number of units. Round 0 is the warm-up. */
   turn(round: number): Promise<number>
 }
 
-/** Milliseconds of each unit by the clock, or of the CPU of this process, turn by turn. */
+/** Milliseconds per unit and turn, by wall clock or by CPU time of this process. */
 export type Measure = 'wall' | 'cpu'
 
 interface Turns {
   of(candidate: TurnCandidate, measure: Measure): readonly number[]
-  /** How many times as fast the candidate is as the other, turn by turn. */
+  /** Returns the speed of the candidate relative to the base, turn by turn. */
   times(candidate: TurnCandidate, base: TurnCandidate, measure: Measure): Spread
 }
 
 /**
- * Measures candidates in turns whose order rotates. The first round warms up and does not count.
+ * Measures candidates in turns whose order rotates. The first round is the warm-up and is not included.
  *
  * @param between runs before each turn and is not measured
  */

@@ -1,8 +1,8 @@
 /**
- * Points that expire by the expiry job of the product, against SQL written by hand by sets and row by row, and against the entity
- * manager. All write the same rows into the same tables in the same run. `node bench/ledger/expiry.ts [--database sqlite]
- * [--lots 1000000] [--due 200000] [--rows 500] [--rounds 5]`: of all lots, `due` expire by the job and as many by sets, and `rows` a
- * turn by each of the others.
+ * Points expiry by the job of the product, by hand-written SQL (set-based and row by row), and by the entity manager.
+ * All write the same rows into the same tables in the same run. `node bench/ledger/expiry.ts [--database sqlite]
+ * [--lots 1000000] [--due 200000] [--rows 500] [--rounds 5]`: `due` lots expire by the job and as many by set-based
+ * SQL. The others expire `rows` lots per turn.
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database, exactInteger } from '@plinth/database'
@@ -36,17 +36,17 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 const rows = Number(values.rows)
 const perTurn = Math.ceil(Number(values.due) / rounds)
-/** Of the first turn, which warms up. */
+/** Sources of the first turn, which is the warm-up. */
 const warmUp = Math.min(perTurn, 5_000)
 const lotsOfAccount = 10
 const start = Date.UTC(2026, 11, 1)
 
-/** Sources of one transaction, as many as the job takes. */
+/** Sources per transaction, as in the job. */
 const page = 500
-/** At least, to statements by sets. */
+/** Minimum ratio to set-based statements. */
 const atLeast = 0.4
 
-/** Where the time of the job goes: what its statements wait for, by their beginnings. */
+/** Profiles the job: the wait times of its statements, grouped by their beginnings. */
 function profileOf(db: Database) {
   const times = new Map<string, { count: number; ms: number }>()
   let isOn = false
@@ -96,7 +96,7 @@ async function startPoints(at: BenchDatabase) {
   return { running, clock, db: running.service(database), points: running.service(memberPoints) }
 }
 
-/** Everything that expired left its account, once, and the entries agree with the balances. */
+/** Checks that all expired points left their accounts once, and that entries and balances agree. */
 async function assertBalanced(db: Database, expired: number): Promise<void> {
   const one = async (sql: string) => exactInteger((await db.query<{ n: unknown }>(sql))[0]?.n)
   const [balances, lots] = [

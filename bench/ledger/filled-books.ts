@@ -1,12 +1,12 @@
-/** Points accounts with grants that were never spent, loaded by statements that write whole sets. */
+/** Points accounts with unspent grants, loaded by set-based statements. */
 import type { Database } from '@plinth/database'
 import type { TestDialect } from '@plinth/database/testing'
 
 export const asset = 'points:mall'
-/** Rows of one statement. */
+/** Rows per statement. */
 const together = 50_000
 
-/** Rows numbered `i`. */
+/** SQL of numbered rows `i`. */
 const series: Readonly<Record<TestDialect, (from: number, to: number) => string>> = {
   sqlite: (from, to) =>
     `(with recursive s(i) as (select ${from} union all select i + 1 from s where i < ${to}) select i from s) s`,
@@ -17,21 +17,24 @@ const series: Readonly<Record<TestDialect, (from: number, to: number) => string>
 interface Books {
   readonly accounts: number
   readonly grantsEach: number
-  /** Grants that follow each other are of accounts that lie far apart, as they come in; by account they load faster. */
+  /** `mixed`: consecutive grants belong to distant accounts, as in a product. `by account` loads faster. */
   readonly order: 'mixed' | 'by account'
-  /** SQL of when the points of grant `i` lapse, milliseconds since the epoch. */
+  /** SQL of the expiry of grant `i`, in milliseconds since the epoch. */
   readonly expiresAt: string
-  /** SQL of when grant `i` was made, milliseconds since the epoch. */
+  /** SQL of the creation time of grant `i`, in milliseconds since the epoch. */
   readonly createdAt: string
-  /** The month of grant `i` in SQL, as `202611`. */
+  /** SQL of the month of grant `i`, as `202611`. */
   readonly monthKey: string
 }
 
-/** Grant `i` is a source, a journal and two entries, of 1 to 97 points; those of one account are alike. */
+/**
+ * Inserts grants. Grant `i` is a source, a journal and two entries of 1 to 97 points. All grants of an account have the
+ * same amount.
+ */
 export async function fillBooks(db: Database, dialect: TestDialect, systemId: number, books: Books): Promise<void> {
   const { accounts, grantsEach, order, expiresAt, createdAt, monthKey } = books
   const over = (count: number) => `(i - 1) ${dialect === 'mariadb' ? 'div' : '/'} ${count}`
-  // A prime that the number of accounts is no multiple of: each round meets every account once.
+  // The number of accounts is not a multiple of this prime, so each round meets every account once.
   const [account, sequence] =
     order === 'mixed'
       ? [`(1 + ((i - 1) * 7919) % ${accounts})`, `(1 + ${over(accounts)})`]
@@ -66,7 +69,10 @@ export async function fillBooks(db: Database, dialect: TestDialect, systemId: nu
   }
 }
 
-/** 64 hexadecimal digits that follow no order, as those of SHA-256 do. SQLite has no such function: there a product mixes the bits. */
+/**
+ * SQL of 64 unordered hexadecimal digits, as of SHA-256. SQLite has no such function, so the bits are mixed by
+ * multiplication.
+ */
 export const hashes: Readonly<Record<TestDialect, string>> = {
   sqlite: `printf('%016x%048x', (i * 7046029254386) & 9007199254740991, i)`,
   postgresql: `encode(sha256(convert_to(i::text, 'UTF8')), 'hex')`,

@@ -1,4 +1,4 @@
-/** The rows of postings written by hand, with the statements that a programmer would choose who knows each database. */
+/** Postings by hand-written SQL, with the best statements for each database. */
 import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import type { TestDialect } from '@plinth/database/testing'
@@ -17,7 +17,7 @@ export interface HandWritten {
   rowByRow(credits: readonly Credit[]): Promise<void>
   /** Writes credits in one transaction with one statement for each table. */
   multiRow(credits: readonly Credit[]): Promise<void>
-  /** As `post`. Credits that wait while a transaction commits are written together in the next one. */
+  /** Like `post`. Credits that wait during a commit are written together in the next transaction. */
   grouped(credit: Credit): Promise<void>
   close(): Promise<void>
 }
@@ -48,7 +48,7 @@ const accountColumns = 'id, available, frozen, version'
 const update = `update money_account set available = available + ?, version = version + 1, updated_at = ?
   where id = ? and status = 'open' and available + ? >= 0`
 
-/** Adds to many accounts in one statement: the time, then the totals. */
+/** Changes many accounts in one statement. Parameters: the time, then the totals. */
 const updateMany = {
   sqlite: `update money_account set available = available + v.amount, version = version + v.n, updated_at = ?
     from (select value ->> 0 as account_id, value ->> 1 as amount, value ->> 2 as n from json_each(?)) v
@@ -62,7 +62,7 @@ const updateMany = {
     where a.status = 'open' and a.available + v.amount >= 0`,
 } as const
 
-/** Beyond the ids of the product. */
+/** Above the ids of the product. */
 let lastId = 8_000_000_000_000_000
 let lastKey = 0
 
@@ -73,7 +73,7 @@ function journalOf(now: number) {
   return { id: lastId, values }
 }
 
-/** Values of the two entries of a credit. */
+/** Returns the values of the two entries of a credit. */
 const entriesOf = (
   id: number,
   systemId: number,
@@ -144,7 +144,7 @@ async function postMany(
   }
   const changed = await changeAccounts(peer, dialect, totals, now)
   if (changed.length !== totals.size) throw new Error('insufficient')
-  // Back to the balances before, and forward again credit by credit.
+  // Computes the earlier balances, then the balance after each credit.
   const running = new Map<number, Account>()
   for (const row of changed) {
     const [accountId, { available, frozen, version }] = [Number(row.id), accountOf(row)]
@@ -180,7 +180,7 @@ async function changeAccounts(
   return (await peer.run(`select ${accountColumns} from money_account where id in (${places})`, ids)).rows
 }
 
-/** @param connections as many as there are callers of `post` at once; 1 on SQLite, where `post` has one caller */
+/** @param connections number of concurrent callers of `post`; 1 on SQLite */
 export async function openHandWritten(
   db: Database,
   at: BenchDatabase,
@@ -213,7 +213,7 @@ export async function openHandWritten(
   }
 }
 
-/** Writes one group at a time: the next one takes all credits that came meanwhile. */
+/** Writes one group at a time. The next group contains all credits that arrived meanwhile. */
 function groupCommit(write: (credits: readonly Credit[]) => Promise<void>): (credit: Credit) => Promise<void> {
   let waiting: { readonly credit: Credit; readonly done: PromiseWithResolvers<void> }[] = []
   let isRunning = false
@@ -229,7 +229,7 @@ function groupCommit(write: (credits: readonly Credit[]) => Promise<void>): (cre
           for (const { done } of group) done.reject(error)
         },
       )
-      // The callers that were answered post again before the next group is closed.
+      // Lets callers with a result post again before the next group is closed.
       await new Promise((resolve) => setImmediate(resolve))
     }
     isRunning = false

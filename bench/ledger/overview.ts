@@ -1,7 +1,8 @@
 /**
- * What members and operators ask for most, with ten million entries in the ledger and with ten thousand: the points overview of
- * the member, the first page of the member's ledger, where a balance comes from. An account has the same number of entries in both.
- * `node bench/ledger/overview.ts [--database sqlite] [--entries 10000000] [--calls 300] [--rounds 5]`.
+ * The most frequent queries of members and operators with ten million and with ten thousand entries in the ledger: the
+ * points overview, the first page of the member's ledger, and the explanation of a balance. An account has the same
+ * number of entries in both. `node bench/ledger/overview.ts [--database sqlite] [--entries 10000000] [--calls 300]
+ * [--rounds 5]`.
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
@@ -31,7 +32,7 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 const calls = Number(values.calls)
 const grantsEach = 100
-/** Of an account in the present month. */
+/** Entries of an account in the current month. */
 const thisMonth = 10
 const fewEntries = 10_000
 const users = 20
@@ -43,7 +44,7 @@ const longer = { atMost: 2 }
 type Ask = 'points overview' | 'first page of the ledger' | 'where a balance comes from'
 const asks: readonly Ask[] = ['points overview', 'first page of the ledger', 'where a balance comes from']
 
-/** Whether an answer is about the account that was filled. */
+/** True if a response is about a filled account. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of any shape
 const isFilled: Readonly<Record<Ask, (data: any) => boolean>> = {
   'points overview': ({ monthEarned, expiringSoon }) => monthEarned > 0 && expiringSoon > 0,
@@ -62,7 +63,7 @@ async function startFilled(dialect: TestDialect, openDatabase: OpenDatabase, ent
   const plugins = [databasePlugin, httpPlugin, sitePlugin, i18n, iam, events, money, memberPoints]
   const running = await startForTest(defineProduct({ name: 'bench', plugins, config }))
   const [db, books, server] = [running.service(database), running.service(ledger), running.service(http)]
-  // Two entries of each grant.
+  // Two entries per grant.
   const accounts = Math.ceil(entries / 2 / grantsEach)
   const now = Date.now()
   const opener = { owner: { type: 'user', id: '999999999' }, asset }
@@ -97,7 +98,7 @@ async function startFilled(dialect: TestDialect, openDatabase: OpenDatabase, ent
     'where a balance comes from': (accountId: number) => `/api/v1/admin/money/accounts/${accountId}/explain`,
   }
   return {
-    /** @returns milliseconds that the call took; the members call in turn */
+    /** @returns milliseconds of the call; the members call in turn */
     async call(ask: Ask, index: number): Promise<number> {
       const { token, accountId } = members[index % users] as (typeof members)[number]
       const authorization = `Bearer ${ask === 'where a balance comes from' ? root : token}`
@@ -124,7 +125,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<readon
     const tails = new Map([few, many].map((product) => [product, [] as number[]]))
     for (let round = 0; round <= rounds; round++) {
       const times = new Map([few, many].map((product) => [product, [] as number[]]))
-      // One after the other, call by call: what disturbs the machine disturbs both.
+      // Alternating calls, so that a disturbance of the host affects both.
       for (let index = 0; index < calls; index++) {
         for (const product of rotated([few, many], index)) times.get(product)?.push(await product.call(ask, index))
       }

@@ -1,7 +1,7 @@
 /**
- * Postings of the ledger against SQL written by hand that writes the same rows into the same tables, with the same settings, in
- * the same run: single ones and batches, one caller and many, spread over accounts and all on one. `node bench/ledger/run.ts
- * [--database sqlite] [--rounds 7] [--postings 600]`.
+ * Postings of the ledger compared with hand-written SQL that writes the same rows into the same tables, with the same
+ * settings, in the same run. Single postings and batches, one caller and many, on different accounts and on one. `node
+ * bench/ledger/run.ts [--database sqlite] [--rounds 7] [--postings 600]`.
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database } from '@plinth/database'
@@ -39,7 +39,7 @@ const assets = definePlugin({
   },
 })
 
-/** The ledger, the SQL written by hand, and the accounts that both post to. */
+/** The ledger, the hand-written SQL, and the accounts of both. */
 interface Books {
   readonly ledger: Ledger
   readonly byHand: HandWritten
@@ -57,7 +57,7 @@ interface Candidate {
 
 let keys = 0
 
-/** Runs callers at the same time. Each sends its next posting when the previous one returned. */
+/** Runs concurrent callers. Each sends its next posting when the previous one returned. */
 async function byCallers(callers: number, post: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0
   const caller = async () => {
@@ -74,7 +74,7 @@ const product = (callers: number, pick: Pick, name: string): Candidate => ({
     ),
 })
 
-/** `post`: each caller commits alone. `grouped`: one transaction for all callers that wait. */
+/** `post`: each caller commits alone. `grouped`: one transaction for all waiting callers. */
 const byHand = (how: 'post' | 'grouped', callers: number, pick: Pick, name: string): Candidate => ({
   name: `by hand, ${name}${how === 'grouped' ? ', group commit' : ''}`,
   run: ({ byHand, ids }) => byCallers(callers, (index) => byHand[how]({ accountId: ids[pick(index)] ?? 0, amount: 1 })),
@@ -82,7 +82,7 @@ const byHand = (how: 'post' | 'grouped', callers: number, pick: Pick, name: stri
 
 const perBatch = 100
 
-/** Writes all postings in batches to accounts that differ. */
+/** Writes all postings in batches to different accounts. */
 const inBatches = (
   name: string,
   write: (books: Books, accountIds: readonly number[]) => Promise<unknown>,
@@ -115,9 +115,9 @@ interface Comparison {
 /** Minimum ratio of the product's speed to each peer's, by time. */
 interface Bars {
   readonly single: number
-  /** Postings to many accounts: against callers that each commit, and against group commit. */
+  /** Postings to many accounts: compared with single commits and with group commit. */
   readonly many: readonly [alone: number, grouped: number]
-  /** Postings to one account, against the same two peers. */
+  /** Postings to one account, compared with the same two peers. */
   readonly hot: readonly [alone: number, grouped: number]
   readonly batch: number
 }
@@ -131,7 +131,7 @@ const bars: Readonly<Record<TestDialect, Bars>> = {
 function comparisonsOn(dialect: TestDialect): readonly Comparison[] {
   const wanted = bars[dialect]
   const callers = dialect === 'sqlite' ? 64 : connections
-  // On SQLite one connection writes at a time, so callers that commit alone are one caller.
+  // On SQLite one connection writes at a time, so single commits have one caller.
   const alone = dialect === 'sqlite' ? 1 : connections
   const single = byHand('post', 1, spreadOver, '1 caller')
   const against = (pick: Pick, suffix: string, [aloneAtLeast, groupedAtLeast]: Bars['many']): Comparison[] => {
@@ -167,7 +167,7 @@ async function startLedger(at: BenchDatabase) {
   return { running, db, books: { ledger: books, ids, byHand } }
 }
 
-/** Every entry of either side stands for its change of a balance. */
+/** Checks that every entry of both sides matches its change of a balance. */
 async function assertBalanced(db: Database): Promise<void> {
   const broken = await db.query(`select account_id from money_entry e join money_account a on a.id = e.account_id
     where a.role = 'owner' group by account_id, a.available, a.version

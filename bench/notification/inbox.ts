@@ -1,7 +1,7 @@
 /**
- * One message to 100,000 inboxes through the service, against multi-row inserts written by hand in the same run: of the same
- * rows into the same table, and of rows that hold the text themselves. `node bench/notification/inbox.ts [--rounds 5]
- * [--recipients 100000] [--database sqlite --database postgresql]`.
+ * One message to 100,000 inboxes through the service, compared with hand-written multi-row inserts in the same run: of
+ * the same rows into the same table, and of rows that contain the text themselves. `node bench/notification/inbox.ts
+ * [--rounds 5] [--recipients 100000] [--database sqlite --database postgresql]`.
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database } from '@plinth/database'
@@ -35,7 +35,7 @@ const message = {
 }
 
 const whole = 'hand_written_inbox'
-/** The same indexes as the items of the product have, on rows that hold everything. */
+/** The indexes of the product's inbox items, on rows that contain the whole message. */
 const handWritten = definePlugin({
   id: 'bench.hand-written',
   version: '1.0.0',
@@ -112,7 +112,7 @@ const wholeRows: Candidate = {
 }
 const candidates = [product, sameRows, wholeRows]
 
-/** Bytes of a table with its indexes. */
+/** Returns the bytes of a table with its indexes. */
 async function sizeOf(db: Database, table: string): Promise<number> {
   const sql =
     db.dialect === 'sqlite'
@@ -140,7 +140,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<readon
       if (db.dialect === 'postgresql') await db.execute(`vacuum full ${table}`)
       const start = performance.now()
       await run(db, running.service(inbox), round)
-      // The first round warms up.
+      // The first round is the warm-up.
       if (round > 0) seconds.get(name)?.push((performance.now() - start) / 1000)
       bytes.set(name, await sizeOf(db, table))
     }

@@ -1,6 +1,6 @@
 /**
- * Rule evaluations per second: the bare decision, and `raise` with all that is around it on SQLite, of a product that runs:
- * node bench/notification/rules.ts [--rounds 9]
+ * Rule evaluations per second: the decision alone, and `raise` in a running product on SQLite: node
+ * bench/notification/rules.ts [--rounds 9]
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ import { ratio, rotated, type Spread, spread } from '../kernel/statistics.ts'
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '9' } } })
 const rounds = Number(values.rounds)
 if (!Number.isInteger(rounds) || rounds < 1) throw new RangeError('--rounds takes a whole number from 1')
-/** Milliseconds of CPU of one turn. */
+/** CPU milliseconds of one turn. */
 const turnMs = 200
 
 const code = 'open-platform.balance-low'
@@ -62,7 +62,7 @@ try {
   let sent = 0
   const candidates: Readonly<Record<string, (times: number) => void | Promise<void>>> = {
     'bare decision': (times) => {
-      // Used, or the compiler leaves it out.
+      // The result is used, otherwise the compiler removes the call.
       for (let time = 0; time < 1000 * times; time++) {
         if (decide(rule, event, { lastSentAt: time * 1000 }).shouldSend) sent += 1
       }
@@ -80,7 +80,7 @@ try {
   const perCall: Readonly<Record<string, number>> = { 'bare decision': 1000, 'raise, no rule': 10 }
   const cpuMs = () => (process.cpuUsage().user + process.cpuUsage().system) / 1000
   const found = new Map<string, number[]>()
-  // The first round only warms up.
+  // The first round is the warm-up.
   for (let round = 0; round <= rounds; round++) {
     for (const name of rotated(Object.keys(candidates), round)) {
       const startedAt = cpuMs()

@@ -1,6 +1,7 @@
 /**
- * Memory of one instance with many open realtime connections: heap and resident set before, with all of them open, after a push to
- * each, and after closing. The clients run in a process of their own. `node --expose-gc bench/notification/sockets.ts [--sockets 5000]`.
+ * Memory of one instance with many open realtime connections: heap and resident set before, with all open, after a push
+ * to each, and after closing. The clients run in a separate process. `node --expose-gc bench/notification/sockets.ts
+ * [--sockets 5000]`.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,7 +26,7 @@ const { values } = parseArgs({ options: { sockets: { type: 'string', default: '5
 const sockets = Number(values.sockets)
 const key = 'platform.notification.channels.websocket'
 
-/** Opens connections, 100 at a time, and counts what they receive. */
+/** Opens connections, 100 at a time, and counts received messages. */
 async function beClients(url: string): Promise<void> {
   const open: WebSocket[] = []
   let received = 0

@@ -1,4 +1,4 @@
-/** Node.js alone, which serves liveness and refuses the rest: nothing that runs on it can answer sooner. */
+/** Node.js alone serves liveness and rejects the rest. It is the lower limit of response times. */
 import { createServer } from 'node:http'
 
 const body = JSON.stringify({ code: '503', message: 'Too much.', data: null })

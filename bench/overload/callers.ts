@@ -1,37 +1,39 @@
 /**
- * Callers in a process of their own, for `Child`: plain sockets, because what a client library costs would be measured with
- * the server. Each message is a job, each answer its exchanges.
+ * Callers in a separate process, for `Child`. Plain sockets, because the cost of a client library would be part of the
+ * measurement. Each message is a job; its answer contains the exchanges.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Callers that all begin at once. Each writes once; or writes on until the time is over, and waits as a refusal asks. */
+/** Callers that all start together. Each writes once, or repeatedly until the time is over, and obeys Retry-After. */
 export interface Job {
   readonly port: number
   readonly token: string
-  /** In every code that is written: no two jobs write the same. */
+  /** Part of every written code, so that jobs write different codes. */
   readonly name: string
   readonly callers: number
-  /** Whether all connections are open before the first write; otherwise each caller opens its own when it begins. */
+  /**
+   * True if all connections are open before the first write. Otherwise each caller opens its connection at its start.
+   */
   readonly isKept: boolean
-  /** How long callers go on after the first write; 0 for one write each. */
+  /** Duration of the writes after the first one; 0 for one write each. */
   readonly seconds: number
 }
 
 export interface Exchange {
   readonly status: number
   readonly retryAfter: string | undefined
-  /** Milliseconds from the call for a connection, or from the request on an open one, to the end of the answer. */
+  /** Milliseconds from the start of the connection, or from the request on an open one, to the end of the response. */
   readonly ms: number
-  /** When it ended, in milliseconds since the first one began. */
+  /** End in milliseconds since the first exchange started. */
   readonly endedAt: number
 }
 
 export interface Done {
   readonly exchanges: readonly Exchange[]
-  /** CPU that the callers used. */
+  /** CPU time of the callers. */
   readonly cpuMs: number
-  /** The longest that the event loop of the callers was held: no exchange is measured better. */
+  /** Longest event loop tick of the callers, which limits the accuracy of `ms`. */
   readonly stallMs: number
 }
 
@@ -54,7 +56,7 @@ function requestOf({ port, token, name }: Job, caller: number, write: number): s
   return `${lines.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** One answer; status 0 for a connection that is cut. */
+/** Reads one response; status 0 if the connection is closed. */
 const answerOn = (socket: Socket) =>
   new Promise<Pick<Exchange, 'status' | 'retryAfter'>>((resolve) => {
     let text = ''

@@ -1,6 +1,7 @@
 /**
- * Asks for liveness every 20 ms in a process of its own, each time on a new connection, as an orchestrator does. Command line:
- * the port. Each message is answered by the milliseconds of all probes since the one before; no answer counts as infinite.
+ * Probes liveness every 20 ms from a separate process, each time on a new connection, like an orchestrator. Command
+ * line: the port. Answers each message with the milliseconds of all probes since the previous message. A failed probe
+ * is infinite.
  */
 import { get } from 'node:http'
 

@@ -3,7 +3,7 @@ import { Child } from '../kernel/child-process.ts'
 import { inverse, quantile, ratio, rotated, type Spread, spread } from '../kernel/statistics.ts'
 import type { Measured, Question } from './meter.ts'
 
-/** What is measured: a program and one of its calls. */
+/** A program and one of its calls. */
 export interface Candidate {
   readonly name: string
   readonly program: 'plinth.ts' | 'peers.mjs'
@@ -12,15 +12,15 @@ export interface Candidate {
 
 export interface Rounds {
   readonly rounds: number
-  /** CPU time of a turn, milliseconds. */
+  /** CPU time of a turn in milliseconds. */
   readonly cpuMs: number
   readonly warmUpCpuMs: number
 }
 
-/** Figures of each candidate, round by round. */
+/** Measurements of each candidate, round by round. */
 export type Series = Readonly<Record<string, Measured[]>>
 
-/** Each candidate in a process of its own, one at a time, in turns whose order rotates. */
+/** Runs each candidate in a separate process, one at a time, in turns whose order rotates. */
 export async function measureInTurns(
   candidates: readonly Candidate[],
   callers: number,
@@ -52,22 +52,22 @@ export async function measureInTurns(
 
 const ask = (child: Child, question: Question) => child.ask<Measured>(question)
 
-/** The candidate once more: its distance from 1.00 is the noise. */
+/** Returns the candidate again. The distance of their ratio from 1.00 is the noise. */
 export const again = (candidate: Candidate): Candidate => ({ ...candidate, name: `${candidate.name} again` })
 
-/** One figure of all rounds. */
+/** Returns one figure of all rounds. */
 export const figures = (series: Series, name: string, figure: keyof Measured): number[] =>
   (series[name] ?? []).map((measured) => measured[figure])
 
-/** Ratio of a figure of two candidates, turn by turn. */
+/** Returns the ratio of a figure of two candidates, turn by turn. */
 export const against = (series: Series, candidate: Candidate, base: Candidate, figure: keyof Measured): Spread =>
   ratio(figures(series, candidate.name, figure), figures(series, base.name, figure))
 
-/** How often the work of the base fits into the CPU time of one call of the candidate's: 2 when it costs half. */
+/** Returns the CPU speed relative to the base: 2 if the candidate costs half. */
 export const perCpu = (series: Series, candidate: Candidate, base: Candidate): Spread =>
   inverse(against(series, candidate, base, 'cpuMicroseconds'))
 
-/** Median and range, and what the quietest twentieth of the turns reached: other programs only ever slow a turn down. */
+/** Returns median, range and the fastest twentieth of the turns: other programs can only slow a turn down. */
 export function costText(values: readonly number[], digits: number): string {
   const { median, min, max } = spread(values)
   const best = quantile(values, 0.05)

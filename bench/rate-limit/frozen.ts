@@ -14,7 +14,7 @@ const underWay = 64
 const later = 500
 
 interface Freeze {
-  /** The slowest of the calls that were under way. */
+  /** The slowest of the calls that were pending. */
   readonly firstMs: number
   /** p99 and slowest of the calls after the first failure. */
   readonly laterMs: number
@@ -23,7 +23,7 @@ interface Freeze {
   readonly backMs: number
 }
 
-/** A Redis that stops answering: how long callers wait, at first and afterwards, and how soon it is used again. */
+/** Redis stops responding: wait times of callers at first and later, and the time until it is used again. */
 export async function measureFrozen(rounds: number): Promise<Section> {
   const policies = ['closed', 'insurance'] as const
   const seen = new Map<FailurePolicy, Freeze[]>(policies.map((policy) => [policy, []]))
@@ -116,7 +116,7 @@ async function freezeOnce(failurePolicy: FailurePolicy): Promise<Freeze> {
   }
 }
 
-/** A limit that is closed passes only when the store decides. */
+/** A rule with the policy `closed` passes only if the store decides. */
 const isUsed = (limiter: RateLimiter) =>
   limiter.consume({ key: 'back', failurePolicy: 'closed' }).then(
     () => true,

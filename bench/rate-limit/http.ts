@@ -7,14 +7,14 @@ import { inverse, median, ratio, rotated } from '../kernel/statistics.ts'
 
 interface HttpOptions {
   readonly rounds: number
-  /** Samples of each server in a round. */
+  /** Samples of each server per round. */
   readonly samples: number
   readonly sampleSeconds: number
   readonly warmUpSeconds: number
   readonly connections: number
 }
 
-/** Program and argument of every server, and what it is compared with: the same server without a limit. */
+/** Program and argument of every server, and its base: the same server without a limit. */
 const servers = {
   'Plinth without limit': ['servers/plinth.ts', 'none', 'Plinth without limit'],
   'Plinth without limit, again': ['servers/plinth.ts', 'none', 'Plinth without limit'],
@@ -40,8 +40,8 @@ interface LoadResult {
 }
 
 /**
- * A route with a declared limit against the same route without one. Every round starts the servers anew: how fast a process
- * runs its compiled code differs by a quarter from one start of the same program to the next.
+ * A route with a declared limit compared with the same route without one. Every round restarts the servers, because the
+ * speed of compiled code differs by a quarter between starts of the same program.
  */
 export async function measureHttp(port: number, options: HttpOptions): Promise<Section> {
   const load = new Child(join(import.meta.dirname, '../kernel/load.mjs'))

@@ -7,10 +7,10 @@ const declared = 'Plinth, declared limit'
 const limiter = 'Plinth, rule in each call'
 const store = 'Plinth, store alone'
 
-/** At least so many times what rate-limiter-flexible does. */
+/** Minimum ratios to rate-limiter-flexible. */
 const wanted = { allow: { [declared]: 2.5, [store]: 7 }, deny: { [declared]: 8, [store]: 18 } } as const
 
-/** One hot key in process, allowed and denied, awaited as callers do it. */
+/** One hot key in process, allowed and denied, with `await` like callers. */
 export async function measureMemory(port: number, rounds: Rounds): Promise<Section> {
   const tables: string[][][] = []
   const bars: Bar[] = []

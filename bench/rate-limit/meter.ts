@@ -1,8 +1,8 @@
-/** What a measured program is asked: so many callers, each with one call under way, for so much CPU time. */
+/** A question to a measured program: number of callers with one pending call each, and the CPU time. */
 export interface Question {
   readonly call: string
   readonly callers: number
-  /** Of the calling process: on a busy machine a turn of so much time may hold hardly a call. */
+  /** CPU time of the calling process. By wall clock, a turn on a busy host may contain almost no call. */
   readonly cpuMs: number
 }
 
@@ -11,14 +11,16 @@ export interface Measured {
   readonly perSecond: number
   /** CPU time of the calling process per call, user and system. */
   readonly cpuMicroseconds: number
-  /** Of single calls, in milliseconds; 0 where calls are too short to be timed one by one. */
+  /** Times of single calls in milliseconds; 0 if calls are too short for single measurements. */
   readonly p50: number
   readonly p99: number
 }
 
 type Call = () => unknown
 
-/** Answers questions about the given calls until its parent is gone. A call whose name begins with "sync" is not awaited. */
+/**
+ * Answers questions about these calls until the parent has ended. A call whose name begins with "sync" is not awaited.
+ */
 export function answer(calls: Readonly<Record<string, Call>>): void {
   process.on('message', async ({ call, callers, cpuMs }: Question) => {
     const measured = calls[call]
@@ -47,14 +49,14 @@ class Turn {
   count(calls: number): void {
     this.#calls += calls
     if (this.#calls < this.#nextLook) return
-    // To look costs as much as several calls.
+    // A check costs as much as several calls.
     this.#nextLook = this.#calls + 500
     this.isOver = this.#used() >= this.#cpuMicroseconds
   }
 
   summary(times: number[]): Measured {
     const seconds = (performance.now() - this.#startedAt) / 1000
-    // Before the times are sorted, which is no work of the calls.
+    // Computed before the sort, which is not part of the calls.
     const cpuMicroseconds = this.#used() / this.#calls
     times.sort((a, b) => a - b)
     const quantile = (part: number) => times[Math.floor(part * times.length)] ?? 0
@@ -81,7 +83,7 @@ function repeat(call: Call, turn: Turn): number[] {
   return []
 }
 
-/** Calls of fractions of a microsecond would be measured with the clock itself, so only slower ones are timed one by one. */
+/** For faster calls the clock would dominate, so only slower ones are timed individually. */
 const timedFromMicroseconds = 5
 
 async function repeatAsync(call: Call, callers: number, turn: Turn): Promise<number[]> {
@@ -106,7 +108,7 @@ async function repeatAsync(call: Call, callers: number, turn: Turn): Promise<num
   return times
 }
 
-/** By CPU time: by the wall clock any call is slow where other programs run. */
+/** By CPU time, because by wall clock any call is slow on a busy host. */
 async function isSlow(call: Call): Promise<boolean> {
   const cpuAtStart = process.cpuUsage()
   for (let count = 0; count < 100; count++) await call()
@@ -115,8 +117,8 @@ async function isSlow(call: Call): Promise<boolean> {
 }
 
 /**
- * Uses every call a while. A process in which one store alone was ever called runs code that knows only this one; a
- * product has several, and so has each measured process.
+ * Runs every call for a while. A process that has only called one store runs code optimised for it. A product has
+ * several stores, and so has each measured process.
  */
 export async function warm(calls: readonly Call[]): Promise<void> {
   for (let round = 0; round < 2; round++) {
@@ -126,7 +128,7 @@ export async function warm(calls: readonly Call[]): Promise<void> {
   }
 }
 
-/** Ten thousand keys in turn. */
+/** Returns ten thousand keys in turn. */
 export function keyRing(prefix: string): () => string {
   const keys = Array.from({ length: 10_000 }, (_, index) => `${prefix}:${index}`)
   let at = 0

@@ -21,7 +21,7 @@ const callsPerTurn = 32
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Heap, and the buffers outside of it. */
+/** Returns the heap size and the external buffers. */
 function bytes(): number {
   collect()
   collect()
@@ -31,13 +31,13 @@ function bytes(): number {
 
 const quantile = (sorted: Float64Array, part: number) => sorted[Math.floor(part * sorted.length)] ?? 0
 
-/** 45 characters, as a prefix and a hashed caller have. A text of its own each time, as requests bring it. */
+/** 45 characters, like a prefix and a hashed caller. A new string each time, like in requests. */
 const keyAt = (index: number) => `rate-limit:web:user:${`${index}`.padStart(25, '0')}`
 
 /**
- * Measures one limiter with a million keys and tells the parent.
+ * Measures one limiter with a million keys and sends the result to the parent.
  *
- * @param make a limiter whose windows last so many milliseconds; it answers a promise or at once
+ * @param make creates a limiter with this window in ms; it returns a promise or a value
  */
 export async function measureKeys(make: (windowMs: number) => (key: string) => unknown): Promise<void> {
   const few = make(3_600_000)
@@ -64,7 +64,7 @@ export async function measureKeys(make: (windowMs: number) => (key: string) => u
   const bytesPerKey = (bytes() - before) / count
   const manyTimes = await timed(consume, count)
 
-  // From before the first window ends until all have: a server under load that goes on counting.
+  // Runs from before the first window ends until all have ended, like a server under continuous load.
   await new Promise((resolve) => setTimeout(resolve, Math.max(1, startedAt + windowMs - 500 - performance.now())))
   const turns: number[] = []
   const until = startedAt + insertedMs + windowMs + 2000

@@ -9,7 +9,7 @@ import sharedStore from '@plinth/shared-store'
 import { warm } from './meter.ts'
 import { measureKeys } from './million-keys.ts'
 
-// Argument: `store` for the bare memory store, `limiter` for the whole limiter with a rule that is declared once.
+// Argument: `store` for the memory store alone, `limiter` for the whole limiter with a rule declared once.
 if (process.argv[2] === 'store') {
   await measureKeys((windowMs) => {
     const store = new MemoryStore({ clock: systemClock, cleanupInterval: 1024, maxKeys: 2_000_000 })

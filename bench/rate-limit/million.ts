@@ -8,7 +8,7 @@ const peer = 'rate-limiter-flexible'
 const peerStore = `${peer}, its storage`
 const own = 'Plinth, declared limit'
 const ownStore = 'Plinth, memory store'
-/** Whole limiters beside each other, and what they count in. */
+/** Whole limiters, and their stores alone. */
 const programs = {
   [own]: ['million-store.ts', 'limiter'],
   [peer]: ['million-peer.mjs', 'limiter'],
@@ -18,7 +18,7 @@ const programs = {
 type Name = keyof typeof programs
 const names = Object.keys(programs) as Name[]
 
-/** A million live keys: their memory, single calls, and what their end does to everybody else. */
+/** A million live keys: memory, single calls, and the effect of their expiry on other calls. */
 export async function measureMillion(rounds: number): Promise<Section> {
   const seen = Object.fromEntries(names.map((name) => [name, [] as Million[]])) as Record<Name, Million[]>
   for (let round = 0; round < rounds; round++) {

@@ -15,7 +15,7 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 if (!Number.isInteger(rounds) || rounds < 1) throw new RangeError('--rounds takes a whole number from 1')
 
-// Many short turns, so that some of them are quiet.
+// Many short turns, so that some of them are undisturbed.
 const turns = { rounds: 12 * rounds, cpuMs: 25, warmUpCpuMs: 2000 }
 const sections: Readonly<Record<string, (port: number) => Promise<Section>>> = {
   memory: (port) => measureMemory(port, turns),
@@ -31,7 +31,7 @@ const chosen = (values.only ?? Object.keys(sections)).map((name) => {
   return [name, measure] as const
 })
 
-// One of its own: nothing else runs on it, and nothing of others is touched.
+// A separate Redis server, which no other program uses.
 const redis = await ownRedis()
 if (redis === undefined) throw new Error('redis-server cannot be started')
 const bars: Bar[] = []

@@ -1,6 +1,6 @@
 /**
- * The way that secrets were searched for before: one regular expression of all written forms of all secrets, the longest
- * first. Kept to be measured against. Throws where a secret is too long for a regular expression.
+ * The former search for secrets, for comparison: one regular expression of all written forms of all secrets, the
+ * longest first. Throws if a secret is too long for a regular expression.
  */
 export function regularExpression(secrets: readonly string[]): (text: string) => string {
   const forms = [...new Set(secrets.flatMap(formsOf))].sort((a, b) => b.length - a.length)

@@ -13,7 +13,7 @@ const [kibi, mebi] = [2 ** 10, 2 ** 20]
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
 
-/** What a process holds in all: objects and the memory of typed arrays. */
+/** Returns the memory of a process: objects and typed arrays. */
 function heldBytes(): number {
   collectGarbage()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
@@ -28,14 +28,14 @@ interface Known {
   readonly addMicroseconds: number
 }
 
-/** Secrets taken in one by one, as a product meets them, and what that took. */
+/** Adds secrets one by one, like a product, and measures the cost. */
 function known(texts: readonly string[]): Known {
   const before = heldBytes()
   const startedAt = cpuMicroseconds()
   const secrets = new Secrets()
   for (const text of texts) {
     secrets.add(text)
-    // A log line after each: nothing may be made anew for it.
+    // A log line after each secret: nothing may be rebuilt for it.
     secrets.redact('ready')
   }
   const addMicroseconds = cpuMicroseconds() - startedAt
@@ -48,7 +48,7 @@ type Times = Readonly<Record<string, number[]>>
 function measure(text: string, candidates: Readonly<Record<string, (text: string) => unknown>>): Times {
   const names = Object.keys(candidates)
   const times = Object.fromEntries(names.map((name) => [name, [] as number[]]))
-  // The first round only warms up.
+  // The first round is the warm-up.
   for (let round = 0; round <= rounds; round++) {
     for (const name of rotated(names, round)) {
       const call = candidates[name] as (text: string) => unknown
@@ -64,14 +64,14 @@ function measure(text: string, candidates: Readonly<Record<string, (text: string
   return times
 }
 
-/** The least that can be done in JavaScript: to look at every character once. */
+/** The lower limit in JavaScript: reads every character once. */
 function lookAtEach(text: string): number {
   let sum = 0
   for (let at = 0; at < text.length; at++) sum ^= text.charCodeAt(at)
   return sum
 }
 
-// The memory that all searches share is made once, and belongs to none of them.
+// The memory that all searches share is allocated once, before the measurement.
 known([logText(mebi)])
 const kept = Object.fromEntries([0, 10, 1000, 10_000].map((count) => [count, known(apiKeys(count))]))
 const huge = known([logText(mebi).replaceAll('request', 'secrets')])
@@ -102,7 +102,7 @@ const byLength = Object.entries(lengths).map(([name, length]) => {
   return [name, median(times)] as const
 })
 
-/** Texts made to fit almost: every place begins like many secrets, or holds one. */
+/** Worst-case texts: every position begins like many secrets, or contains one. */
 const repeated = (length: number) => Buffer.alloc(length, 'a').toString('latin1')
 const crowd = Array.from({ length: 12 }, (_, power) =>
   Array.from({ length: 16 }, (_, more) => `${repeated(2 ** (power + 3) + more)}b`),

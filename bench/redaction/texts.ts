@@ -1,4 +1,4 @@
-/** Reproducible stand-ins for random bytes (xorshift), so that two runs search for the same. */
+/** Reproducible pseudo-random bytes (xorshift), so that two runs search for the same secrets. */
 function drawer(seed: number): () => number {
   let state = seed
   return () => {
@@ -9,14 +9,14 @@ function drawer(seed: number): () => number {
   }
 }
 
-/** API keys of 24 characters, none of which is in any text below. */
+/** Returns API keys of 24 characters that occur in no text below. */
 export function apiKeys(count: number): readonly string[] {
   const draw = drawer(4711)
   const key = () => Buffer.from(Array.from({ length: 18 }, () => draw() & 0xff)).toString('base64url')
   return Array.from({ length: count }, key)
 }
 
-/** Log lines as the product writes them, cut to a length and made one flat text. */
+/** Returns log lines of the product, cut to a length and flattened to one string. */
 export function logText(length: number): string {
   const draw = drawer(815)
   let text = ''

@@ -1,6 +1,6 @@
 /**
- * Verification of wallet signatures: by each backend against viem, and what 200 of them a second do to the health requests of
- * a product. `--seconds 20` for the length of the second part.
+ * Verification of wallet signatures: each backend compared with viem, and the effect of 200 verifications per second on
+ * the health requests of a product. `--seconds 20` sets the length of the second part.
  */
 import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -83,7 +83,7 @@ for (let round = 0; round <= rounds; round++) {
     let used = 0
     for (; used < 1000 * turnMs; used = cpu() - startedAt, calls++)
       if (!(await verify())) throw new Error(`${name}: not valid`)
-    // The first round only warms up.
+    // The first round is the warm-up.
     if (round > 0) costs[name]?.push(used / calls)
   }
 }
@@ -101,10 +101,10 @@ process.once('exit', () => child.kill('SIGKILL'))
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })
 const { hostname, port } = new URL(url)
 
-/** Refusals of a product that has too much to do: said in the report, and no figure. */
+/** Rejections by the load shedder. The report shows them; they are not a figure. */
 let refused = 0
 
-/** Milliseconds until the whole answer. */
+/** Returns the milliseconds until the end of the response. */
 async function timed(
   method: string,
   path: string,
@@ -152,7 +152,10 @@ function verification(at: number, way: Way): Promise<number> {
 
 const prober = new Child(join(import.meta.dirname, '..', 'overload', 'prober.ts'), [port])
 
-/** Health requests for some seconds, with and without verifications beside them, which come whether or not others are answered. */
+/**
+ * Sends health requests for some seconds, with and without concurrent verifications. The verifications do not wait for
+ * earlier ones.
+ */
 async function healthDuring(verificationsPerSecond: number, way: Way = 'direct') {
   refused = 0
   const verifications: Promise<number>[] = []
@@ -167,7 +170,7 @@ async function healthDuring(verificationsPerSecond: number, way: Way = 'direct')
   const health = await prober.ask<number[]>({})
   return { health, took: await Promise.all(verifications), refused }
 }
-// Warms up, so that compiling is no part of the figures.
+// Warms up, so that compilation is not part of the figures.
 await healthDuring(perSecond / 4)
 await healthDuring(perSecond / 4, 'open')
 const idle = await healthDuring(0)

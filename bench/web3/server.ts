@@ -17,7 +17,7 @@ import systemConfig from '@plinth/system-config'
 import web3, { walletVerifier } from '@plinth/web3'
 import { Type } from 'typebox'
 
-/** Routes without a limit or a signature of their own: what verification alone costs a product. */
+/** Routes without a limit or a request signature: the cost of verification alone. */
 const bench = definePlugin({
   id: 'bench',
   version: '1.0.0',
@@ -44,7 +44,7 @@ const bench = definePlugin({
   },
 })
 
-/** A product that verifies signatures. Tells its address and an application by which the open endpoints are called. */
+/** A product that verifies signatures. Sends its address and an application for the open endpoints to the parent. */
 const directory = mkdtempSync(join(tmpdir(), 'plinth-bench-web3-'))
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
 const product = defineProduct({

@@ -1,6 +1,6 @@
 /**
- * Settlement: plans per second of CPU, and an audit of settled orders on a chain of this machine against viem that asks for one
- * thing after another and against raw JSON-RPC in batches. `--orders 1000 --rounds 3`.
+ * Settlement: plans per CPU second, and an audit of settled orders on a local chain. The audit is compared with
+ * sequential viem calls and with raw JSON-RPC batches. `--orders 1000 --rounds 3`.
  */
 import { parseArgs } from 'node:util'
 import { createDatabase } from '@plinth/database/testing'
@@ -35,7 +35,7 @@ const price = 1_000n
 type Hash = `0x${string}`
 
 const cpu = () => process.cpuUsage().user + process.cpuUsage().system
-/** Plans per second of CPU, by turn; the first one warms up. */
+/** Plans per CPU second, by turn. The first turn is the warm-up. */
 const planned: number[] = []
 for (let turn = 0; turn <= 5; turn++) {
   const input = readyCase()
@@ -128,14 +128,14 @@ const order = {
   tokenContract: token.address,
   receiver: shop,
 }
-/** Sound when nothing but the payment itself, which was made, speaks against it. */
+/** True if the only reason is that the order is already paid. */
 function isSound(transactionHash: Hash, facts: unknown): boolean {
   const asked = { ...order, transactionHash, amountRaw: String(price), chainId: node.chainId } as never
   const { reasons } = planSettlement({ outTradeNo: 'order', order: asked, chain, facts, consumed: [] })
   return reasons.join() === 'local-order-already-paid'
 }
 
-/** As an application asks that waits for each answer. */
+/** Like an application that waits for each result. */
 async function byViem() {
   const client = createPublicClient({ transport: http(node.url, { retryCount: 0 }), cacheTime: 0 })
   let sound = 0
@@ -160,8 +160,8 @@ async function byViem() {
 }
 
 /**
- * As an application asks that knows its client: pages of orders, all questions of a page at once, JSON-RPC batches by the
- * transport, chain and head once a page, each block once. Multicall has no part in it: no contract is called.
+ * Like an optimised application: pages of orders, concurrent queries per page, JSON-RPC batches by the transport, chain
+ * and head once per page, each block once. Multicall is not used because no contract is called.
  */
 async function byViemInBatches() {
   const transport = http(node.url, { batch: { batchSize: batch, wait: 0 }, retryCount: 0 })
@@ -212,7 +212,7 @@ async function ask(calls: readonly Call[]): Promise<unknown[]> {
   }
   return results
 }
-/** The same questions, and nothing made of the answers. */
+/** The same queries without processing of the results. */
 async function byBatches() {
   let sound = 0
   for (let from = 0; from < hashes.length; from += page) {
@@ -269,11 +269,11 @@ type Candidate = keyof typeof candidates
 const names = Object.keys(candidates) as Candidate[]
 const series = () => Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Candidate, number[]>
 const seconds = series()
-/** Of this process alone, without the node: on a busy machine it says more. */
+/** CPU time of this process without the node. On a busy host it is more reliable than wall time. */
 const cpuSeconds = series()
 for (let round = 0; round <= rounds; round++) {
   for (const name of rotated(names, round)) {
-    // The first round only warms up.
+    // The first round is the warm-up.
     const [startedAt, usedBefore] = [performance.now(), cpu()]
     const found = await candidates[name]()
     if (found !== orders) throw new Error(`${name}: ${found} of ${orders}`)
@@ -283,7 +283,7 @@ for (let round = 0; round <= rounds; round++) {
   }
 }
 
-// Once more through a proxy that counts.
+// Again through a counting proxy.
 await product.call('PUT', `/api/v1/admin/web3/chains/${made.id}`, {
   version: made.version,
   providers: [{ id: 'counted', url: proxy.url }],

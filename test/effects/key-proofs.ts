@@ -23,7 +23,7 @@ function nodesOf(source: string): Node[] {
 const textOf = (node: Node | undefined): string | undefined =>
   node?.type === 'Literal' && typeof node['value'] === 'string' ? node['value'] : undefined
 
-/** Keys of a call `effectOf(t, '<keys>', ...)`. A comment or another text is not a call. */
+/** Returns the keys of a call `effectOf(t, '<keys>', ...)`. A comment or another text is not a call. */
 function keysOfCall(node: Node): string[] {
   const callee = node['callee'] as Node | undefined
   if (node.type !== 'CallExpression' || callee?.type !== 'Identifier' || callee['name'] !== 'effectOf') return []
@@ -31,7 +31,7 @@ function keysOfCall(node: Node): string[] {
   return keys?.startsWith('platform.') ? expandKeys(keys) : []
 }
 
-/** Keys that a test proves. */
+/** Returns the keys that a test proves. */
 export const provenKeys = (source: string): string[] =>
   source.includes('effectOf(') ? nodesOf(source).flatMap(keysOfCall) : []
 

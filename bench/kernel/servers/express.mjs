@@ -1,4 +1,4 @@
-// JavaScript because Express has no types of its own.
+// JavaScript because Express has no types.
 import { Ajv } from 'ajv'
 import express from 'express'
 import { announce } from '../announce.ts'

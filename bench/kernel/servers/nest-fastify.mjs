@@ -1,5 +1,6 @@
-// JavaScript with the decorators applied by hand: NestJS needs a transform for their syntax. An interceptor puts the
-// envelope around what handlers answer, as NestJS products do it; with the argument `by-hand` each handler writes it.
+// JavaScript with the decorators applied by calls, because NestJS needs a transform for their syntax. An interceptor
+// adds the envelope to the results of handlers, as in NestJS products. With the argument `by-hand` each handler writes
+// it.
 import 'reflect-metadata'
 import { Body, Controller, Get, HttpCode, Module, Param, ParseIntPipe, Post, ValidationPipe } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'

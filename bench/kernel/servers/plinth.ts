@@ -16,7 +16,7 @@ import {
   orderSchema,
 } from '../exchange.ts'
 
-/** The plugin that a user of Plinth would write for the two routes. */
+/** A plugin with the two routes, as a user of Plinth would write it. */
 const bench = definePlugin({
   id: 'bench',
   version: '1.0.0',
@@ -44,7 +44,7 @@ const bench = definePlugin({
   },
 })
 
-// Loaded only where it is measured, as a product that leaves it out does.
+// Loaded only if it is measured, like in a product without it.
 const limited = process.argv[2] === 'rate-limit'
 const limiter = limited ? [await import('@plinth/rate-limit'), await import('@plinth/rate-limit-stores/memory')] : []
 

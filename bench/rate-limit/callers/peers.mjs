@@ -1,10 +1,11 @@
-// rate-limiter-flexible and Redis itself. Argument: port of Redis. JavaScript, so that types need no peers installed.
+// rate-limiter-flexible and Redis itself. Argument: port of Redis. JavaScript, so that the type check does not need the
+// peers.
 import { createRequire } from 'node:module'
 import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import { answer, keyRing, warm } from '../meter.ts'
 
-// What its memory limiter counts in; not exported by name.
+// The storage of its memory limiter; not exported by name.
 const require = createRequire(import.meta.url)
 const MemoryStorage = require('rate-limiter-flexible/lib/component/MemoryStorage/MemoryStorage.js')
 
@@ -23,9 +24,9 @@ const count = (key) => storage.incrby(`rlflx:${key}`, 1, 3600)
 
 const calls = {
   allow: () => memory.consume('login:account:0123456789abcdef'),
-  // A denial is a rejection here.
+  // It rejects the promise for a denial.
   deny: () => drained.consume('drained:account:0123456789abcdef').catch((denied) => denied),
-  // It counts a denial as it counts everything.
+  // It also counts denied calls.
   'sync allow': () => count('login:account:0123456789abcdef'),
   'sync deny': () => count('drained:account:0123456789abcdef'),
   incr: () => plain.incr(next()),

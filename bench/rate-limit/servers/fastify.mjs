@@ -1,4 +1,4 @@
-// Fastify with the limiter of its own house. Arguments: none, memory or redis; port of Redis.
+// Fastify with its own rate limiter. Arguments: none, memory or redis; port of Redis.
 import rateLimit from '@fastify/rate-limit'
 import fastify from 'fastify'
 import { Redis } from 'ioredis'

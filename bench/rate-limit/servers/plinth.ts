@@ -9,7 +9,9 @@ import sharedStore from '@plinth/shared-store'
 import { Type } from 'typebox'
 import { announce } from '../../kernel/announce.ts'
 
-/** Arguments: the store of the limit, or `none`; port of Redis. All have the same plugins; only the annotation differs. */
+/**
+ * Arguments: the store of the limit, or `none`; port of Redis. All have the same plugins. Only the annotation differs.
+ */
 const [, , store = 'none', port] = process.argv
 const bench = definePlugin({
   id: 'bench',
