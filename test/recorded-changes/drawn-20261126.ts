@@ -285,7 +285,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     noticedBy: ['plugins/database/test/deadlines.test.ts'],
   },
   {
-    file: 'plugins/console/web/admin/own/config-centre/review/conflicts.tsx',
+    file: 'plugins/console/web/admin/own/config-centre/review/review-dialog.tsx',
     fragment: '<ValueText value={was.stored?.value ?? was.value} isSecret={was.sensitive} />',
     replacement: '<ValueText value={now.stored?.value ?? now.value} isSecret={was.sensitive} />',
     effect: 'A conflict shows the new value of another operator as the old one.',

@@ -57,7 +57,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['test/release/upgrade.test.ts'],
   },
   {
-    file: 'plugins/console/web/admin/own/role-matrix/role-types.ts',
+    file: 'plugins/console/web/admin/own/role-matrix/role-draft.ts',
     fragment: '.every((word) => text.includes(word))',
     replacement: '.some((word) => text.includes(word))',
     effect: 'The search of permissions finds what has one word of several.',
@@ -112,7 +112,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/console/test/live-hints.test.ts'],
   },
   {
-    file: 'plugins/console/web/admin/charts/chart-card.tsx',
+    file: 'plugins/console/web/admin/charts/charts.tsx',
     fragment: '{shown.length === 1',
     replacement: '{shown.length !== 1',
     effect: 'A chart of one instance says that it shows several.',

@@ -1,7 +1,13 @@
 import { key, validateValue } from '@plinth/kernel'
 import t from 'tap'
-import { bytesInWords, bytesOf, durationInWords, millisecondsOf } from '../web/field/quantity.ts'
-import { brokenSchemaRule, writtenOf } from '../web/field/schema-rules.ts'
+import {
+  brokenSchemaRule,
+  bytesInWords,
+  bytesOf,
+  durationInWords,
+  millisecondsOf,
+  writtenOf,
+} from '../web/field/schema-rules.ts'
 
 t.test('K-008 the early hint of the browser never refuses what the server takes', async (t) => {
   const title = 'T'

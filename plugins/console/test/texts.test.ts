@@ -51,7 +51,7 @@ t.test('the sources of the pages pass the type check of a browser', { timeout: 6
 t.test('I-200 no source of the wizard stores anything or puts anything into an address', async (t) => {
   const files = await readdir(join(home, 'web'), { recursive: true })
   // What somebody chooses and folds in the back office stays so.
-  const keep = ['drafts.ts', 'kept-context.ts', 'kept-look.ts'].map((name) => join('admin', 'shell', name))
+  const keep = ['drafts.ts', 'kept-context.ts'].map((name) => join('admin', 'shell', name))
   for (const file of files.filter((name) => /\.tsx?$/.test(name) && !keep.includes(name))) {
     const text = await readFile(join(home, 'web', file), 'utf8')
     t.notMatch(

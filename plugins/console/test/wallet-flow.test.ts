@@ -1,8 +1,14 @@
 /** How the page finds wallets and talks to them, without a browser. */
 import { Buffer } from 'node:buffer'
 import t from 'tap'
-import { type Challenge, signInWithWallet, type WalletFlow } from '../web/admin/wallet/wallet-flow.ts'
-import { discoverWallets, type Wallet, type WalletProvider } from '../web/admin/wallet/wallets.ts'
+import {
+  type Challenge,
+  discoverWallets,
+  signInWithWallet,
+  type Wallet,
+  type WalletFlow,
+  type WalletProvider,
+} from '../web/admin/wallet/wallet-flow.ts'
 
 const provider: WalletProvider = { request: async () => null }
 

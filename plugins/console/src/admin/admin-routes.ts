@@ -19,12 +19,18 @@ import {
 import { requirePrincipal } from '@plinth/iam'
 import { type Kernel, localize } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
-import { chartPoints } from './chart-views.ts'
-import { databaseFacts, databaseFactsView, viewDatabase } from './database-facts.ts'
-import { healthFacts, healthFactsView, viewHealth } from './health-facts.ts'
+import {
+  databaseFacts,
+  databaseFactsView,
+  healthFacts,
+  healthFactsView,
+  viewDatabase,
+  viewHealth,
+} from './health-facts.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { type JoinedHistory, summed } from './joined-history.ts'
 import { spans } from './metric-history.ts'
+import { chartPoints } from './overview.ts'
 import type { PageBook } from './page-book.ts'
 import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
 

@@ -2,8 +2,41 @@ import { randomUUID } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
-import { MergedNames } from './merged-names.ts'
 import { Publications } from './publications.ts'
+
+/** Collects names and hands them on together, some time after the first: however many come, one call in that time. */
+class MergedNames {
+  readonly #waitMs: number
+  readonly #clock: Pick<Clock, 'sleep'>
+  readonly #hand: (names: readonly string[]) => void
+  readonly #stopped = new AbortController()
+  #names = new Set<string>()
+
+  constructor(waitMs: number, clock: Pick<Clock, 'sleep'>, hand: (names: readonly string[]) => void) {
+    this.#waitMs = waitMs
+    this.#clock = clock
+    this.#hand = hand
+  }
+
+  add(name: string): void {
+    if (this.#stopped.signal.aborted) return
+    this.#names.add(name)
+    if (this.#names.size === 1) void this.#handLater()
+  }
+
+  /** What waits is forgotten. */
+  stop(): void {
+    this.#stopped.abort()
+  }
+
+  async #handLater(): Promise<void> {
+    const { signal } = this.#stopped
+    await this.#clock.sleep(this.#waitMs, signal)
+    const names = [...this.#names]
+    this.#names = new Set()
+    if (!signal.aborted) this.#hand(names)
+  }
+}
 
 interface ChangeFeedParts {
   readonly db: Pick<Database, 'onWritten'>

@@ -4,7 +4,7 @@ import type { LocalizedText } from '@plinth/kernel'
 /** A page that the console brings itself, because no declaration can say what it does. */
 export interface OwnPage {
   readonly kind: 'own'
-  /** Also the name under which the browser finds it: see `web/admin/own/own-pages.ts`. */
+  /** Also the name under which the browser finds it: see `web/admin/own/own-pages.tsx`. */
   readonly id: string
   readonly title: LocalizedText
   readonly place: PagePlace

@@ -4,22 +4,32 @@ import {
   type LabelSource,
   type MeasuredChart,
   type PageDeclaration,
+  type PageGroup,
   pageGroups,
   type SignInDeclaration,
 } from '@plinth/admin'
 import type { Access, HttpRequest, HttpServer } from '@plinth/http'
 import { assertPermitted, isAdmitted, type Principal, requirePrincipal } from '@plinth/iam'
-import { localize } from '@plinth/kernel'
+import { type LocalizedText, localize } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
-import { attentionFaults } from './attention-faults.ts'
-import { chartFaults } from './chart-faults.ts'
-import { chartView, sourceOf } from './chart-views.ts'
-import { groupTitles } from './group-titles.ts'
 import { type Operation, operationsOf } from './operations.ts'
+import { attentionFaults, chartFaults, chartView, sourceOf } from './overview.ts'
 import { type OwnPage, ownPageFaults, ownPages } from './own-pages.ts'
 import { pageFaults } from './page-faults.ts'
 import { lookupView, pageView, type Reader } from './page-views.ts'
 import { signInFaults, signInViews } from './sign-in-ways.ts'
+
+/** What the navigation calls its groups. */
+const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
+  overview: { en: 'Overview', 'zh-CN': '概览' },
+  configuration: { en: 'Configuration', 'zh-CN': '配置' },
+  access: { en: 'Access', 'zh-CN': '访问控制' },
+  activity: { en: 'Activity', 'zh-CN': '活动' },
+  traffic: { en: 'Traffic', 'zh-CN': '流量' },
+  messages: { en: 'Messages', 'zh-CN': '消息' },
+  value: { en: 'Value', 'zh-CN': '价值' },
+  product: { en: 'Product', 'zh-CN': '产品' },
+}
 
 /** A page as the navigation names it. */
 interface PageEntry {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { brokenRule } from '../../web/field/field-rules.ts'
+import { brokenRule } from '../../web/install/field-rules.ts'
 import {
   changed,
   type Field,

@@ -1,7 +1,7 @@
 /** A newer server says more than these pages know. */
 import t from 'tap'
 import { known } from '../../web/app/answer.ts'
-import { brokenRule } from '../../web/field/field-rules.ts'
+import { brokenRule } from '../../web/install/field-rules.ts'
 import { formOf, groupsOf, hintOf, initialValues } from '../../web/install/install-form.ts'
 import { progressOf } from '../../web/install/steps/step-progress.ts'
 import { type FormSchema, outcomeOf, outcomes } from '../../web/install/wire.ts'

@@ -4,15 +4,14 @@ import { createRoot } from 'react-dom/client'
 import { App, styleNonce } from '../app/app.tsx'
 import { Boundary } from '../app/boundary.tsx'
 import { addTexts } from '../text/texts.ts'
-import { Api } from './api/call.ts'
-import { Connection } from './api/connection.ts'
+import { Api, Connection } from './api/call.ts'
 import { ApiProvider } from './api/context.tsx'
-import { base } from './shell/base.ts'
 import { ConnectionLine } from './shell/connection-line.tsx'
 import { startDrafts } from './shell/drafts.ts'
-import { keptColours, keptLanguages } from './shell/kept-look.ts'
+import { keptColours, keptLanguages } from './shell/kept-context.ts'
 import { SessionState } from './shell/session/session-state.ts'
 import { Shell } from './shell/shell.tsx'
+import { base } from './shell/site-context.ts'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
 

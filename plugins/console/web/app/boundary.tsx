@@ -2,8 +2,7 @@ import { Button } from '@mantine/core'
 import { IconRefresh } from '@tabler/icons-react'
 import { Component, type ReactNode } from 'react'
 import { useSpeech } from './app.tsx'
-import { FailureNotice } from './failure-notice.tsx'
-import { Notice } from './notice.tsx'
+import { FailureNotice, Notice } from './notice.tsx'
 
 interface BoundaryProps {
   readonly children: ReactNode

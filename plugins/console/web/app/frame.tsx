@@ -1,8 +1,59 @@
+import { SegmentedControl, useMantineColorScheme } from '@mantine/core'
+import { IconDeviceDesktop, IconMoon, IconSun } from '@tabler/icons-react'
 import { type ReactNode, useEffect, useRef } from 'react'
-import { Brand } from './brand.tsx'
+import { languages } from '../text/language.ts'
+import { siteName, useSpeech } from './app.tsx'
 import classes from './frame.module.css'
-import { siteName } from './site-name.ts'
-import { Switches } from './switches.tsx'
+
+export function Brand() {
+  return (
+    <div className={classes.brand}>
+      <svg viewBox="0 0 32 32" width="32" height="32" aria-hidden="true">
+        <rect width="32" height="32" rx="8" className={classes.ground} />
+        <path className={classes.mark} d="M10 7h12v3H10zM12 11.5h8v7h-8zM9 20h14v2.5H9zM7 24h18v2.5H7z" />
+      </svg>
+      <span className={classes.name}>{siteName}</span>
+    </div>
+  )
+}
+
+const languageNames = { en: 'EN', 'zh-CN': '中文' } as const
+const schemes = { light: IconSun, dark: IconMoon, auto: IconDeviceDesktop } as const
+
+/** Language and colours, on every page. */
+export function Switches() {
+  const { say, language, choose } = useSpeech()
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  return (
+    <div className={classes.switches}>
+      <SegmentedControl
+        size="xs"
+        aria-label={say('app.language')}
+        value={language}
+        onChange={choose}
+        data={languages.map((value) => ({ value, label: <span lang={value}>{languageNames[value]}</span> }))}
+      />
+      <SegmentedControl
+        size="xs"
+        aria-label={say('app.colours.label')}
+        value={colorScheme}
+        onChange={setColorScheme}
+        data={(['light', 'dark', 'auto'] as const).map((value) => {
+          const Icon = schemes[value]
+          return {
+            value,
+            label: (
+              <span className={classes.scheme} title={say(`app.colours.${value}`)}>
+                <Icon size={16} stroke={1.75} aria-hidden />
+                <span className="visually-hidden">{say(`app.colours.${value}`)}</span>
+              </span>
+            ),
+          }
+        })}
+      />
+    </div>
+  )
+}
 
 interface FrameProps {
   readonly title: string

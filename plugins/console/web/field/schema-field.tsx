@@ -1,9 +1,48 @@
-import { NativeSelect, PasswordInput, Switch, TextInput } from '@mantine/core'
+import { InputDescription, InputError, NativeSelect, PasswordInput, Switch, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import { known } from '../app/answer.ts'
 import { useSpeech } from '../app/app.tsx'
-import { ChoiceCards } from './choice-cards.tsx'
 import classes from './schema-field.module.css'
+
+interface ChoiceCardsProps {
+  readonly id: string
+  readonly label: string
+  readonly description: string
+  readonly candidates: readonly { readonly value: string; readonly label: string }[]
+  readonly value: string
+  readonly error: string | undefined
+  onChange(value: string): void
+}
+
+/** A few choices side by side: radio buttons that look like cards. */
+function ChoiceCards({ id, label, description, candidates, value, error, onChange }: ChoiceCardsProps) {
+  const chosen = candidates.some((candidate) => candidate.value === value) ? value : candidates[0]?.value
+  return (
+    <fieldset className={classes.choices} aria-describedby={`${id}-description`}>
+      <legend className={classes.label}>{label}</legend>
+      <div className={classes.cards}>
+        {candidates.map((candidate) => (
+          <label key={candidate.value} className={classes.card}>
+            <input
+              type="radio"
+              name={id}
+              // The one that the keyboard reaches.
+              id={candidate.value === chosen ? id : undefined}
+              className={classes.radio}
+              checked={candidate.value === value}
+              onChange={() => onChange(candidate.value)}
+            />
+            <span>{candidate.label}</span>
+          </label>
+        ))}
+      </div>
+      {error !== undefined && <InputError className={classes.note}>{error}</InputError>}
+      <InputDescription id={`${id}-description`} className={classes.note}>
+        {description}
+      </InputDescription>
+    </fieldset>
+  )
+}
 
 /** Inputs of one line that differ for the browser alone; a newer server may name others. */
 const textTypes = ['text', 'email', 'tel', 'url'] as const

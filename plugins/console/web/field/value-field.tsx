@@ -2,9 +2,8 @@ import { ActionIcon, Button, Checkbox, Textarea, TextInput } from '@mantine/core
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useId } from 'react'
 import { useSpeech } from '../app/app.tsx'
-import { bytesInWords, bytesOf, durationInWords, millisecondsOf } from './quantity.ts'
 import { SchemaField } from './schema-field.tsx'
-import { memberSchema, type Schema } from './schema-rules.ts'
+import { bytesInWords, bytesOf, durationInWords, memberSchema, millisecondsOf, type Schema } from './schema-rules.ts'
 import classes from './value-field.module.css'
 
 interface ValueFieldProps {

@@ -1,5 +1,5 @@
 import { useEffect } from 'react'
-import { FailureNotice } from '../app/failure-notice.tsx'
+import { FailureNotice } from '../app/notice.tsx'
 import { ApiFailure } from './install-api.ts'
 
 interface ApiFailureNoticeProps {

@@ -1,4 +1,4 @@
-import { type BrokenRule, brokenRule } from '../field/field-rules.ts'
+import { type BrokenRule, brokenRule } from './field-rules.ts'
 import type { Condition, FieldDefinition, FormDefaults, FormSchema, InstallForm } from './wire.ts'
 
 /** What stands in a field: text (numbers as they are typed) or a switch. */

@@ -2,7 +2,7 @@ import '../app/styles.css'
 import { createRoot } from 'react-dom/client'
 import { App } from '../app/app.tsx'
 import { Boundary } from '../app/boundary.tsx'
-import { LanguageChoice } from '../text/language-choice.ts'
+import { LanguageChoice } from '../text/language.ts'
 import { InstallApi } from './install-api.ts'
 import { Wizard } from './wizard.tsx'
 

@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import { useLoaded } from '../app/use-loaded.ts'
-import { Closed, type ClosedReason } from './closed.tsx'
-import type { GateRefusal } from './gate.tsx'
+import { Closed, type ClosedReason, type GateRefusal } from './gate.tsx'
 import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { Values } from './install-form.ts'
 import type { Installation } from './installation.ts'

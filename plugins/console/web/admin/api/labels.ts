@@ -1,5 +1,4 @@
-import { labels } from '../shell/session/session-calls.ts'
-import type { Callable } from './callable.ts'
+import { labels, type Callable } from './operations.ts'
 
 /** Something that an id names, as people call it. */
 export interface Label {

@@ -1,6 +1,6 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
-import { events } from '../shell/session/session-calls.ts'
+import { events } from './operations.ts'
 import { useApi } from './context.tsx'
 import { type EventStream, HintSource } from './hint-source.ts'
 import type { Life } from './page-types.ts'

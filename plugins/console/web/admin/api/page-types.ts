@@ -1,4 +1,4 @@
-import type { Callable, Value } from './callable.ts'
+import type { Callable, Value } from './operations.ts'
 
 /* Pages as the server describes them: declarations joined with their operations, in the language of the page. */
 

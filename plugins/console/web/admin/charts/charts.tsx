@@ -1,6 +1,195 @@
-import type { Chart } from '../api/page-types.ts'
-import { ChartCard } from './chart-card.tsx'
+import { NativeSelect, SegmentedControl } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useId, useMemo, useState } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { useApi } from '../api/context.tsx'
+import type { Chart, Row, Rows } from '../api/page-types.ts'
+import { LoadFailure, Waiting } from '../pages/load-state.tsx'
+import { useFormats } from '../pages/shown-value.ts'
+import { useSite } from '../shell/site-context.ts'
+import { type ChartData, chartData } from './chart-data.ts'
 import classes from './charts.module.css'
+import { dashOf, Plot } from './plot.tsx'
+
+/** The numbers of a chart, the newest first, for whoever does not see it or wants to read them. */
+function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
+  const { say } = useSpeech()
+  const formats = useFormats()
+  const [isOpen, setOpen] = useState(false)
+  const name = say('admin.chart.table-of', { title: chart.title })
+  return (
+    <details className={classes.details} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary aria-label={name}>{say('admin.chart.table')}</summary>
+      {isOpen && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+        <section className={classes.scroll} tabIndex={0} aria-label={name}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{say('admin.chart.time')}</th>
+                {data.lines.map(({ key, title }) => (
+                  <th key={key} scope="col">
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {data.moments
+                .map((moment, place) => (
+                  <tr key={moment}>
+                    <th scope="row">
+                      {data.isDaily ? formats.day(new Date(moment), true) : formats.second(new Date(moment))}
+                    </th>
+                    {data.lines.map(({ key, values, amount }) => {
+                      const value = values[place]
+                      return (
+                        <td key={key}>{typeof value === 'number' ? formats.chart(value, chart.unit, amount) : '–'}</td>
+                      )
+                    })}
+                  </tr>
+                ))
+                .toReversed()}
+            </tbody>
+          </table>
+        </section>
+      )}
+    </details>
+  )
+}
+
+/** Asked again so often while somebody looks. */
+const everyMs = 30_000
+
+/** Who counted. */
+interface Counted {
+  readonly since?: string | null
+  readonly instances?: readonly { readonly instance: string; readonly answered: boolean }[]
+}
+
+/** One chart: a plot for those who see it, and the same numbers as a table. */
+function ChartCard({ chart }: { readonly chart: Chart }) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const formats = useFormats()
+  const heading = useId()
+  const [chosen, setChosen] = useState(chart.ranges[0]?.id)
+  const range = chart.ranges.find(({ id }) => id === chosen) ?? chart.ranges[0]
+  const [of, setOf] = useState('')
+  const query = of === '' ? (range?.query ?? {}) : { ...range?.query, instance: of }
+  const answer = useQuery({
+    queryKey: [chart.path, query],
+    queryFn: ({ signal }) => api.call<(Rows & Counted) | readonly Row[]>(chart, { query, signal }),
+    refetchInterval: everyMs,
+    placeholderData: (last) => last,
+  })
+  const { units } = useSite()
+  const data = useMemo(() => answer.data && chartData(chart, answer.data, units), [chart, answer.data, units])
+  const { since, instances = [] } = (answer.data ?? {}) as Counted
+  return (
+    <section className={classes.card} aria-labelledby={heading} aria-busy={answer.isPending}>
+      <header className={classes.head}>
+        <div>
+          <h2 id={heading}>{chart.title}</h2>
+          {chart.lead !== undefined && <p className={classes.lead}>{chart.lead}</p>}
+        </div>
+        {chart.ranges.length > 1 && (
+          <SegmentedControl
+            size="xs"
+            aria-label={say('admin.chart.range', { title: chart.title })}
+            value={range?.id ?? ''}
+            onChange={setChosen}
+            data={chart.ranges.map(({ id, title }) => ({ value: id, label: title }))}
+          />
+        )}
+      </header>
+      {answer.error !== null && <LoadFailure error={answer.error} onRetry={() => void answer.refetch()} />}
+      {data === undefined && answer.error === null && <Waiting lines={1} height={180} />}
+      {data !== undefined && data.lines.length === 0 && <p className={classes.empty}>{say('admin.chart.nothing')}</p>}
+      {data !== undefined && data.lines.length > 0 && <Shown chart={chart} data={data} />}
+      <Source instances={instances} of={of} time={typeof since === 'string' ? formats.time(since) : undefined} />
+      {instances.length > 1 && (
+        <NativeSelect
+          size="xs"
+          className={classes.picker}
+          aria-label={say('admin.chart.instance', { title: chart.title })}
+          value={of}
+          onChange={(event) => setOf(event.currentTarget.value)}
+          data={[
+            { value: '', label: say('admin.chart.all-instances', { count: instances.length }) },
+            ...instances.map(({ instance }) => ({ value: instance, label: instance })),
+          ]}
+        />
+      )}
+    </section>
+  )
+}
+
+interface SourceProps extends Required<Pick<Counted, 'instances'>> {
+  /** The one that is shown; empty for all. */
+  readonly of: string
+  /** Since when. */
+  readonly time: string | undefined
+}
+
+/** Who counted what is shown, and who did not answer. */
+function Source({ instances, of, time }: SourceProps) {
+  const { say, language } = useSpeech()
+  const shown = instances.filter(({ instance, answered }) => answered && (of === '' || instance === of))
+  const silent = instances.filter(({ answered }) => !answered).map(({ instance }) => instance)
+  const [only] = shown
+  return (
+    <>
+      {only !== undefined && time !== undefined && (
+        <p className={classes.source}>
+          {shown.length === 1
+            ? say('admin.chart.source', { instance: only.instance, time })
+            : say('admin.chart.joined', { count: shown.length, time })}
+        </p>
+      )}
+      {silent.length > 0 && (
+        <p className={classes.silent} role="status">
+          {say('admin.chart.silent', { instances: new Intl.ListFormat(language).format(silent) })}
+        </p>
+      )}
+    </>
+  )
+}
+
+function Shown({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
+  const { say } = useSpeech()
+  const formats = useFormats()
+  const [pointed, setPointed] = useState<number>()
+  const moment = pointed === undefined ? undefined : data.moments[pointed]
+  const drawn = data.lines.slice(0, data.drawn)
+  return (
+    <>
+      <ul className={classes.legend}>
+        {drawn.map(({ key, title, tone, turn, values, amount, sum, last }) => {
+          const shown = moment === undefined ? (chart.unit === undefined ? sum : last) : values[pointed ?? 0]
+          return (
+            <li key={key}>
+              <svg className={classes.mark} data-tone={tone} viewBox="0 0 20 4" aria-hidden="true">
+                <line x1="0" y1="2" x2="20" y2="2" strokeDasharray={dashOf(turn).join(' ')} />
+              </svg>
+              {title} <strong>{typeof shown === 'number' ? formats.chart(shown, chart.unit, amount) : '–'}</strong>
+            </li>
+          )
+        })}
+        {moment !== undefined && (
+          <li className={classes.moment}>
+            {data.isDaily ? formats.day(new Date(moment), true) : formats.clock(new Date(moment))}
+          </li>
+        )}
+      </ul>
+      <Plot data={data} unit={chart.unit} onPoint={setPointed} />
+      {data.lines.length > data.drawn && (
+        <p className={classes.source}>{say('admin.chart.more', { count: data.lines.length - data.drawn })}</p>
+      )}
+      <NumberTable chart={chart} data={data} />
+    </>
+  )
+}
 
 export default function Charts({ charts }: { readonly charts: readonly Chart[] }) {
   return (

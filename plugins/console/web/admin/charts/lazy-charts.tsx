@@ -1,7 +1,7 @@
 import { lazy, Suspense } from 'react'
 import { Boundary } from '../../app/boundary.tsx'
 import type { Chart } from '../api/page-types.ts'
-import { Waiting } from '../pages/waiting.tsx'
+import { Waiting } from '../pages/load-state.tsx'
 
 /** What draws is loaded where there is something to draw. */
 const Charts = lazy(() => import('./charts.tsx'))

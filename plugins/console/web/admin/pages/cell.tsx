@@ -10,8 +10,8 @@ import { type Column, type Row, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
 import { unitOfColumn } from './amounts.ts'
 import classes from './cell.module.css'
+import { Waiting } from './load-state.tsx'
 import { addressElsewhere, amountOf, plainText, useFormats } from './shown-value.ts'
-import { Waiting } from './waiting.tsx'
 
 /** Loaded where there is a document to show. */
 const HtmlFrame = lazy(() => import('./html-frame.tsx'))

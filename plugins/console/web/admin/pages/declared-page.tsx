@@ -1,12 +1,156 @@
-import { Skeleton } from '@mantine/core'
+import { Button, Skeleton } from '@mantine/core'
+import { IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { useSpeech } from '../../app/app.tsx'
+import { useEffect, useState } from 'react'
+import { siteName, useSpeech } from '../../app/app.tsx'
+import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
-import type { Page } from '../api/page-types.ts'
-import { onePage } from '../shell/session/session-calls.ts'
-import { DetailView } from './detail-view.tsx'
-import { ListView } from './list-view.tsx'
-import { LoadFailure } from './load-failure.tsx'
+import { usePolling } from '../api/live.tsx'
+import { onePage } from '../api/operations.ts'
+import { type DetailPage, type ListPage, type Page, type Row, takenFrom, valueAt } from '../api/page-types.ts'
+import { LazyCharts } from '../charts/lazy-charts.tsx'
+import classes from './declared-page.module.css'
+import { Facts } from './facts.tsx'
+import { ActionDialog, FormDialog } from './forms/action-dialogs.tsx'
+import type { ListState } from './list-state.ts'
+import { ListView, Rowset } from './list-view.tsx'
+import { LoadFailure } from './load-state.tsx'
+import { fileOf, fits, isFile } from './row-actions.tsx'
+import { plainText } from './shown-value.ts'
+
+const liveMs = 5_000
+
+/** What is known of one thing, with what can be done with it. */
+function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const params = page.param === undefined ? {} : { [page.param]: id }
+  const thing = useQuery({
+    queryKey: [page.operation, params, {}],
+    queryFn: ({ signal }) => api.call<Row>(page, { params, signal }),
+    refetchInterval: usePolling()(page.live, liveMs),
+  })
+  const [isChanging, setChanging] = useState(false)
+  const [chosen, setChosen] = useState<DetailPage['actions'][number]>()
+  const row = thing.data
+  const name = page.name === undefined ? '' : plainText(valueAt(row, page.name))
+  useEffect(() => {
+    document.title = `${name === '' ? page.title : name} · ${siteName}`
+  }, [name, page.title])
+  const isGone = thing.error instanceof CallFailure && thing.error.kind === 'missing'
+  if (row === undefined || isGone) {
+    return thing.error === null ? (
+      <Skeleton height={28} width="14rem" />
+    ) : (
+      <LoadFailure error={thing.error} isPage onRetry={() => void thing.refetch()} />
+    )
+  }
+  return (
+    <>
+      {name !== '' && <p className={classes.kind}>{page.title}</p>}
+      <div className={classes.head}>
+        <h1 className={classes.title}>{name === '' ? page.title : name}</h1>
+        <div className={classes.buttons}>
+          {page.actions
+            .filter((action) => fits(action, row))
+            .map((action) => (
+              <Button
+                key={action.label}
+                size="sm"
+                variant={action.tone === 'danger' ? 'outline' : 'default'}
+                {...(action.tone === 'danger' ? { color: 'red' } : {})}
+                disabled={!action.allowed}
+                title={action.allowed ? undefined : say('admin.needs-permission', { permission: action.permission })}
+                {...(isFile(action) && action.allowed
+                  ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
+                  : { onClick: () => setChosen(action) })}
+              >
+                {action.label}
+              </Button>
+            ))}
+          {page.form !== undefined && (
+            <Button
+              size="sm"
+              leftSection={<IconPencil size={16} aria-hidden />}
+              disabled={!page.form.allowed}
+              title={
+                page.form.allowed ? undefined : say('admin.needs-permission', { permission: page.form.permission })
+              }
+              onClick={() => setChanging(true)}
+            >
+              {page.form.title}
+            </Button>
+          )}
+        </div>
+      </div>
+      <LazyCharts charts={page.charts} />
+      {page.sections.map(({ title, columns }) => (
+        <section key={title ?? ''} className={classes.section}>
+          {title !== undefined && <h2>{title}</h2>}
+          <Facts columns={columns} row={row} isHeaded={title !== undefined} />
+        </section>
+      ))}
+      {page.related.map(({ page: list, title, filter }) => (
+        <section key={`${list} ${title}`} className={classes.related}>
+          <h2>{title}</h2>
+          <RelatedList page={list} filter={takenFrom(filter, row)} />
+        </section>
+      ))}
+      {isChanging && page.form !== undefined && (
+        <FormDialog form={page.form} row={row} onClose={() => setChanging(false)} />
+      )}
+      {chosen !== undefined && (
+        <ActionDialog
+          action={chosen}
+          row={row}
+          columns={page.sections.flatMap(({ columns }) => columns)}
+          onClose={() => setChosen(undefined)}
+        />
+      )}
+    </>
+  )
+}
+
+/** A list below the thing that it belongs to; its order, columns and pages are not in the address. */
+function RelatedList({
+  page: pageId,
+  filter,
+}: {
+  readonly page: string
+  readonly filter: Readonly<Record<string, unknown>>
+}) {
+  const api = useApi()
+  const { language } = useSpeech()
+  const page = useQuery({
+    queryKey: ['page', pageId, language],
+    queryFn: ({ signal }) => api.call<ListPage>(onePage, { params: { id: pageId }, signal }),
+    staleTime: 5 * 60_000,
+  })
+  const [state, setState] = useState<Omit<ListState, 'set' | 'next' | 'back'>>({
+    filters: {},
+    search: '',
+    sort: undefined,
+    columns: undefined,
+    trail: [],
+  })
+  if (page.data === undefined)
+    return page.error === null ? null : <LoadFailure error={page.error} onRetry={() => void page.refetch()} />
+  const fixed = Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]))
+  const { trail } = state
+  return (
+    <Rowset
+      page={page.data}
+      fixed={fixed}
+      state={{
+        ...state,
+        sort: state.sort ?? page.data.sort,
+        set: (change) => setState((last) => ({ ...last, ...change, trail: 'columns' in change ? last.trail : [] })),
+        next: (cursor) => setState((last) => ({ ...last, trail: [...trail, cursor] })),
+        back: () => setState((last) => ({ ...last, trail: trail.slice(0, -1) })),
+      }}
+    />
+  )
+}
 
 interface DeclaredPageProps {
   /** Id of the page. */

@@ -1,8 +1,6 @@
-import type { Callable, Value } from '../api/callable.ts'
 import type { Label } from '../api/labels.ts'
-import type { Json } from '../api/page-types.ts'
-import { type Column, type Operation, type Row, type Rows, rowsOf } from '../api/page-types.ts'
-import { labels } from '../shell/session/session-calls.ts'
+import { type Callable, labels, type Value } from '../api/operations.ts'
+import { type Column, type Json, type Operation, type Row, type Rows, rowsOf } from '../api/page-types.ts'
 
 interface Asker {
   call<T>(

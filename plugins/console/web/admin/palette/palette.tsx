@@ -6,14 +6,12 @@ import { Link } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import type { Navigation } from '../api/page-types.ts'
-import { ownPageQuery } from '../own/own-page.tsx'
-import { ownPages, type PaletteEntry } from '../own/own-pages.ts'
+import { ownPageQuery, ownPages, type PaletteEntry } from '../own/own-pages.tsx'
 import { addressOfView, searchName } from '../pages/list-state.ts'
 import type { SavedView } from '../shell/kept.ts'
 import { useKept } from '../shell/kept-context.ts'
 import classes from './palette.module.css'
-import type { PaletteGroup } from './palette-group.ts'
-import { useRecords } from './use-records.ts'
+import { type PaletteGroup, useRecords } from './use-records.ts'
 
 /** So many places within one page are shown. */
 const mostPlaces = 8

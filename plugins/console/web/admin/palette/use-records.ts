@@ -2,12 +2,21 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useSpeech } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
+import { lookups } from '../api/operations.ts'
 import { type Row, valueAt } from '../api/page-types.ts'
+import type { PaletteEntry } from '../own/own-pages.tsx'
 import { searchName } from '../pages/list-state.ts'
 import { type Formats, plainText, useFormats } from '../pages/shown-value.ts'
-import { lookups } from '../shell/session/session-calls.ts'
 import { type Found, find, type Lookup, Turns, takes, type Way } from './lookups.ts'
-import type { PaletteGroup } from './palette-group.ts'
+
+/** What was found in one place. */
+export interface PaletteGroup {
+  readonly id: string
+  readonly title: string
+  readonly entries: readonly PaletteEntry[]
+  /** Where all of it is shown, when there is more than is shown here. */
+  readonly all?: string
+}
 
 /** Typing waits a moment before anything is asked. */
 const typingMs = 250

@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import { useSpeech } from '../../app/app.tsx'
-import type { Connection } from '../api/connection.ts'
+import type { Connection } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
+import { ownAccount } from '../api/operations.ts'
 import classes from './connection-line.module.css'
-import { ownAccount } from './session/session-calls.ts'
 
 const firstTryMs = 1_000
 const tryMs = 5_000

@@ -1,4 +1,6 @@
+import { localStorageColorSchemeManager } from '@mantine/core'
 import { createContext, useContext, useEffect, useMemo, useSyncExternalStore } from 'react'
+import { LanguageChoice } from '../../text/language.ts'
 import { Kept } from './kept.ts'
 
 export const KeptContext = createContext<Kept | undefined>(undefined)
@@ -32,3 +34,21 @@ export function browserStorage(): Storage | undefined {
     return undefined
   }
 }
+
+/** What the browser asks for, unless somebody has chosen another language here before, whoever has signed in. */
+export function keptLanguages(base: string): LanguageChoice {
+  const [storage, key] = [browserStorage(), `plinth.language ${base}`]
+  const chosen = storage?.getItem(key) ?? undefined
+  const languages = new LanguageChoice([...(chosen === undefined ? [] : [chosen]), ...navigator.languages])
+  languages.subscribe(() => {
+    try {
+      storage?.setItem(key, languages.current())
+    } catch {
+      // The browser keeps no more; the page has the language all the same.
+    }
+  })
+  return languages
+}
+
+/** Light, dark, or as the system has it. */
+export const keptColours = (base: string) => localStorageColorSchemeManager({ key: `plinth.colours ${base}` })

@@ -6,14 +6,19 @@ import { Notice } from '../../app/notice.tsx'
 import { addTexts, type Say } from '../../text/texts.ts'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
-import type { Account } from '../shell/session/session-calls.ts'
-import type { WalletWay } from '../shell/session/sign-in-ways.ts'
-import { useSignIn } from '../shell/session/use-sign-in.ts'
+import type { Account } from '../api/operations.ts'
+import { useSignIn, type WalletWay } from '../shell/session/session-state.ts'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
-import { type Challenge, signInWithWallet, WalletFailure, type WalletStep } from './wallet-flow.ts'
+import {
+  type Challenge,
+  discoverWallets,
+  signInWithWallet,
+  type Wallet,
+  WalletFailure,
+  type WalletStep,
+} from './wallet-flow.ts'
 import classes from './wallet-sign-in.module.css'
-import { discoverWallets, type Wallet } from './wallets.ts'
 
 addTexts({ en, 'zh-CN': zhCN })
 

@@ -5,8 +5,9 @@ import { useSpeech } from '../../app/app.tsx'
 import { Frame } from '../../app/frame.tsx'
 import { Notice } from '../../app/notice.tsx'
 import { useLoaded } from '../../app/use-loaded.ts'
-import type { BrokenRule } from '../../field/field-rules.ts'
+import type { Say } from '../../text/texts.ts'
 import { ApiFailureNotice } from '../api-failure-notice.tsx'
+import type { BrokenRule } from '../field-rules.ts'
 import type { InstallApi } from '../install-api.ts'
 import {
   changed,
@@ -18,7 +19,6 @@ import {
   isVisible,
   type Values,
 } from '../install-form.ts'
-import { ruleText } from '../rule-text.ts'
 import { StepNavigation } from '../step-navigation.tsx'
 import type { FormDefaults, InstallForm, PlanResult } from '../wire.ts'
 import classes from './configuration-step.module.css'
@@ -223,3 +223,20 @@ const faultOf = ({ database }: FormDefaults): Found => ({
   field: String(database?.['faultField'] ?? ''),
   message: String(database?.['fault'] ?? ''),
 })
+
+/** A broken rule in words. */
+function ruleText(say: Say, { keyword, limit }: BrokenRule, { hints }: Field): string {
+  switch (keyword) {
+    case 'required':
+      return say('rule.required')
+    case 'confirm':
+      return say('rule.confirm')
+    case 'maxLength':
+      return say('rule.maxLength', { limit })
+    case 'minimum':
+    case 'maximum':
+      return say('rule.range', { minimum: hints.minimum ?? '…', maximum: hints.maximum ?? '…' })
+    default:
+      return say('rule.integer')
+  }
+}

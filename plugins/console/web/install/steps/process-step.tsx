@@ -7,7 +7,7 @@ import {
   IconCircleX,
   IconRefresh,
 } from '@tabler/icons-react'
-import { useCallback, useEffect, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useState, useSyncExternalStore } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import { Frame } from '../../app/frame.tsx'
 import { Notice } from '../../app/notice.tsx'
@@ -15,9 +15,24 @@ import { useLoaded } from '../../app/use-loaded.ts'
 import type { InstallApi } from '../install-api.ts'
 import type { Installation, InstallationState } from '../installation.ts'
 import { StepNavigation } from '../step-navigation.tsx'
-import { ElapsedTime } from './elapsed-time.tsx'
 import classes from './process-step.module.css'
 import { progressOf, type StepProgress } from './step-progress.ts'
+
+/** Minutes and seconds since a moment of the page's own clock; stands still when nothing runs. */
+function ElapsedTime({ since, isRunning }: { readonly since: number; readonly isRunning: boolean }) {
+  const [now, setNow] = useState(() => performance.now())
+  useEffect(() => {
+    if (!isRunning) return
+    const timer = setInterval(() => setNow(performance.now()), 1000)
+    return () => clearInterval(timer)
+  }, [isRunning])
+  const seconds = Math.max(0, Math.round((now - since) / 1000))
+  return (
+    <span>
+      {Math.floor(seconds / 60)}:{String(seconds % 60).padStart(2, '0')}
+    </span>
+  )
+}
 
 interface ProcessStepProps {
   readonly api: InstallApi

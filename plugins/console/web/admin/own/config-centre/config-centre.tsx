@@ -9,8 +9,7 @@ import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import list from '../../pages/list-view.module.css'
-import { LoadFailure } from '../../pages/load-failure.tsx'
-import { Waiting } from '../../pages/waiting.tsx'
+import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import { useSite } from '../../shell/site-context.ts'
 import classes from './config-centre.module.css'
 import { draft, useDraft } from './config-draft.ts'
@@ -23,13 +22,11 @@ import {
   orphanedGroup,
 } from './config-types.ts'
 import { DraftBar } from './draft-bar.tsx'
-import { GroupChoice } from './group-choice.tsx'
 import { useInstances } from './instances-state.tsx'
-import { hasFilter, keyQuery, toggledFilter } from './key-filter.ts'
-import { KeyList } from './key-list.tsx'
+import { GroupChoice, KeyList } from './key-list.tsx'
 import { ReviewDialog } from './review/review-dialog.tsx'
 import { ExportButton, ImportButton } from './review/transfer.tsx'
-import { SearchBar } from './search-bar.tsx'
+import { hasFilter, keyQuery, SearchBar, toggledFilter } from './search-bar.tsx'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
 

@@ -1,7 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
-import { keepDraft, takeDraft } from '../../shell/drafts.ts'
-import { setUnsaved } from '../../shell/unsaved.ts'
+import { keepDraft, setUnsaved, takeDraft } from '../../shell/drafts.ts'
 import type { ConfigItem, KeyFault } from './config-types.ts'
 
 /** One key that is to be set, or whose stored value is to be removed. */

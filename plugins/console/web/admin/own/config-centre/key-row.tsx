@@ -15,8 +15,7 @@ import { pressed } from '../../shell/shortcuts.ts'
 import { draft, schemaOf, shownValue, useDraftChange, useFault } from './config-draft.ts'
 import { type ConfigItem, historyPage } from './config-types.ts'
 import classes from './key-row.module.css'
-import { SourceChain, sourceText } from './source-chain.tsx'
-import { ruleText, ValueText } from './value-text.tsx'
+import { ruleText, SourceChain, sourceText, ValueText } from './value-text.tsx'
 
 interface KeyRowProps {
   readonly item: ConfigItem

@@ -1,4 +1,4 @@
-import type { PaletteSource } from '../own-pages.ts'
+import type { PaletteSource } from '../own-pages.tsx'
 import { type KeyList, operationIds } from './config-types.ts'
 
 /** Each key, found by its title or its name. */

@@ -8,15 +8,92 @@ import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import list from '../../pages/list-view.module.css'
-import { LoadFailure } from '../../pages/load-failure.tsx'
-import { Waiting } from '../../pages/waiting.tsx'
+import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
+import { useFormats } from '../../pages/shown-value.ts'
 import tools from '../search-tools.module.css'
-import { BootTimeline } from './boot-timeline.tsx'
-import { askersOf, fits, type ProductFacts, pluginsOperation } from './plugin-facts.ts'
+import { askersOf, type BootStep, fits, type PluginFacts, type ProductFacts, pluginsOperation } from './plugin-facts.ts'
 import { PluginRow } from './plugin-row.tsx'
 import classes from './plugins-page.module.css'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
+
+interface BootTimelineProps {
+  readonly plugins: readonly PluginFacts[]
+  readonly timeline: readonly BootStep[]
+}
+
+const endOf = ({ startedAtMs, durationMs }: BootStep) => startedAtMs + durationMs
+
+/** When each plugin was set up and began to serve: a bar for each step, and the same numbers as text. */
+function BootTimeline({ plugins, timeline }: BootTimelineProps) {
+  const { say } = useSpeech()
+  const formats = useFormats()
+  const wholeMs = Math.max(1, ...timeline.map(endOf))
+  const stepsOf = Map.groupBy(timeline, ({ plugin }) => plugin)
+  const took = (id: string, phase: string) =>
+    (stepsOf.get(id) ?? []).filter((step) => step.phase === phase).reduce((sum, { durationMs }) => sum + durationMs, 0)
+  const slowest = Math.max(...plugins.map(({ id }) => took(id, 'setup') + took(id, 'ready')))
+  return (
+    <section className={classes.boot}>
+      <div className={classes.legend}>
+        <p>{say('plugins.boot-total', { time: formats.count(wholeMs, 'ms') })}</p>
+        <p>
+          <span className={classes.mark} data-phase="setup" aria-hidden /> {say('plugins.phase.setup')}
+        </p>
+        <p>
+          <span className={classes.mark} data-phase="ready" aria-hidden /> {say('plugins.phase.ready')}
+        </p>
+      </div>
+      <table className={classes.table}>
+        <thead>
+          <tr>
+            <th scope="col">{say('plugins.plugin')}</th>
+            <th scope="col" className={classes.wide}>
+              <span className={classes.scale}>
+                <span>{formats.count(0)}</span>
+                <span>{formats.count(wholeMs, 'ms')}</span>
+              </span>
+            </th>
+            <th scope="col" className={classes.number}>
+              {say('plugins.phase.setup')}
+            </th>
+            <th scope="col" className={classes.number}>
+              {say('plugins.phase.ready')}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {plugins.map(({ id }) => (
+            <tr key={id} data-slowest={took(id, 'setup') + took(id, 'ready') === slowest || undefined}>
+              <th scope="row">{id}</th>
+              <td className={classes.wide}>
+                <svg className={classes.bars} viewBox="0 0 1000 12" preserveAspectRatio="none" aria-hidden="true">
+                  {(stepsOf.get(id) ?? []).map((step) => (
+                    <rect
+                      key={`${step.phase} ${step.startedAtMs}`}
+                      data-phase={step.phase}
+                      data-outcome={step.outcome}
+                      x={Math.min(997, (step.startedAtMs / wholeMs) * 1000)}
+                      width={Math.max(3, (step.durationMs / wholeMs) * 1000)}
+                      y="1"
+                      height="10"
+                    />
+                  ))}
+                </svg>
+              </td>
+              <td className={classes.number}>{milliseconds(took(id, 'setup'))}</td>
+              <td className={classes.number}>{milliseconds(took(id, 'ready'))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+
+  function milliseconds(ms: number): string {
+    return `${formats.count(Math.round(ms * 10) / 10)} ms`
+  }
+}
 
 addTexts({ en, 'zh-CN': zhCN })
 

@@ -5,10 +5,10 @@ import { useSpeech } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import dialog from '../../pages/forms/dialog.module.css'
-import { LoadFailure } from '../../pages/load-failure.tsx'
+import { LoadFailure } from '../../pages/load-state.tsx'
 import type { ProductFacts } from '../product-plugins/plugin-facts.ts'
 import classes from './permission-dialog.module.css'
-import { holds, operationIds, type Permission, type Role, usersPage } from './role-types.ts'
+import { holds, operationIds, type Permission, type Role, usersPage } from './role-draft.ts'
 
 interface PermissionDialogProps {
   readonly page: OwnPageView

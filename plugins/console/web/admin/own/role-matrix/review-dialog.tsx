@@ -9,8 +9,16 @@ import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import dialog from '../../pages/forms/dialog.module.css'
 import classes from './review-dialog.module.css'
-import { countOf, draft, type RoleChange, replacementOf, useDraft } from './role-draft.ts'
-import { operationIds, type Permission, type Role } from './role-types.ts'
+import {
+  countOf,
+  draft,
+  operationIds,
+  type Permission,
+  type Role,
+  type RoleChange,
+  replacementOf,
+  useDraft,
+} from './role-draft.ts'
 
 interface ReviewDialogProps {
   readonly page: OwnPageView

@@ -9,16 +9,14 @@ import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import list from '../../pages/list-view.module.css'
-import { LoadFailure } from '../../pages/load-failure.tsx'
-import { Waiting } from '../../pages/waiting.tsx'
+import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import draftBar from '../draft-bar.module.css'
 import tools from '../search-tools.module.css'
 import { MatrixTable } from './matrix-table.tsx'
 import { PermissionDialog } from './permission-dialog.tsx'
 import { ReviewDialog } from './review-dialog.tsx'
-import { countOf, draft, useDraft } from './role-draft.ts'
+import { countOf, draft, fits, operationIds, type Permission, type RolePage, useDraft } from './role-draft.ts'
 import classes from './role-matrix.module.css'
-import { fits, operationIds, type Permission, type RolePage } from './role-types.ts'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
 

@@ -1,8 +1,18 @@
 import { NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core'
+import { createElement, Fragment, type ReactNode } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
 import type { Field, Json, Unit } from '../../api/page-types.ts'
-import { codeSpans } from './code-spans.ts'
 import { LabelPicker, LabelsPicker } from './label-picker.tsx'
+
+/** A text of the API description: what stands between backticks is code. */
+function codeSpans(text: string): ReactNode {
+  const parts = text.split(/`([^`]+)`/)
+  return createElement(
+    Fragment,
+    null,
+    ...parts.map((part, at) => (at % 2 === 1 ? createElement('code', null, part) : part)),
+  )
+}
 
 /** What is typed, as text; as the schema wants it only when it is sent. */
 export type Typed = string | boolean | readonly string[]

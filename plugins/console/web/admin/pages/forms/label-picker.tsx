@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Label } from '../../api/labels.ts'
-import { labels } from '../../shell/session/session-calls.ts'
+import { labels } from '../../api/operations.ts'
 
 /** Names of the chosen ids, and of those that fit what is typed. */
 function useLabels(kind: string, ids: readonly string[], search: string) {

@@ -11,12 +11,40 @@ import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { unitTyped } from '../amounts.ts'
 import { Answer } from '../facts.tsx'
-import { Waiting } from '../waiting.tsx'
+import { Waiting } from '../load-state.tsx'
 import classes from './dialog.module.css'
 import type { Typed } from './field-input.tsx'
 import { FormFields, isSecretField } from './form-fields.tsx'
 import { nested, type UnitOf, useFormState } from './form-state.ts'
-import { OnceShown } from './once-shown.tsx'
+
+/** A value that nobody sees again. It lives in this component alone. */
+function OnceShown({ value, onClose }: { readonly value: string; onClose(): void }) {
+  const { say } = useSpeech()
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    await navigator.clipboard.writeText(value)
+    setCopied(true)
+  }
+  return (
+    <div className={classes.form}>
+      <Notice tone="warn" title={say('admin.once.title')}>
+        <p>{say('admin.once.text')}</p>
+      </Notice>
+      <TextInput
+        aria-label={say('admin.once.title')}
+        value={value}
+        readOnly
+        onFocus={(event) => event.currentTarget.select()}
+      />
+      <div className={classes.buttons}>
+        <Button variant="default" onClick={() => void copy()}>
+          {say(isCopied ? 'admin.once.copied' : 'admin.once.copy')}
+        </Button>
+        <Button onClick={onClose}>{say('admin.once.done')}</Button>
+      </div>
+    </div>
+  )
+}
 
 /** Loaded with the first form that has one. */
 const LivePreview = lazy(() => import('./live-preview.tsx'))

@@ -1,4 +1,30 @@
+import { useApi } from '../../api/context.tsx'
+import { type Account, type Callable, ownAccount } from '../../api/operations.ts'
 import { forgetDrafts } from '../drafts.ts'
+
+/** A wallet of this browser signs a message of the server. */
+export interface WalletWay {
+  readonly id: string
+  readonly kind: 'wallet'
+  readonly challenge: Callable
+  readonly login: Callable
+}
+
+/** Ways to sign in besides name and password, as the server wrote them into the page; those that this page does not know are left out. */
+export const signInWays: readonly WalletWay[] = JSON.parse(
+  document.querySelector<HTMLMetaElement>('meta[name="sign-in-ways"]')?.content || '[]',
+).filter(({ kind }: { readonly kind: string }) => kind === 'wallet')
+
+/** Opens a session by what somebody proves; the browser holds a cookie that no script can read. Answers whose it is. */
+type SignIn = (operation: Callable, proof: object, signal: AbortSignal) => Promise<Account>
+
+export function useSignIn(): SignIn {
+  const api = useApi()
+  return async (operation, proof, signal) => {
+    await api.call(operation, { body: { ...proof, session: 'cookie' }, signal })
+    return api.call<Account>(ownAccount, { signal })
+  }
+}
 
 /** `unknown` until the server has been asked. `ended`: somebody was signed in, and what is on the page stays. */
 type SessionPhase = 'unknown' | 'out' | 'in' | 'ended'

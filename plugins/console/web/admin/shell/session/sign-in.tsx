@@ -1,17 +1,14 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core'
 import { IconWallet } from '@tabler/icons-react'
 import { type FormEvent, useState } from 'react'
-import { useSpeech } from '../../../app/app.tsx'
-import { Brand } from '../../../app/brand.tsx'
+import { siteName, useSpeech } from '../../../app/app.tsx'
+import { Brand, Switches } from '../../../app/frame.tsx'
 import { Notice } from '../../../app/notice.tsx'
-import { siteName } from '../../../app/site-name.ts'
-import { Switches } from '../../../app/switches.tsx'
 import { CallFailure } from '../../api/call.ts'
+import { type Account, login } from '../../api/operations.ts'
 import { useWrite } from '../../api/use-write.ts'
-import { type Account, login } from './session-calls.ts'
+import { signInWays, useSignIn, type WalletWay } from './session-state.ts'
 import classes from './sign-in.module.css'
-import { signInWays, type WalletWay } from './sign-in-ways.ts'
-import { useSignIn } from './use-sign-in.ts'
 
 interface SignInFormProps {
   /** Of who was here before; empty for nobody. */

@@ -1,3 +1,13 @@
+
+/** What a page knows of an operation: see the page views of the server. */
+export interface Callable {
+  readonly method: string
+  /** With parameters in braces. */
+  readonly path: string
+}
+
+export type Value = string | number | boolean | null | undefined
+
 /** Operations of signing in and out, which every product with a back office has. */
 export const login = { method: 'POST', path: '/api/v1/auth/login' } as const
 export const logout = { method: 'POST', path: '/api/v1/auth/logout' } as const

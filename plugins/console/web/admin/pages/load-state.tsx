@@ -1,12 +1,27 @@
-import { Button } from '@mantine/core'
+import { Button, Skeleton } from '@mantine/core'
 import { useEffect } from 'react'
 import { Link } from 'wouter'
-import { useSpeech } from '../../app/app.tsx'
-import { FailureNotice } from '../../app/failure-notice.tsx'
-import { Notice } from '../../app/notice.tsx'
-import { siteName } from '../../app/site-name.ts'
+import { siteName, useSpeech } from '../../app/app.tsx'
+import { FailureNotice, Notice } from '../../app/notice.tsx'
 import { CallFailure } from '../api/call.ts'
 import list from './list-view.module.css'
+import classes from './load-state.module.css'
+
+interface WaitingProps {
+  readonly lines: number
+  /** Of a line, in pixels. */
+  readonly height: number
+}
+
+/** Lines in place of what is on its way. */
+export const Waiting = ({ lines, height }: WaitingProps) => (
+  <div className={classes.waiting} aria-hidden aria-busy>
+    {Array.from({ length: lines }, (_, line) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: they differ in nothing else
+      <Skeleton key={line} height={height} />
+    ))}
+  </div>
+)
 
 interface LoadFailureProps {
   readonly error: Error

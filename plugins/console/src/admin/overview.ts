@@ -1,0 +1,192 @@
+import {
+  type AttentionDeclaration,
+  type ChartDeclaration,
+  type MeasuredChart,
+  mostChartLines,
+  type OperationChart,
+  type PageDeclaration,
+} from '@plinth/admin'
+import type { Schema } from '@plinth/http'
+import { type LocalizedText, localize } from '@plinth/kernel'
+import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
+import { ownPages } from './own-pages.ts'
+import { withoutTitle } from './page-faults.ts'
+import { titleOf } from './page-views.ts'
+
+/** The operation that answers what a measured chart counted. */
+export const chartPoints = 'getConsoleChartPoints'
+
+const spanTitles: Readonly<Record<'hour' | 'day', LocalizedText>> = {
+  hour: { en: 'Last hour', 'zh-CN': '最近一小时' },
+  day: { en: 'Last day', 'zh-CN': '最近一天' },
+}
+
+/** Id of the operation that a chart asks. */
+export const sourceOf = (chart: ChartDeclaration) => (chart.kind === 'measured' ? chartPoints : chart.source)
+
+/** How a browser gets the numbers of a chart and what it calls them. Both kinds look the same to it. */
+export function chartView(chart: ChartDeclaration, operation: Operation, locale: string) {
+  const { id, title, lead, unit, labels = {} } = chart
+  const say = (text: LocalizedText) => localize(text, locale)
+  return {
+    id,
+    title: say(title),
+    method: operation.method,
+    ...(lead === undefined ? {} : { lead: say(lead) }),
+    ...(unit === undefined ? {} : { unit }),
+    labels: Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, say(text)])),
+    ...(chart.kind === 'measured' ? measuredView(chart, operation, say) : operationView(chart, operation, locale)),
+  }
+}
+
+const measuredView = ({ id, by, lines }: MeasuredChart, { path }: Operation, say: (text: LocalizedText) => string) => ({
+  path: path.replace('{id}', id),
+  ranges: (['hour', 'day'] as const).map((span) => ({ id: span, title: say(spanTitles[span]), query: { span } })),
+  at: 'at',
+  ...(by === undefined ? {} : { by: 'of' }),
+  lines: lines.map(({ name, title, tone }) => ({
+    field: `counts.${name}`,
+    title: say(title),
+    ...(tone === undefined ? {} : { tone }),
+  })),
+})
+
+const operationView = (
+  { query = {}, at, by, currency, lines }: OperationChart,
+  { path, ...operation }: Operation,
+  locale: string,
+) => ({
+  path,
+  at,
+  ranges: [{ id: 'all', title: '', query }],
+  ...(by === undefined ? {} : { by }),
+  ...(currency === undefined ? {} : { currency }),
+  lines: lines.map(({ field, title, tone }) => ({
+    field,
+    title:
+      title === undefined ? titleOf(memberAt(itemOf(operation), field), field, { locale }) : localize(title, locale),
+    ...(tone === undefined ? {} : { tone }),
+  })),
+})
+
+interface ChartSurroundings {
+  readonly operations: ReadonlyMap<string, Operation>
+  readonly pages: ReadonlyMap<string, PageDeclaration>
+  /** Whether the product has a metric of this name. */
+  readonly hasMetric: (name: string) => boolean
+}
+
+/** What is wrong with the charts that are declared, a sentence each. */
+export function chartFaults(
+  declared: Iterable<ChartDeclaration>,
+  { operations, pages, hasMetric }: ChartSurroundings,
+): readonly string[] {
+  return [...declared].flatMap((chart) => {
+    const count = chart.lines.length
+    const own = chart.kind === 'measured' ? measuredFaults(chart, hasMetric) : operationFaults(chart, operations)
+    return [
+      ...(count === 0 || count > mostChartLines ? [`it has ${count} lines`] : []),
+      ...own,
+      ...(chart.page === undefined ? [] : pageOf(chart.page, operations, pages)),
+    ].map((fault) => `chart "${chart.id}": ${fault}`)
+  })
+}
+
+function measuredFaults({ metric, lines }: MeasuredChart, hasMetric: (name: string) => boolean): readonly string[] {
+  const names = new Set(lines.map(({ name }) => name))
+  return [
+    ...(hasMetric(metric) ? [] : [`nobody measures "${metric}"`]),
+    ...(names.size === lines.length ? [] : ['two lines have the same name']),
+  ]
+}
+
+function operationFaults(
+  { source, query = {}, at, by, currency, lines }: OperationChart,
+  operations: ReadonlyMap<string, Operation>,
+): readonly string[] {
+  const operation = operations.get(source)
+  if (operation === undefined) return [`it asks the operation "${source}", which no plugin brings`]
+  const item = itemOf(operation)
+  if (item === undefined) return [`${source} answers no list`]
+  const member = (name: string): Schema => withoutNull(memberAt(item, name)) ?? {}
+  const numbers = lines.filter(({ field }) => !['integer', 'number'].includes(String(member(field)['type'])))
+  const nameless = lines.filter(({ field, title }) => title === undefined && member(field)['x-title'] === undefined)
+  return [
+    ...(operation.method !== 'GET' || Object.keys(operation.params).length > 0
+      ? [`${source} cannot be asked without more`]
+      : []),
+    ...Object.keys(query).flatMap((name) =>
+      name in operation.query ? [] : [`"${name}" is no parameter of ${source}`],
+    ),
+    ...(member(at)['type'] === 'string' ? [] : [`"${at}" is no moment of what is answered`]),
+    ...[by, currency].flatMap((name) =>
+      name === undefined || memberAt(item, name) !== undefined ? [] : [`"${name}" is no member of what is answered`],
+    ),
+    ...numbers.map(({ field }) => `"${field}" is no number of what is answered`),
+    ...nameless.map(({ field }) => withoutTitle(field)),
+  ]
+}
+
+/** A page of one thing among many says nothing of which one a chart would be asked for. */
+function pageOf(
+  id: string,
+  operations: ReadonlyMap<string, Operation>,
+  pages: ReadonlyMap<string, PageDeclaration>,
+): readonly string[] {
+  const page = pages.get(id)
+  if (page === undefined) return [`there is no page "${id}"`]
+  const isOfMany = Object.keys(operations.get(page.source)?.params ?? {}).length > 0
+  return isOfMany ? [`"${id}" shows one thing of many`] : []
+}
+
+type Operations = ReadonlyMap<string, Operation>
+
+/** What is wrong with what is declared to need attention, a sentence each. */
+export function attentionFaults(
+  declared: Iterable<AttentionDeclaration>,
+  operations: Operations,
+  pages: ReadonlyMap<string, PageDeclaration>,
+): readonly string[] {
+  return [...declared].flatMap((one) => {
+    const faults: string[] = []
+    const source = operations.get(one.source)
+    if (source === undefined) faults.push(`it asks the operation "${one.source}", which no plugin brings`)
+    else {
+      if (source.method !== 'GET' || Object.keys(source.params).length > 0)
+        faults.push(`${one.source} cannot be asked without more`)
+      for (const name of Object.keys(one.query ?? {}))
+        if (!(name in source.query)) faults.push(`"${name}" is no parameter of ${one.source}`)
+      faults.push(...countFaults(one, source))
+    }
+    faults.push(...targetFaults(one, operations, pages))
+    return faults.map((fault) => `attention "${one.id}": ${fault}`)
+  })
+}
+
+function countFaults({ count, where = {}, filled }: AttentionDeclaration, source: Operation): readonly string[] {
+  const counted = count === undefined ? undefined : withoutNull(memberAt(source.data, count))
+  if (counted !== undefined && counted['type'] !== 'array')
+    return counted['type'] === 'integer' || counted['type'] === 'number' ? [] : [`"${count}" is no number and no list`]
+  const item = count === undefined ? itemOf(source) : counted?.['items']
+  if (item === undefined) return [count === undefined ? `${source.id} answers no list` : `"${count}" is no member`]
+  return [...Object.keys(where), ...(filled === undefined ? [] : [filled])].flatMap((name) =>
+    memberAt(item, name) === undefined ? [`"${name}" is no member of what is counted`] : [],
+  )
+}
+
+function targetFaults(
+  { page, place }: AttentionDeclaration,
+  operations: Operations,
+  pages: ReadonlyMap<string, PageDeclaration>,
+): readonly string[] {
+  if (page === undefined) return place === 'navigation' ? ['it stands beside no page'] : []
+  if (page.filter === undefined && ownPages.some(({ id }) => id === page.id)) return []
+  const target = pages.get(page.id)
+  if (target === undefined) return [`there is no page "${page.id}"`]
+  const filters = target.kind === 'list' ? (target.filters ?? []).map(({ name }) => name) : []
+  return Object.keys(page.filter ?? {}).flatMap((name) =>
+    filters.includes(name) && name in (operations.get(target.source)?.query ?? {})
+      ? []
+      : [`"${name}" is no filter of "${page.id}"`],
+  )
+}

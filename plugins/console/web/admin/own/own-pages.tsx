@@ -1,0 +1,55 @@
+import { useQuery } from '@tanstack/react-query'
+import { type ComponentType, type LazyExoticComponent, lazy, useEffect } from 'react'
+import { siteName, useSpeech } from '../../app/app.tsx'
+import type { Api } from '../api/call.ts'
+import { useApi } from '../api/context.tsx'
+import { onePage } from '../api/operations.ts'
+import type { OwnPageView } from '../api/page-types.ts'
+import { LoadFailure } from '../pages/load-state.tsx'
+
+/** A place within a page that is found by its name in the palette. */
+export interface PaletteEntry {
+  readonly id: string
+  readonly label: string
+  readonly description: string
+  /** Address below the back office. */
+  readonly href: string
+}
+
+/** What a page offers to the palette; asked for when somebody looks for something. */
+export type PaletteSource = (api: Api, page: OwnPageView, signal: AbortSignal) => Promise<readonly PaletteEntry[]>
+
+interface OwnPageScripts {
+  readonly view: LazyExoticComponent<ComponentType<{ readonly page: OwnPageView }>>
+  readonly palette?: () => Promise<{ readonly default: PaletteSource }>
+}
+
+/** Pages by hand, a script each that is loaded when it is opened; who may see them says `src/admin/own-pages.ts`. */
+export const ownPages: Readonly<Record<string, OwnPageScripts>> = {
+  'system-config.centre': {
+    view: lazy(() => import('./config-centre/config-centre.tsx')),
+    palette: () => import('./config-centre/palette.ts'),
+  },
+  'console.plugins': { view: lazy(() => import('./product-plugins/plugins-page.tsx')) },
+  'iam.role-matrix': { view: lazy(() => import('./role-matrix/role-matrix.tsx')) },
+}
+
+/** What a page by hand may call; the same question for the page and for the palette. */
+export const ownPageQuery = (api: Api, id: string, language: string) => ({
+  queryKey: ['page', id, language],
+  queryFn: ({ signal }: { signal: AbortSignal }) => api.call<OwnPageView>(onePage, { params: { id }, signal }),
+  staleTime: 5 * 60_000,
+})
+
+/** A page by hand, with what its reader may do there. */
+export function OwnPage({ id }: { readonly id: string }) {
+  const { language } = useSpeech()
+  const page = useQuery({ ...ownPageQuery(useApi(), id, language), placeholderData: (last) => last })
+  const title = page.data?.title
+  useEffect(() => {
+    if (title !== undefined) document.title = `${title} · ${siteName}`
+  }, [title])
+  const View = ownPages[id]?.view
+  if (View !== undefined && page.data !== undefined) return <View page={page.data} />
+  return page.error === null ? null : <LoadFailure error={page.error} isPage onRetry={() => void page.refetch()} />
+}

@@ -1,0 +1,131 @@
+import { Button } from '@mantine/core'
+import { useState } from 'react'
+import { useSpeech } from '../../../app/app.tsx'
+import { type Action, type Bulk, type Column, type Form, type Row, valueAt } from '../../api/page-types.ts'
+import { useSite } from '../../shell/site-context.ts'
+import { columnText, plainText, useFormats } from '../shown-value.ts'
+import classes from './action-dialogs.module.css'
+import { WriteDialog } from './write-dialog.tsx'
+
+interface ActionDialogProps {
+  readonly action: Action
+  readonly row: Row
+  /** Of the page, which show the members that the text of the action contains. */
+  readonly columns: readonly Column[]
+  onClose(): void
+}
+
+const nothing = () => undefined
+
+/** Something that is done with a row, or with what a page shows. */
+export function ActionDialog({ action, row, columns, onClose }: ActionDialogProps) {
+  const surroundings = { formats: useFormats(), units: useSite().units }
+  /** Replaces `{name}` by the member of the row, written as on the page. */
+  const filled = (text: string) =>
+    text.replace(/\{([\w.]+)\}/g, (_, name: string) =>
+      columnText(
+        columns.find(({ field }) => field === name),
+        name,
+        row,
+        surroundings,
+      ),
+    )
+  return (
+    <WriteDialog
+      write={action}
+      row={row}
+      title={action.label}
+      submit={action.label}
+      fields={action.ask ?? []}
+      initial={nothing}
+      onlyChanged={false}
+      keeps={false}
+      wanted={action.type === undefined ? undefined : plainText(valueAt(row, action.type))}
+      onClose={onClose}
+    >
+      {action.confirm !== undefined && <p>{filled(action.confirm)}</p>}
+    </WriteDialog>
+  )
+}
+
+interface FormDialogProps {
+  readonly form: Form
+  /** What is changed; empty for something new. */
+  readonly row: Row
+  onClose(): void
+}
+
+/** Members of a thing by the names under which a form sends them: `roleIds` are the `roles` of a user. */
+function currentOf(row: Row, name: string): unknown {
+  return valueAt(row, name) ?? (name.endsWith('Ids') ? valueAt(row, `${name.slice(0, -3)}s`) : undefined)
+}
+
+/** Creates something, or changes what a page shows. */
+export function FormDialog({ form, row, onClose }: FormDialogProps) {
+  const { say } = useSpeech()
+  return (
+    <WriteDialog
+      write={form}
+      row={row}
+      title={form.title}
+      submit={form.submit ?? say('admin.save')}
+      fields={form.fields}
+      initial={(name) => currentOf(row, name)}
+      onlyChanged={!form.whole && Object.keys(row).length > 0 && form.method !== 'POST'}
+      keeps
+      onClose={onClose}
+    >
+      {form.lead !== undefined && <p>{form.lead}</p>}
+    </WriteDialog>
+  )
+}
+
+interface BulkBarProps {
+  readonly bulk: readonly Bulk[]
+  readonly picked: ReadonlySet<string>
+  onDone(): void
+}
+
+/** What can be done with the rows that are picked. */
+export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
+  const { say } = useSpeech()
+  const [chosen, setChosen] = useState<Bulk>()
+  const ids = [...picked].map(idOf)
+  if (picked.size === 0) return null
+  return (
+    <div className={classes.bar}>
+      <span>{say('admin.picked', { count: picked.size })}</span>
+      {bulk.map((one) => (
+        <Button
+          key={one.label}
+          size="xs"
+          variant="default"
+          {...(one.tone === 'danger' ? { color: 'red' } : {})}
+          disabled={!one.allowed || picked.size > one.max}
+          title={one.allowed ? undefined : say('admin.needs-permission', { permission: one.permission })}
+          onClick={() => setChosen(one)}
+        >
+          {one.label}
+        </Button>
+      ))}
+      {chosen !== undefined && (
+        <WriteDialog
+          write={{ ...chosen, body: { ...chosen.body, [chosen.ids]: { value: ids } } }}
+          row={{}}
+          title={`${chosen.label} · ${say('admin.picked', { count: picked.size })}`}
+          submit={chosen.label}
+          fields={chosen.ask ?? []}
+          initial={nothing}
+          onlyChanged={false}
+          keeps={false}
+          onDone={onDone}
+          onClose={() => setChosen(undefined)}
+        >
+          {chosen.confirm !== undefined && <p>{chosen.confirm}</p>}
+        </WriteDialog>
+      )}
+    </div>
+  )
+}
+
+const idOf = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : text)
