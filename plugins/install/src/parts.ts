@@ -1,28 +1,14 @@
-import {
-  asClass,
-  asFunction,
-  type Clock,
-  type Logger,
-  type NodeEnvironment,
-  nodeEnvironmentOf,
-  type Resolvers,
-  type ServicesOf,
-} from '@plinth/kernel'
+import { asClass, asFunction, type NodeEnvironment, nodeEnvironmentOf, type Resolvers } from '@plinth/kernel'
 import { AdminService } from './admin/admin-service.ts'
-import type { InstallConfig } from './config.ts'
 import { EntryGate } from './entry/entry-gate.ts'
-import { EntryPolicy } from './entry/entry-policy.ts'
-import { FailedAttempts } from './entry/failed-attempts.ts'
-import { type InstallToken, installToken } from './entry/install-token.ts'
-import { namedProxies } from './entry/named-proxies.ts'
-import { AdministratorCreation } from './execution/administrator.ts'
+import { EntryPolicy, namedProxies } from './entry/entry-policy.ts'
+import { FailedAttempts, type InstallToken, installToken } from './entry/install-token.ts'
 import { Announcements } from './execution/announcements.ts'
 import { Execution } from './execution/execution.ts'
-import { Migration } from './execution/migration.ts'
-import { RestartNote } from './execution/restart-note.ts'
 import { SingleRun } from './execution/single-run.ts'
 import { StepOverview } from './execution/step-overview.ts'
 import { StepRunner } from './execution/step-runner.ts'
+import { AdministratorCreation, Migration } from './execution/step-work.ts'
 import { InstallSteps } from './execution/steps.ts'
 import { type InstallFiles, installFiles } from './files.ts'
 import { type Running, runningValues } from './form/form-values.ts'
@@ -31,36 +17,18 @@ import { Preflight } from './preflight/preflight-run.ts'
 import { InstallAuditTrail } from './records/audit-trail.ts'
 import { Journal } from './records/journal.ts'
 import { Sessions } from './records/sessions.ts'
-import type { requires } from './requires.ts'
-import { ConnectionProbes } from './settings/connection-probes.ts'
-import { ConnectionTrial } from './settings/connection-trial.ts'
+import type { InstallServices } from './requires.ts'
+import { ConnectionProbes, ConnectionTrial } from './settings/connection-probes.ts'
 import { SettingsWriter } from './settings/settings-writer.ts'
-import { FallbackWatch } from './state/fallback-watch.ts'
+import { FallbackWatch } from './state/fallback.ts'
 import { InstallState } from './state/install-state.ts'
+import { RestartNote } from './state/restart-note.ts'
 import { createSay, type Say } from './texts.ts'
 import { InstallStatus } from './wizard/install-status.ts'
 import { WizardService } from './wizard/wizard-service.ts'
 
-/** What the product gives to the plugin. */
-interface Given extends ServicesOf<typeof requires> {
-  /** Id of the plugin. */
-  readonly plugin: string
-  readonly config: InstallConfig
-  /** The clock of the database. */
-  readonly clock: Clock
-  /** The clock of the host, which the environment checks compare with others. */
-  readonly hostClock: Clock
-  readonly log: Logger
-  /** Masks secrets by value. */
-  readonly redact: (text: string, more?: Iterable<unknown>) => string
-  /** Directory of the product. */
-  readonly root: string
-  /** Aborts when the product stops. */
-  readonly signal: AbortSignal
-}
-
-/** Everything that the parts of the plugin may be made of, by name; each names what it needs by `Pick`. */
-export interface Parts extends Given {
+/** Every part of the plugin, by the name under which the others receive it. */
+export interface Parts extends InstallServices {
   readonly nodeEnvironment: NodeEnvironment
   readonly say: Say
   readonly files: InstallFiles
@@ -95,8 +63,8 @@ export interface Parts extends Given {
   readonly admin: AdminService
 }
 
-/** A resolver for each part that is not given. */
-export const resolvers: Resolvers<Parts, Given> = {
+/** A resolver for each part that the product does not pass. */
+export const resolvers: Resolvers<Parts, InstallServices> = {
   nodeEnvironment: asFunction(() => nodeEnvironmentOf(process.env['NODE_ENV'])),
   say: asFunction(({ i18n }) => createSay(i18n)),
   files: asFunction(({ config, configAdmin, root }) => installFiles(config, configAdmin, root)),

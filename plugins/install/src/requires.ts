@@ -3,10 +3,20 @@ import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, passwords } from '@plinth/iam'
-import { configAdmin, declaredTasks, kernel, optional, service } from '@plinth/kernel'
+import {
+  type Clock,
+  configAdmin,
+  declaredTasks,
+  kernel,
+  type Logger,
+  optional,
+  type ServicesOf,
+  service,
+} from '@plinth/kernel'
 import { redisProbe, redisSecret } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { configCentre } from '@plinth/system-config'
+import type { InstallConfig } from './config.ts'
 import { installPage } from './contract.ts'
 import type { StorageFacts } from './preflight/index.ts'
 
@@ -32,3 +42,21 @@ export const requires = {
   storage: optional(storage),
   page: optional(installPage),
 } as const
+
+/** Services and values that the product passes to the plugin. */
+export interface InstallServices extends ServicesOf<typeof requires> {
+  /** Id of the plugin. */
+  readonly plugin: string
+  readonly config: InstallConfig
+  /** The clock of the database. */
+  readonly clock: Clock
+  /** The clock of the host, which the environment checks compare with others. */
+  readonly hostClock: Clock
+  readonly log: Logger
+  /** Masks secrets by value. */
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
+  /** Directory of the product. */
+  readonly root: string
+  /** Aborts when the product stops. */
+  readonly signal: AbortSignal
+}

@@ -1,9 +1,31 @@
 import type { Translator } from '@plinth/i18n'
-import { businessFailures, fillText, type MessageCatalogues, type MessageTree, type TextParams } from '@plinth/kernel'
+import {
+  businessFailures,
+  columnText,
+  fillText,
+  type MessageCatalogues,
+  type MessageTree,
+  reasonOf,
+  type TextParams,
+} from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import preflightEn from './preflight/messages/en.json' with { type: 'json' }
 import preflightZhCN from './preflight/messages/zh-CN.json' with { type: 'json' }
+
+/** Directories of the server, on any system; the name of the file itself may stay. */
+const directories = /(?:\b[A-Za-z]:)?(?:[\\/][^\s\\/'"`,;:()]+)+[\\/](?=[^\s\\/'"`,;:()])/g
+const longest = 500
+
+/**
+ * What a person who installs may read of an error: what went wrong, without the directories of the server. The whole
+ * error is in the log. (What the databases say holds no statement.)
+ */
+export function publicReason(error: unknown): string {
+  const { code, path } = (error ?? {}) as { readonly code?: unknown; readonly path?: unknown }
+  if (typeof path === 'string' && typeof code === 'string') return code
+  return columnText(reasonOf(error).replace(directories, ''), longest)
+}
 
 const tree = {
   en: { install: { ...en.install, preflight: preflightEn } },

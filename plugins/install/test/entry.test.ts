@@ -4,7 +4,7 @@ import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/dat
 import { defined } from '@plinth/kernel'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
-import { FailedAttempts } from '../src/entry/failed-attempts.ts'
+import { FailedAttempts } from '../src/entry/install-token.ts'
 import {
   databaseFormFor,
   databaseWithPassword,

@@ -6,13 +6,8 @@ import { parseEnv } from 'node:util'
 import { systemClock } from '@plinth/kernel'
 import { manualClock, outcomeOf, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import {
-  EnvFileError,
-  type EnvFileOperations,
-  inspectEnvFile,
-  readEnvFile,
-  writeEnvFile,
-} from '../src/env-file/env-file.ts'
+import { EnvFileError, inspectEnvFile, readEnvFile, writeEnvFile } from '../src/env-file/env-file.ts'
+import type { EnvFileOperations } from '../src/env-file/env-file-lock.ts'
 
 const allowed = ['A', 'B', 'C', 'DB_PASSWORD']
 

@@ -5,7 +5,7 @@ import { maskedValue } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { FallbackWatch } from '../src/state/fallback-watch.ts'
+import { FallbackWatch } from '../src/state/fallback.ts'
 import { command, productRoot, serve } from './fixtures/processes.ts'
 import { formFor, secrets } from './fixtures/product.ts'
 

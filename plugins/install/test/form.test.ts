@@ -5,7 +5,7 @@ import { createDatabase } from '@plinth/database/testing'
 import { maskedValue } from '@plinth/kernel'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
-import { connectionUrl } from '../src/form/form-defaults.ts'
+import { connectionUrl } from '../src/form/form-schema.ts'
 import { type Form, type StartSettings, secrets, startInstall } from './fixtures/product.ts'
 
 async function start(t: Test, settings: StartSettings = {}) {

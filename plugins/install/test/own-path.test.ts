@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { ownPath } from '../src/pages/own-path.ts'
+import { ownPath } from '../src/pages/product-pages.ts'
 
 const here = 'https://shop.example'
 /** Where a browser goes that is told to go there, also behind a context path. */

@@ -6,7 +6,7 @@ import { http } from '@plinth/http'
 import { definePlugin, type JsonValue } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { ownPath } from '../src/pages/own-path.ts'
+import { ownPath } from '../src/pages/product-pages.ts'
 import { entryPlugin, pagePlugin } from './fixtures/page-plugin.ts'
 import { type StartSettings, startInstall } from './fixtures/product.ts'
 

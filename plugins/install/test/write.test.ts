@@ -11,7 +11,7 @@ import { freePort, until } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
 import { writeEnvFile } from '../src/env-file/env-file.ts'
-import { publicReason } from '../src/public-reason.ts'
+import { publicReason } from '../src/texts.ts'
 import { databaseWithPassword, type Form, type StartSettings, secrets, startInstall } from './fixtures/product.ts'
 
 async function start(t: Test, settings: StartSettings = {}) {

@@ -14,17 +14,25 @@ import {
 import type { Static } from 'typebox'
 import * as view from '../contract.ts'
 import { callerOf } from '../entry/caller.ts'
-import type { Parts } from '../parts.ts'
+import type { StepOverview } from '../execution/step-overview.ts'
 import { own } from '../permissions.ts'
+import type { InstallAuditTrail } from '../records/audit-trail.ts'
 import { type AuditRow, type SessionRow, sessionStatuses } from '../records/entities.ts'
-import { limitOf } from '../records/journal.ts'
-import { sessionOrder } from '../records/sessions.ts'
+import { type Journal, limitOf } from '../records/journal.ts'
+import { type Sessions, sessionOrder } from '../records/sessions.ts'
+import type { InstallServices } from '../requires.ts'
+import type { InstallStatus } from '../wizard/install-status.ts'
 import { sessionUnknown } from '../wizard/wizard-routes.ts'
+import type { AdminService } from './admin-service.ts'
 
-type AdminRouteParts = Pick<
-  Parts,
-  'admin' | 'status' | 'stepOverview' | 'sessions' | 'journal' | 'audit' | 'redact' | 'site' | 'clock'
->
+type AdminRouteParts = Pick<InstallServices, 'redact' | 'site' | 'clock'> & {
+  readonly admin: AdminService
+  readonly status: InstallStatus
+  readonly stepOverview: StepOverview
+  readonly sessions: Sessions
+  readonly journal: Journal
+  readonly audit: InstallAuditTrail
+}
 
 const root = '/api/v1/admin/install'
 const read = { method: 'GET', tags: ['install'], access: { permission: own.view, scope: 'none' } } as const

@@ -1,29 +1,33 @@
 import { longestReason } from '@plinth/http'
 import { columnText } from '@plinth/kernel'
 import type { Caller } from '../entry/caller.ts'
+import type { EntryPolicy } from '../entry/entry-policy.ts'
+import type { StepOverview } from '../execution/step-overview.ts'
+import type { AdministratorCreation } from '../execution/step-work.ts'
 import { hasPassed } from '../form/form-checks.ts'
-import type { Parts } from '../parts.ts'
-import { auditActions } from '../records/audit-trail.ts'
-import { limitOf } from '../records/journal.ts'
-import { sessionOrder } from '../records/sessions.ts'
-import type { Reading } from '../state/install-state.ts'
+import type { Preflight } from '../preflight/preflight-run.ts'
+import { auditActions, type InstallAuditTrail } from '../records/audit-trail.ts'
+import { type Journal, limitOf } from '../records/journal.ts'
+import { type Sessions, sessionOrder } from '../records/sessions.ts'
+import type { InstallServices } from '../requires.ts'
+import type { InstallState, Reading } from '../state/install-state.ts'
+import type { Say } from '../texts.ts'
+import type { InstallStatus } from '../wizard/install-status.ts'
+import type { WizardService } from '../wizard/wizard-service.ts'
 
-type AdminServiceParts = Pick<
-  Parts,
-  | 'kernel'
-  | 'config'
-  | 'state'
-  | 'entry'
-  | 'status'
-  | 'stepOverview'
-  | 'preflight'
-  | 'sessions'
-  | 'journal'
-  | 'audit'
-  | 'administrator'
-  | 'wizard'
-  | 'say'
->
+type AdminServiceParts = Pick<InstallServices, 'kernel' | 'config'> & {
+  readonly state: InstallState
+  readonly entry: EntryPolicy
+  readonly status: InstallStatus
+  readonly stepOverview: StepOverview
+  readonly preflight: Preflight
+  readonly sessions: Sessions
+  readonly journal: Journal
+  readonly audit: InstallAuditTrail
+  readonly administrator: AdministratorCreation
+  readonly wizard: WizardService
+  readonly say: Say
+}
 
 /** What an operator has to type. */
 const confirmations = { reset: 'RESET-INSTALL', mark: 'MARK-INSTALLED' } as const

@@ -1,12 +1,31 @@
 import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { BusinessError, type CommandDeclaration, type CommandInvocation, reasonOf } from '@plinth/kernel'
-import type { DefaultsView, RecordView } from '../contract.ts'
-import { commandCaller } from '../entry/caller.ts'
+import { BusinessError, type CommandDeclaration, type CommandInvocation, reasonOf, service } from '@plinth/kernel'
+import type { DefaultsView, ExecuteView, RecordView } from '../contract.ts'
+import { type Caller, commandCaller } from '../entry/caller.ts'
 import type { InstallForm } from '../form/fields.ts'
 import type { ClosedByState } from '../state/install-state.ts'
 import { answeredForm, answerFields, answersOf, mergeForms, readAnswers } from './answers.ts'
-import { installer } from './installer.ts'
+
+/** The whole installation for the command of this plugin. */
+interface Installer {
+  readonly stepCount: number
+  /** The running configuration with its secrets: whoever runs a command on the server can read the file. */
+  defaults(): DefaultsView
+  /** Why there is nothing to install; `undefined` when there is. */
+  closedBecause(): Promise<ClosedByState | undefined>
+  /** Answers nothing when the lock was closed meanwhile. */
+  install(
+    form: InstallForm,
+    options: {
+      readonly caller: Caller
+      readonly signal: AbortSignal
+      readonly onRecord: (record: RecordView) => void
+    },
+  ): Promise<ExecuteView | undefined>
+}
+
+export const installer = service<Installer>('install.installer', { from: '@plinth/install' })
 
 type Command = CommandDeclaration<{ provides: readonly [typeof installer] }>
 

@@ -1,13 +1,33 @@
-import type { HttpReply, HttpRequest } from '@plinth/http'
+import { type HttpReply, type HttpRequest, pageOrigin, type RouteGuard } from '@plinth/http'
 import { BusinessError } from '@plinth/kernel'
 import { type EntryReason, tokenHeader } from '../contract.ts'
-import type { Parts } from '../parts.ts'
-import { auditActions } from '../records/audit-trail.ts'
-import { ownText } from '../texts.ts'
+import { auditActions, type InstallAuditTrail } from '../records/audit-trail.ts'
+import type { InstallServices } from '../requires.ts'
+import { ownText, refusal } from '../texts.ts'
 import { type Caller, callerOf } from './caller.ts'
-import { type Closed, isOfCaller, type Verdict } from './entry-policy.ts'
+import { type Closed, type EntryPolicy, isOfCaller, type Verdict } from './entry-policy.ts'
 
-type EntryGateParts = Pick<Parts, 'entry' | 'audit' | 'clock'>
+/**
+ * Refuses what a page of another site makes a browser send: most operations need no body, and without a token nothing
+ * else would stop it. Programs send neither header and pass.
+ */
+export function crossSiteGuard(plugin: string): RouteGuard {
+  return {
+    name: 'install.cross-site',
+    stage: 'gate',
+    forRoute(route) {
+      if (route.plugin !== plugin || route.method === 'GET') return undefined
+      return (request) => {
+        if (pageOrigin(request) === 'foreign') throw refusal('cross-site', { text: 'entry.cross-site' })
+      }
+    },
+  }
+}
+
+type EntryGateParts = Pick<InstallServices, 'clock'> & {
+  readonly entry: EntryPolicy
+  readonly audit: InstallAuditTrail
+}
 
 /** A caller with what was decided about it. */
 export interface Entered {

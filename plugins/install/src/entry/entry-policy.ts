@@ -1,11 +1,26 @@
-import { AddressSet } from '@plinth/http'
-import type { BusinessError } from '@plinth/kernel'
+import { AddressSet, type ClientIpRules } from '@plinth/http'
+import type { BusinessError, ConfigAdmin } from '@plinth/kernel'
 import type { EntryReason } from '../contract.ts'
-import type { Parts } from '../parts.ts'
-import type { ClosedByState, Reading } from '../state/install-state.ts'
+import type { InstallServices } from '../requires.ts'
+import type { ClosedByState, InstallState, Reading } from '../state/install-state.ts'
 import { refusal } from '../texts.ts'
-import { isOwnHost } from './called-host.ts'
-import type { Caller } from './caller.ts'
+import { type Caller, isOwnHost } from './caller.ts'
+import type { FailedAttempts, InstallToken } from './install-token.ts'
+
+const trustedProxiesKey = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
+
+/**
+ * Whether an address belongs to a proxy that an operator has named. The default trusts whole networks, in which browsers
+ * are as well as proxies.
+ */
+export function namedProxies(
+  { trustedProxies, trustForwardedHeaders }: ClientIpRules,
+  { explain }: Pick<ConfigAdmin, 'explain'>,
+): (peer: string) => boolean {
+  const isNamed = trustForwardedHeaders && explain(trustedProxiesKey)?.effective.source !== 'default'
+  const proxies = new AddressSet(trustedProxies)
+  return (peer) => isNamed && proxies.has(peer)
+}
 
 /** Why nobody, or not this caller, may enter. */
 export type Closed = 'disabled' | ClosedByState | 'token-missing' | 'token-weak' | ClosedToCaller
@@ -25,10 +40,12 @@ export interface Verdict {
   readonly state: Reading
 }
 
-type EntryPolicyParts = Pick<
-  Parts,
-  'config' | 'state' | 'token' | 'failures' | 'site' | 'http' | 'isNamedProxy' | 'clock'
->
+type EntryPolicyParts = Pick<InstallServices, 'config' | 'site' | 'http' | 'clock'> & {
+  readonly state: InstallState
+  readonly token: InstallToken
+  readonly failures: FailedAttempts
+  readonly isNamedProxy: (peer: string) => boolean
+}
 
 /** Decides who may install (document 3, "Authentication"). Asked anew by every call: no step trusts an earlier one. */
 export class EntryPolicy {

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import type { FileHandle } from 'node:fs/promises'
+import type * as fs from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { codeOf } from '@plinth/kernel'
-import type { EnvFileOperations } from './env-file.ts'
-import { EnvFileError } from './env-file-errors.ts'
+import { type Clock, codeOf } from '@plinth/kernel'
+import { EnvFileError } from './env-file-text.ts'
+
+type FileFunctions = 'access' | 'lstat' | 'open' | 'readdir' | 'readFile' | 'readlink' | 'rename' | 'rm'
+
+/** What the writer needs of the outside. */
+export interface EnvFileOperations extends Pick<typeof fs, FileFunctions>, Pick<Clock, 'now' | 'sleep'> {}
 
 /** A writer that says nothing for so long, and that nobody can ask for, is given up. */
 const staleAfterMs = 30_000
@@ -62,7 +66,12 @@ export async function lockEnvFile(path: string, file: string, files: EnvFileOper
 }
 
 /** Takes the lock when it is free, or when its holder is given up. */
-async function takeInTurn(path: string, file: string, holder: Holder, files: EnvFileOperations): Promise<FileHandle> {
+async function takeInTurn(
+  path: string,
+  file: string,
+  holder: Holder,
+  files: EnvFileOperations,
+): Promise<fs.FileHandle> {
   const deadline = files.now() + waitMs
   for (;;) {
     const handle = await take(path, holder, files)
@@ -74,8 +83,8 @@ async function takeInTurn(path: string, file: string, holder: Holder, files: Env
 }
 
 /** The open lock; absent when another holds it. */
-async function take(path: string, holder: Holder, files: EnvFileOperations): Promise<FileHandle | undefined> {
-  let handle: FileHandle
+async function take(path: string, holder: Holder, files: EnvFileOperations): Promise<fs.FileHandle | undefined> {
+  let handle: fs.FileHandle
   try {
     handle = await files.open(path, 'wx', 0o600)
   } catch (error) {
@@ -93,7 +102,7 @@ async function take(path: string, holder: Holder, files: EnvFileOperations): Pro
 }
 
 /** Writes who holds the lock. Whoever keeps the file sets its time, as for all who look at it. */
-async function sign(handle: FileHandle, holder: Holder): Promise<void> {
+async function sign(handle: fs.FileHandle, holder: Holder): Promise<void> {
   await handle.write(JSON.stringify(holder), 0)
   await handle.sync()
 }
@@ -102,7 +111,7 @@ async function sign(handle: FileHandle, holder: Holder): Promise<void> {
  * Renews the lock until it is stopped. It writes through the handle that made the file: when another has taken the lock over,
  * that one's file is not touched.
  */
-function keepRenewing(handle: FileHandle, holder: Holder, files: EnvFileOperations): () => Promise<void> {
+function keepRenewing(handle: fs.FileHandle, holder: Holder, files: EnvFileOperations): () => Promise<void> {
   const ended = new AbortController()
   const renewing = (async () => {
     for (;;) {

@@ -1,24 +1,26 @@
 import * as fs from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { type Clock, codeOf, decodeEnvFile, systemClock } from '@plinth/kernel'
-import { EnvFileError } from './env-file-errors.ts'
-import { lockEnvFile } from './env-file-lock.ts'
-import { assertKeys, type EnvChanges, type EnvFileResult, type EnvFileWarning, planEnvFile } from './env-file-text.ts'
+import { codeOf, decodeEnvFile, systemClock } from '@plinth/kernel'
+import { type EnvFileOperations, lockEnvFile } from './env-file-lock.ts'
+import {
+  assertKeys,
+  type EnvChanges,
+  EnvFileError,
+  type EnvFileResult,
+  type EnvFileWarning,
+  planEnvFile,
+} from './env-file-text.ts'
 
-export { EnvFileError, type EnvFileErrorCode } from './env-file-errors.ts'
 export {
   type EnvChanges,
+  EnvFileError,
+  type EnvFileErrorCode,
   type EnvFilePlan,
   type EnvFileResult,
   type EnvFileWarning,
   envFileKeys,
   planEnvFile,
 } from './env-file-text.ts'
-
-type FileFunctions = 'access' | 'lstat' | 'open' | 'readdir' | 'readFile' | 'readlink' | 'rename' | 'rm'
-
-/** What the writer needs of the outside. */
-export interface EnvFileOperations extends Pick<typeof fs, FileFunctions>, Pick<Clock, 'now' | 'sleep'> {}
 
 interface WriteEnvFileOptions {
   /** Names that may be written: those of the example file. */

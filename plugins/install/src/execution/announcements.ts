@@ -1,10 +1,10 @@
 import type { EventRef } from '@plinth/events'
 import { reasonOf } from '@plinth/kernel'
 import { InstallCompletedEvent, InstallExecutionFailedEvent, type RecordView } from '../contract.ts'
-import type { Parts } from '../parts.ts'
 import type { Session } from '../records/sessions.ts'
+import type { InstallServices } from '../requires.ts'
 
-type AnnouncementParts = Pick<Parts, 'events' | 'clock' | 'log'>
+type AnnouncementParts = Pick<InstallServices, 'events' | 'clock' | 'log'>
 
 interface About {
   readonly session: Session

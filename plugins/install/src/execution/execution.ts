@@ -3,17 +3,30 @@ import type { ExecuteView, RecordView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import type { InstallForm } from '../form/fields.ts'
 import { secretsOf } from '../form/form-values.ts'
-import type { Parts } from '../parts.ts'
-import { auditActions } from '../records/audit-trail.ts'
-import type { Session } from '../records/sessions.ts'
+import { auditActions, type InstallAuditTrail } from '../records/audit-trail.ts'
+import type { Journal } from '../records/journal.ts'
+import type { Session, Sessions } from '../records/sessions.ts'
+import type { InstallServices } from '../requires.ts'
+import type { InstallState } from '../state/install-state.ts'
+import type { Say } from '../texts.ts'
+import type { Announcements } from './announcements.ts'
+import type { SingleRun } from './single-run.ts'
 import type { Run } from './step.ts'
 import { StepFailure } from './step-failure.ts'
-import type { StepResult } from './step-runner.ts'
+import type { StepResult, StepRunner } from './step-runner.ts'
+import type { InstallSteps } from './steps.ts'
 
-type ExecutionParts = Pick<
-  Parts,
-  'steps' | 'runner' | 'singleRun' | 'journal' | 'audit' | 'sessions' | 'announcements' | 'state' | 'say' | 'log'
->
+type ExecutionParts = Pick<InstallServices, 'log'> & {
+  readonly steps: InstallSteps
+  readonly runner: StepRunner
+  readonly singleRun: SingleRun
+  readonly journal: Journal
+  readonly audit: InstallAuditTrail
+  readonly sessions: Sessions
+  readonly announcements: Announcements
+  readonly state: InstallState
+  readonly say: Say
+}
 
 export interface ExecutionRequest {
   readonly form: InstallForm

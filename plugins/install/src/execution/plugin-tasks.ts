@@ -4,8 +4,7 @@ import type { InstallTask, Kernel } from '@plinth/kernel'
 import en from '../messages/en.json' with { type: 'json' }
 import zhCN from '../messages/zh-CN.json' with { type: 'json' }
 import type { requires } from '../requires.ts'
-import { builtIn } from './step-codes.ts'
-import { StepFailure } from './step-failure.ts'
+import { builtIn, StepFailure } from './step-failure.ts'
 
 type Task = InstallTask<{ requires: typeof requires }>
 

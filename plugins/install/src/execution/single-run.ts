@@ -1,13 +1,13 @@
 import { TableNotFoundException } from '@mikro-orm/core'
 import { databaseMs, type KeptLease, keepLease, momentOf, readDatabaseTime } from '@plinth/coordination'
 import { FailureLog, mayBeAlive, processIdentity, reasonOf } from '@plinth/kernel'
-import type { Parts } from '../parts.ts'
+import type { InstallServices } from '../requires.ts'
 import { refusal } from '../texts.ts'
 
 /** How long a run counts as alive after its last sign of life, where its process cannot be seen. */
 const leaseMs = 30_000
 
-type SingleRunParts = Pick<Parts, 'database' | 'clock' | 'log'>
+type SingleRunParts = Pick<InstallServices, 'database' | 'clock' | 'log'>
 
 interface Holder {
   readonly holder: string

@@ -1,9 +1,20 @@
 import { localize } from '@plinth/kernel'
 import type { StepView } from '../contract.ts'
-import type { Parts } from '../parts.ts'
-import { builtIn } from './step-codes.ts'
+import type { Journal } from '../records/journal.ts'
+import type { InstallServices } from '../requires.ts'
+import type { InstallState } from '../state/install-state.ts'
+import type { Say } from '../texts.ts'
+import { builtIn } from './step-failure.ts'
+import type { Migration } from './step-work.ts'
+import type { InstallSteps } from './steps.ts'
 
-type StepOverviewParts = Pick<Parts, 'steps' | 'accounts' | 'journal' | 'migration' | 'state' | 'say'>
+type StepOverviewParts = Pick<InstallServices, 'accounts'> & {
+  readonly steps: InstallSteps
+  readonly journal: Journal
+  readonly migration: Migration
+  readonly state: InstallState
+  readonly say: Say
+}
 
 /** Records that are looked through for how each step went last. */
 const examined = 500

@@ -1,12 +1,13 @@
 import { isBusinessError, reasonOf } from '@plinth/kernel'
 import type { RecordView } from '../contract.ts'
 import { secretsOf } from '../form/form-values.ts'
-import type { Parts } from '../parts.ts'
-import { publicReason } from '../public-reason.ts'
+import type { Journal } from '../records/journal.ts'
+import type { InstallServices } from '../requires.ts'
+import { publicReason, type Say } from '../texts.ts'
 import type { Run, RunRequest, Step, StepEnd } from './step.ts'
 import { StepFailure } from './step-failure.ts'
 
-type StepRunnerParts = Pick<Parts, 'redact' | 'journal' | 'say' | 'log'>
+type StepRunnerParts = Pick<InstallServices, 'redact' | 'log'> & { readonly journal: Journal; readonly say: Say }
 
 /** How a step ended, in words and for the record. */
 export interface StepResult extends Pick<RecordView, 'status' | 'message'> {

@@ -5,7 +5,7 @@ import type { InstallForm } from '../form/fields.ts'
 import type { Session } from '../records/sessions.ts'
 import type { PlannedSetting } from '../settings/settings-plan.ts'
 import type { SettingsPlan } from '../settings/settings-writer.ts'
-import type { CreatedAdministrator } from './administrator.ts'
+import type { CreatedAdministrator } from './step-work.ts'
 
 /** How a step ended. `restart` ends the run with success: the rest is done after the product has started again. */
 export interface StepEnd {

@@ -1,29 +1,30 @@
 import { type BoundInstallTask, localize, reasonOf } from '@plinth/kernel'
 import type { Check, Outcome } from '../contract.ts'
 import { installerName } from '../entry/caller.ts'
-import type { Parts } from '../parts.ts'
-import { publicReason } from '../public-reason.ts'
+import type { Preflight } from '../preflight/preflight-run.ts'
+import type { Journal } from '../records/journal.ts'
+import type { InstallServices } from '../requires.ts'
+import type { ConnectionTrial } from '../settings/connection-probes.ts'
 import type { PlannedSetting } from '../settings/settings-plan.ts'
-import type { Say } from '../texts.ts'
+import type { SettingsWriter } from '../settings/settings-writer.ts'
+import type { InstallState } from '../state/install-state.ts'
+import type { RestartNote } from '../state/restart-note.ts'
+import { publicReason, type Say } from '../texts.ts'
 import { passed, type Run, type Step, type StepEnd } from './step.ts'
-import { builtIn } from './step-codes.ts'
-import { StepFailure } from './step-failure.ts'
+import { builtIn, StepFailure } from './step-failure.ts'
+import type { AdministratorCreation, Migration } from './step-work.ts'
 
-type StepParts = Pick<
-  Parts,
-  | 'kernel'
-  | 'declaredTasks'
-  | 'settings'
-  | 'preflight'
-  | 'migration'
-  | 'administrator'
-  | 'state'
-  | 'journal'
-  | 'restartNote'
-  | 'trial'
-  | 'say'
-  | 'log'
->
+type StepParts = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'> & {
+  readonly settings: SettingsWriter
+  readonly preflight: Preflight
+  readonly migration: Migration
+  readonly administrator: AdministratorCreation
+  readonly state: InstallState
+  readonly journal: Journal
+  readonly restartNote: RestartNote
+  readonly trial: ConnectionTrial
+  readonly say: Say
+}
 
 /** The steps of an installation (document 3, "Behaviour by endpoint", points 4 and 5; decision D23). */
 export class InstallSteps {

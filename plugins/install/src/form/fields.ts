@@ -4,6 +4,7 @@ import type { JsonValue } from '@plinth/kernel'
 import type { TSchema } from 'typebox'
 import type { FieldView } from '../contract.ts'
 import * as rules from './field-rules.ts'
+import { databaseTypeToWrite, passwordToWrite } from './field-rules.ts'
 import {
   answerOf,
   cachePort,
@@ -17,7 +18,6 @@ import {
   usualCachePort,
   usualPorts,
 } from './form-values.ts'
-import { databaseTypeToWrite, passwordToWrite } from './kept-password.ts'
 
 /** What a field of the form means for a key. */
 export interface Setting {

@@ -1,6 +1,84 @@
-import type { FieldView, SchemaView } from '../contract.ts'
+import { basename } from 'node:path'
+import { hostAndPort } from '@plinth/kernel'
+import type { DefaultsView, FieldView, SchemaView } from '../contract.ts'
+import type { Caller } from '../entry/caller.ts'
 import type { Say } from '../texts.ts'
-import { allFields, fields } from './fields.ts'
+import { allFields, fields, sqliteName } from './fields.ts'
+import { type Running, usualPort } from './form-values.ts'
+
+/** The form names the embedded database and the servers by the documents' words. */
+const formType: Readonly<Record<string, string>> = { sqlite: 'h2', mariadb: 'mysql' }
+
+/**
+ * The form, filled from the running configuration (decision D25).
+ *
+ * @param passwordPolicy the one to propose for this product
+ * @param fault why the configured database is not in use; empty texts for none
+ * @param showsSecrets only to who has proven to know the token, or sits at this machine
+ */
+export function formDefaults(
+  running: Running,
+  showsSecrets: boolean,
+  caller: Pick<Caller, 'locale'>,
+  passwordPolicy: string,
+  fault: Pick<DefaultsView['database'], 'fault' | 'faultField'>,
+): DefaultsView {
+  const text = (key: string) => String(running(key) ?? '')
+  const secret = (key: string) => (showsSecrets ? text(key) : '')
+  const type = text('platform.database.type')
+  const isServer = usualPort(type) !== undefined
+  const port = running('platform.database.port') ?? usualPort(type) ?? null
+  const server = {
+    host: isServer ? text('platform.database.host') : '',
+    port: port as number | null,
+    database: isServer ? text('platform.database.name') : sqliteName(text('platform.database.sqlite.file')),
+    username: isServer ? text('platform.database.username') : '',
+    password: isServer ? secret('platform.database.password') : '',
+    passwordSet: isServer && text('platform.database.password') !== '',
+  }
+  return {
+    site: {
+      name: text('platform.site.name'),
+      title: text('platform.site.title'),
+      url: text('platform.site.url'),
+      defaultLocale:
+        running('platform.i18n.default-locale') === undefined ? caller.locale : text('platform.i18n.default-locale'),
+      timeZone: text('platform.site.time-zone') || 'UTC',
+    },
+    administrator: { passwordPolicy },
+    database: {
+      type: formType[type] ?? type,
+      url: isServer ? connectionUrl({ type, ...server }) : `sqlite:${basename(text('platform.database.sqlite.file'))}`,
+      ...server,
+      ...fault,
+    },
+    cache: {
+      enabled: running('platform.cache.enabled') === true,
+      host: text('platform.cache.host'),
+      port: Number(running('platform.cache.port') ?? 6379),
+      database: Number(running('platform.cache.database') ?? 0),
+      password: secret('platform.cache.password'),
+      passwordSet: text('platform.cache.password') !== '',
+    },
+    storage: {
+      publicDisk: text('platform.storage.public-disk') || 'public',
+      localDisk: text('platform.storage.local-disk') || 'local',
+    },
+  }
+}
+
+/** A connection for people: built from its parts, with special characters encoded, never with a password (I-036, I-038, I-049). */
+export function connectionUrl(parts: {
+  readonly type: string
+  readonly host: string
+  readonly port: number | null
+  readonly database: string
+  readonly username: string
+}): string {
+  const { type, host, port, database, username } = parts
+  const user = username === '' ? '' : `${encodeURIComponent(username)}@`
+  return `${type}://${user}${hostAndPort(host, port)}/${encodeURIComponent(database)}`
+}
 
 /**
  * Field metadata of the form: definitions alone, no values (I-099, I-100).

@@ -1,4 +1,5 @@
 import {
+  type GuardHandler,
   type HttpReply,
   type HttpRequest,
   pageNonce,
@@ -9,12 +10,63 @@ import {
 } from '@plinth/http'
 import type { InstallConfig } from '../config.ts'
 import { installPath } from '../contract.ts'
-import type { Parts } from '../parts.ts'
-import { isInstalled } from '../state/install-state.ts'
-import { asHeader, ownPath } from './own-path.ts'
+import type { InstallServices } from '../requires.ts'
+import { type InstallState, isInstalled } from '../state/install-state.ts'
+import type { Say } from '../texts.ts'
+import type { InstallStatus } from '../wizard/install-status.ts'
 import { fallbackPage, rootPage } from './plain-page.ts'
+import { asHeader, ownPath, type ProductPages } from './product-pages.ts'
 
-type PageRouteParts = Pick<Parts, 'http' | 'site' | 'config' | 'state' | 'status' | 'page' | 'say' | 'productPages'>
+interface AccessProtectionParts {
+  readonly state: Pick<InstallState, 'isKnownInstalled'>
+  /** Whether the root path leads to the installation by itself. */
+  readonly takesRoot: boolean
+  readonly say: Say
+}
+
+/** The installation itself, and the probes by which a platform tells whether the process lives. */
+const passes = /^\/(?:install(?:\/|$)|api\/v1\/install(?:\/|$)|health\/)/
+const pages = /^\/(?:admin|app|pc|docs)(?:\/|$)/
+
+/**
+ * While the product is not installed, pages lead to the installation and everything else is refused (document 3, "Access
+ * protection, root route and pages", point 1; decision B61).
+ */
+export function accessProtection({ state, takesRoot, say }: AccessProtectionParts): GuardHandler {
+  return (request, reply) => {
+    if (state.isKnownInstalled) return
+    const [path = '/'] = request.url.split('?', 1)
+    if (passes.test(path) || (path === '/' && takesRoot)) return
+    if (isPage(request, path)) {
+      reply.header('cache-control', 'no-store').redirect(request.contextPath + installPath, 302)
+      return
+    }
+    refuse(request, reply, say)
+  }
+}
+
+function isPage({ method, headers }: HttpRequest, path: string): boolean {
+  if ((method !== 'GET' && method !== 'HEAD') || path.startsWith('/api/') || headers.upgrade !== undefined) return false
+  return pages.test(path) || path === '/' || (headers.accept ?? '').includes('text/html')
+}
+
+/** The one JSON answer whose HTTP status is not 200 (decision D1). */
+function refuse({ locale }: HttpRequest, reply: HttpReply, say: Say): void {
+  const body = { code: '503', message: say(locale, 'page.protected'), data: { reason: 'install.required' } }
+  reply
+    .code(503)
+    .header('cache-control', 'no-store')
+    .header('x-content-type-options', 'nosniff')
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(body))
+}
+
+type PageRouteParts = Pick<InstallServices, 'http' | 'site' | 'config' | 'page'> & {
+  readonly state: InstallState
+  readonly status: InstallStatus
+  readonly say: Say
+  readonly productPages: ProductPages
+}
 
 const html = 'text/html; charset=utf-8'
 const noStore = 'no-store'

@@ -1,11 +1,9 @@
 import { withinDeadline } from '@plinth/kernel'
 import type { PreflightItem, TextParams, TextRef } from './catalogue.ts'
 import type { CheckContext, PreflightContext } from './context.ts'
-import { databaseChecks } from './database-checks.ts'
-import { fileChecks } from './file-checks.ts'
+import { fileChecks, runtimeChecks } from './host-checks.ts'
 import { realProbes } from './probes.ts'
-import { runtimeChecks } from './runtime-checks.ts'
-import { cacheChecks, policyChecks, storageChecks } from './service-checks.ts'
+import { cacheChecks, databaseChecks, policyChecks, storageChecks } from './service-checks.ts'
 
 export type { CheckCode, CheckGroup, CheckStatus, PreflightItem, TextRef } from './catalogue.ts'
 export type { Directories, PreflightContext, Probes, RuntimeFacts, StorageFacts } from './context.ts'

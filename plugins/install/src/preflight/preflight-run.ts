@@ -1,10 +1,14 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import type { NodeEnvironment } from '@plinth/kernel'
 import { defined } from '@plinth/kernel'
 import type { Check } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
-import { exampleNames } from '../env-file/example-file.ts'
-import type { Parts } from '../parts.ts'
+import { exampleNames } from '../env-file/env-file-text.ts'
+import type { InstallFiles } from '../files.ts'
+import type { Running } from '../form/form-values.ts'
+import type { InstallServices } from '../requires.ts'
+import type { Say } from '../texts.ts'
 import { runPreflight } from './index.ts'
 
 const manifest: { readonly engines: { readonly node: string } } = createRequire(import.meta.url)('../../package.json')
@@ -12,10 +16,12 @@ const manifest: { readonly engines: { readonly node: string } } = createRequire(
 /** Variables without which a connection could not be written. */
 const neededNames = ['PLATFORM_DATABASE_TYPE', 'PLATFORM_DATABASE_HOST', 'PLATFORM_DATABASE_PASSWORD']
 
-type PreflightParts = Pick<
-  Parts,
-  'kernel' | 'config' | 'nodeEnvironment' | 'database' | 'storage' | 'files' | 'running' | 'redis' | 'hostClock' | 'say'
->
+type PreflightParts = Pick<InstallServices, 'kernel' | 'config' | 'database' | 'storage' | 'redis' | 'hostClock'> & {
+  readonly nodeEnvironment: NodeEnvironment
+  readonly files: InstallFiles
+  readonly running: Running
+  readonly say: Say
+}
 
 /** The environment checks with what they need to know of this product. */
 export class Preflight {

@@ -6,7 +6,7 @@ import { exactInteger, findMissingRight } from '@plinth/database'
 import { codeOf } from '@plinth/kernel'
 import { databaseNow } from '@plinth/migrations'
 import { envFileKeys, inspectEnvFile } from '../env-file/env-file.ts'
-import { readExampleFile } from '../env-file/example-file.ts'
+import { readExampleFile } from '../env-file/env-file-text.ts'
 import type { Probes, RuntimeFacts } from './context.ts'
 
 /** Finds out by looking at this process and this machine. */

@@ -2,7 +2,7 @@ import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { columnText, maskedSummary, reasonOf } from '@plinth/kernel'
 import type { InstallAudit, InstallAuditEntry, Outcome } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
-import type { Parts } from '../parts.ts'
+import type { InstallServices } from '../requires.ts'
 import { AuditRow } from './entities.ts'
 
 /** Actions of this plugin. `quickstart-cleanup` comes from the plugin that removes demo data. */
@@ -23,7 +23,7 @@ export const auditActions = {
 } as const
 export type AuditAction = (typeof auditActions)[keyof typeof auditActions]
 
-type AuditParts = Pick<Parts, 'database' | 'redact' | 'clock' | 'log'>
+type AuditParts = Pick<InstallServices, 'database' | 'redact' | 'clock' | 'log'>
 
 interface AuditFilter {
   readonly action?: string

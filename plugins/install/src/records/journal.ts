@@ -4,7 +4,7 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { makePrivateDirectory, reasonOf } from '@plinth/kernel'
 import type { Outcome, RecordView } from '../contract.ts'
 import type { InstallFiles } from '../files.ts'
-import type { Parts } from '../parts.ts'
+import type { InstallServices } from '../requires.ts'
 import { RecordRow } from './entities.ts'
 
 interface NewRecord {
@@ -16,7 +16,9 @@ interface NewRecord {
   readonly message: string
 }
 
-type JournalParts = Pick<Parts, 'database' | 'clock' | 'log'> & { readonly files: Pick<InstallFiles, 'executionLog'> }
+type JournalParts = Pick<InstallServices, 'database' | 'clock' | 'log'> & {
+  readonly files: Pick<InstallFiles, 'executionLog'>
+}
 
 const newestFirst = { occurredAt: 'desc', id: 'desc' } as const
 const defaultLimit = 100

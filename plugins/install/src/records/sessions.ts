@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { reasonOf } from '@plinth/kernel'
-import type { Parts } from '../parts.ts'
+import type { InstallServices } from '../requires.ts'
 import { SessionRow, type SessionStatus } from './entities.ts'
 
 export interface Session {
@@ -23,7 +23,7 @@ interface SessionFilter {
   readonly keyword?: string
 }
 
-type SessionParts = Pick<Parts, 'database' | 'clock' | 'log'>
+type SessionParts = Pick<InstallServices, 'database' | 'clock' | 'log'>
 
 /** Columns that a keyword is looked for in. */
 const searched = ['id', 'message', 'failedStep', 'clientIp']

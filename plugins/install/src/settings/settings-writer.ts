@@ -6,33 +6,31 @@ import type { RedisTarget } from '@plinth/shared-store'
 import type { Check, PlanEntry } from '../contract.ts'
 import { type Caller, installerName } from '../entry/caller.ts'
 import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from '../env-file/env-file.ts'
-import { exampleNames } from '../env-file/example-file.ts'
+import { exampleNames } from '../env-file/env-file-text.ts'
 import { StepFailure } from '../execution/step-failure.ts'
+import type { InstallFiles } from '../files.ts'
 import { type Finding, passwordFaults, passwordPolicies, proposedPolicy } from '../form/field-rules.ts'
-import type { InstallForm } from '../form/fields.ts'
-import { settingsOf } from '../form/fields.ts'
+import { type InstallForm, settingsOf } from '../form/fields.ts'
 import { checkForm, checkOf, hasPassed } from '../form/form-checks.ts'
-import { formDefaults } from '../form/form-defaults.ts'
-import { textOf } from '../form/form-values.ts'
-import type { Parts } from '../parts.ts'
-import { publicReason } from '../public-reason.ts'
+import { formDefaults } from '../form/form-schema.ts'
+import { type Running, textOf } from '../form/form-values.ts'
+import type { InstallServices } from '../requires.ts'
+import type { InstallState } from '../state/install-state.ts'
+import { publicReason, type Say } from '../texts.ts'
+import type { ConnectionProbes, ConnectionTrial } from './connection-probes.ts'
 import { changedConnections, type PlannedSetting, planSettings } from './settings-plan.ts'
 
 type SettingsWriterParts = Pick<
-  Parts,
-  | 'kernel'
-  | 'config'
-  | 'configAdmin'
-  | 'probes'
-  | 'configCentre'
-  | 'accounts'
-  | 'passwords'
-  | 'files'
-  | 'running'
-  | 'trial'
-  | 'state'
-  | 'say'
->
+  InstallServices,
+  'kernel' | 'config' | 'configAdmin' | 'configCentre' | 'accounts' | 'passwords'
+> & {
+  readonly probes: ConnectionProbes
+  readonly files: InstallFiles
+  readonly running: Running
+  readonly trial: ConnectionTrial
+  readonly state: InstallState
+  readonly say: Say
+}
 
 export interface SettingsPlan {
   readonly checks: readonly Check[]

@@ -3,9 +3,10 @@ import { TableNotFoundException } from '@mikro-orm/core'
 import { columnText, defined, isBusinessError, type PlinthError, reasonOf } from '@plinth/kernel'
 import { installError } from '../errors.ts'
 import { StepFailure } from '../execution/step-failure.ts'
-import type { Parts } from '../parts.ts'
+import type { InstallFiles } from '../files.ts'
 import { StateRow } from '../records/entities.ts'
-import { NoteFile } from './note-file.ts'
+import type { InstallServices } from '../requires.ts'
+import { NoteFile } from './restart-note.ts'
 
 /**
  * Why the state is unknown. `lost`: this machine was installed, and its database knows nothing of it. `unreadable`: the
@@ -41,7 +42,9 @@ interface Marker {
   readonly sessionId: string
 }
 
-type StateParts = Pick<Parts, 'plugin' | 'config' | 'configCentre' | 'database' | 'files' | 'clock' | 'log'>
+type StateParts = Pick<InstallServices, 'plugin' | 'config' | 'configCentre' | 'database' | 'clock' | 'log'> & {
+  readonly files: InstallFiles
+}
 
 const installedKey = 'platform.install.installed'
 

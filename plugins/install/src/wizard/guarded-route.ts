@@ -9,13 +9,20 @@ import {
 } from '@plinth/http'
 import type { Static, TSchema } from 'typebox'
 import type { Caller } from '../entry/caller.ts'
-import { type Entered, entryRefused } from '../entry/entry-gate.ts'
-import { isOfCaller } from '../entry/entry-policy.ts'
-import type { Parts } from '../parts.ts'
+import { type Entered, type EntryGate, entryRefused } from '../entry/entry-gate.ts'
+import { type EntryPolicy, isOfCaller } from '../entry/entry-policy.ts'
+import type { InstallServices } from '../requires.ts'
 import type { Say } from '../texts.ts'
 import type { InstallStatus } from './install-status.ts'
+import type { WizardService } from './wizard-service.ts'
 
-export type WizardRouteParts = Pick<Parts, 'kernel' | 'gate' | 'entry' | 'wizard' | 'status' | 'say'>
+export type WizardRouteParts = Pick<InstallServices, 'kernel'> & {
+  readonly gate: EntryGate
+  readonly entry: EntryPolicy
+  readonly wizard: WizardService
+  readonly status: InstallStatus
+  readonly say: Say
+}
 
 /** Somebody who may not enter, with what may be said about it. */
 interface Refused<S extends RequestSchemas> {

@@ -1,9 +1,15 @@
 import { type EntryName, installPath, type StatusView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
-import type { Parts } from '../parts.ts'
-import { isInstalled, type Reading } from '../state/install-state.ts'
+import type { EntryPolicy } from '../entry/entry-policy.ts'
+import type { ProductPages } from '../pages/product-pages.ts'
+import type { InstallServices } from '../requires.ts'
+import { type InstallState, isInstalled, type Reading } from '../state/install-state.ts'
 
-type InstallStatusParts = Pick<Parts, 'config' | 'state' | 'entry' | 'productPages' | 'clock'>
+type InstallStatusParts = Pick<InstallServices, 'config' | 'clock'> & {
+  readonly state: InstallState
+  readonly entry: EntryPolicy
+  readonly productPages: ProductPages
+}
 
 /** The status snapshot. */
 export class InstallStatus {

@@ -1,38 +1,39 @@
 import type * as view from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
-import type { Verdict } from '../entry/entry-policy.ts'
-import type { ExecutionRequest } from '../execution/execution.ts'
+import type { EntryPolicy, Verdict } from '../entry/entry-policy.ts'
+import type { Execution, ExecutionRequest } from '../execution/execution.ts'
 import type { Run, Step } from '../execution/step.ts'
-import { remarks } from '../execution/step-codes.ts'
+import { remarks } from '../execution/step-failure.ts'
+import type { StepOverview } from '../execution/step-overview.ts'
+import type { StepRunner } from '../execution/step-runner.ts'
+import type { InstallSteps } from '../execution/steps.ts'
 import { disksOf } from '../form/field-rules.ts'
 import type { AdministratorForm, InstallForm } from '../form/fields.ts'
 import { outcomeOf } from '../form/form-checks.ts'
-import { formDefaults } from '../form/form-defaults.ts'
-import { formSchema } from '../form/form-schema.ts'
-import { secretsOf } from '../form/form-values.ts'
-import type { Parts } from '../parts.ts'
-import { findingOf } from '../preflight/database-checks.ts'
-import { type AuditAction, auditActions, type OwnEntry } from '../records/audit-trail.ts'
-import { limitOf } from '../records/journal.ts'
+import { formDefaults, formSchema } from '../form/form-schema.ts'
+import { type Running, secretsOf } from '../form/form-values.ts'
+import { findingOf } from '../preflight/service-checks.ts'
+import { type AuditAction, auditActions, type InstallAuditTrail, type OwnEntry } from '../records/audit-trail.ts'
+import { type Journal, limitOf } from '../records/journal.ts'
+import type { InstallServices } from '../requires.ts'
 import { fieldOfFailure } from '../settings/connection-probes.ts'
+import type { SettingsWriter } from '../settings/settings-writer.ts'
+import type { Say } from '../texts.ts'
+import type { InstallStatus } from './install-status.ts'
 
-type WizardServiceParts = Pick<
-  Parts,
-  | 'kernel'
-  | 'configAdmin'
-  | 'settings'
-  | 'steps'
-  | 'runner'
-  | 'execution'
-  | 'entry'
-  | 'status'
-  | 'journal'
-  | 'audit'
-  | 'stepOverview'
-  | 'running'
-  | 'signal'
-  | 'say'
->
+type WizardServiceParts = Pick<InstallServices, 'kernel' | 'configAdmin' | 'signal'> & {
+  readonly settings: SettingsWriter
+  readonly steps: InstallSteps
+  readonly runner: StepRunner
+  readonly execution: Execution
+  readonly entry: EntryPolicy
+  readonly status: InstallStatus
+  readonly journal: Journal
+  readonly audit: InstallAuditTrail
+  readonly stepOverview: StepOverview
+  readonly running: Running
+  readonly say: Say
+}
 
 type Form = InstallForm
 

@@ -2,6 +2,8 @@ import { type Accounts, type CallOrigin, superAdminRole } from '@plinth/iam'
 import { isBusinessError } from '@plinth/kernel'
 import type { Caller } from '../entry/caller.ts'
 import type { AdministratorForm } from '../form/fields.ts'
+import type { InstallServices } from '../requires.ts'
+import { publicReason } from '../texts.ts'
 import { StepFailure } from './step-failure.ts'
 
 export interface CreatedAdministrator {
@@ -54,5 +56,32 @@ export class AdministratorCreation {
   async #existing({ isProven }: Caller): Promise<CreatedAdministrator> {
     const [first] = isProven ? await this.#accounts.findByRole(superAdminRole) : []
     return { created: false, userId: first?.id ?? null, username: first?.username ?? '' }
+  }
+}
+
+type MigrationParts = Pick<InstallServices, 'database' | 'redact'>
+
+/** Migrates the database that the product runs on; it never turns to another one (I-148). */
+export class Migration {
+  readonly #parts: MigrationParts
+
+  constructor(parts: MigrationParts) {
+    this.#parts = parts
+  }
+
+  async isPending(): Promise<boolean> {
+    const { pending, tableExists } = await this.#parts.database.migrationStatus()
+    return !tableExists || pending.length > 0
+  }
+
+  /** @throws StepFailure with secrets masked */
+  async run(signal: AbortSignal): Promise<{ readonly pendingBefore: number; readonly applied: number }> {
+    try {
+      const { pendingBefore, applied } = await this.#parts.database.migrate({ signal })
+      return { pendingBefore, applied: applied.length }
+    } catch (error) {
+      const reason = this.#parts.redact(publicReason(error))
+      throw new StepFailure('failure.migration', { reason }, error)
+    }
   }
 }
