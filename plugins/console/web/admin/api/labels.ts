@@ -1,4 +1,4 @@
-import { labels, type Callable } from './operations.ts'
+import { type Callable, labels } from './operations.ts'
 
 /** Something that an id names, as people call it. */
 export interface Label {

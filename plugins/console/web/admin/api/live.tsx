@@ -1,8 +1,8 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
-import { events } from './operations.ts'
 import { useApi } from './context.tsx'
 import { type EventStream, HintSource } from './hint-source.ts'
+import { events } from './operations.ts'
 import type { Life } from './page-types.ts'
 
 const HeardContext = createContext(false)

@@ -1,4 +1,3 @@
-
 /** What a page knows of an operation: see the page views of the server. */
 export interface Callable {
   readonly method: string
