@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { longestSearched, redact, redactError, Secrets, withheldText } from '../src/reading.ts'
 
-/** Without "*", so that a secret is no part of the mask. */
+/** Without "*", so that a secret is not part of the mask. */
 const secretText = fc
   .string({ unit: 'binary', minLength: 4, maxLength: 24 })
   .filter((text) => text.length >= 4 && !text.includes('*'))
@@ -74,7 +74,7 @@ t.test('K-009 every text within a secret value is masked, and stays masked when 
   }
 })
 
-/** What is masked, found the slow way: every place of every form, joined where places overlap or touch. */
+/** Slow reference implementation: finds every place of every form, and joins places that overlap or touch. */
 function redactSlowly(text: string, secrets: readonly string[]): string {
   const covered = new Uint8Array(text.length)
   const inJson = (part: string) => JSON.stringify(part).slice(1, -1)

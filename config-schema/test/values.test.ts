@@ -320,11 +320,11 @@ t.test('the keyword table and ajv agree on every plain schema, in verdict and wo
   const schemas = fc.tuple(fc.oneof(scalar, list, object), described).map(([one, texts]) => ({ ...one, ...texts }))
   fc.assert(
     fc.property(schemas, fc.array(value, { minLength: 5, maxLength: 20 }), (schema, values) => {
-      // A keyword that the table does not know sends the schema to ajv.
+      // A keyword that is not in the table sends the schema to ajv.
       const [plain, viaAjv] = [declare(schema), declare({ ...schema, $comment: 'by ajv' })]
       const verdict = (declaration: KeyDeclaration, one: JsonValue) => {
         const problems = validateValue(declaration, one)
-        // ajv looks for equal items among those of the right type only.
+        // ajv compares only items of the right type.
         const mistyped = problems.some(({ rule }) => rule === 'type')
         return problems.flatMap(({ rule, message }) => (mistyped && rule === 'uniqueItems' ? [] : message)).sort()
       }

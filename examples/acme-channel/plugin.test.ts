@@ -10,7 +10,7 @@ import acmeChat from './plugin.ts'
 const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
 const token = 'room-token-4711'
 
-/** ACME's side: a room that takes each `once` one time, and can be closed or fall silent. */
+/** Creates a chat server of ACME. The room accepts each `once` one time, and can be closed or stop responding. */
 async function createRoom() {
   const posts = new Map<string, { subject: string; content: string }>()
   let state: 'open' | 'closed' | 'silent' = 'open'

@@ -40,7 +40,7 @@ async function createWorld() {
 
 const cases = installTaskCases(createWorld, {
   dependency: {
-    // A file stands where a folder belongs.
+    // A file has the name of the required folder.
     fail: ({ directory }) => writeFile(join(directory, 'published'), ''),
     recover: ({ directory }) => rm(join(directory, 'published')),
   },

@@ -6,7 +6,7 @@ const folders = ['incoming', 'published', 'rejected']
 const layout = `${JSON.stringify({ version: 1, folders })}\n`
 const directoryKey = 'platform.acme.uploads.directory'
 
-/** Prepares ACME's upload folders during the installation. */
+/** Creates the upload folders of ACME during the installation. */
 export default definePlugin({
   id: 'acme.uploads',
   version: '1.0.0',
@@ -30,7 +30,7 @@ export default definePlugin({
           note(`Creating ${folder}`)
           await mkdir(join(directory, folder), { recursive: true })
         }
-        // The layout is written last and appears whole: whoever sees it knows that all is there.
+        // The layout is written last and atomically. Its existence proves that all folders exist.
         signal.throwIfAborted()
         note('Writing layout.json')
         await writeFile(join(directory, 'layout.json.part'), layout)

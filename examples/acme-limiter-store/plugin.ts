@@ -12,9 +12,11 @@ interface Hits {
   readonly idleAtMs: number
 }
 
-/** A sliding window that remembers every hit: no interval of the window's length ever sees more than the limit. */
+/**
+ * Returns a sliding window store that records every hit: no interval of the window length contains more than the limit.
+ */
 export function slidingWindowStore(clock: Clock) {
-  /** By key, then by length of the window: rules that share a key but differ in window must not forget for each other. */
+  /** By key, then by window length. Rules with the same key and different windows must not delete each other's hits. */
   const keys = new Map<string, Map<number, Hits>>()
   let calls = 0
   const forgetIdle = (nowMs: number) => {
@@ -36,7 +38,7 @@ export function slidingWindowStore(clock: Clock) {
       keys.set(key, windows.set(windowMs, { hits: [...hits, { atMs: nowMs, cost }], idleAtMs: nowMs + windowMs }))
     }
     let missing = cost - free
-    // The hit whose end frees enough; a cost above the limit never fits.
+    // The hit whose expiry frees enough capacity. A cost above the limit never fits.
     const awaited = hits.find((hit) => {
       missing -= hit.cost
       return missing <= 0

@@ -1,13 +1,13 @@
 import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 
-/** ACME's alert robot: takes a title and a text, and says `accepted` or why not. */
+/** The alert robot of ACME accepts a title and a text. It returns `accepted` or the reason of a rejection. */
 export default webhookProviderPlugin(
   { id: 'acme.alerts', version: '1.0.0' },
   {
     code: 'acme-alerts',
     displayName: { en: 'ACME alerts', 'zh-CN': 'ACME 告警' },
     knownHosts: ['alerts.acme.example'],
-    // The key stands in a header, so that no address holds it.
+    // The key is sent in a header, so that no URL contains it.
     secret: { use: 'token', into: { header: 'x-acme-key' } },
     attributes: {
       severity: {

@@ -1,4 +1,4 @@
-/** What a buyer sees of a checkout, on a chain that says what the test lets it say. */
+/** The checkout as a buyer sees it, with a chain whose responses the test defines. */
 import approval from '@plinth/approval'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
@@ -75,7 +75,7 @@ async function startCheckout(
     config: {
       ...db.config,
       'platform.http.port': 0,
-      // On a busy machine too, nothing is refused for having waited.
+      // Prevents rejections by the load shedder on a busy host.
       'platform.http.overload.max-wait': '1m',
       'platform.http.response-check': true,
       'platform.iam.password.hash.memory': '1MiB',

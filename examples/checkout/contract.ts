@@ -1,10 +1,10 @@
 import { service } from '@plinth/kernel'
 import type { Sales } from './sales.ts'
 
-/** A checkout that is paid by a token. */
+/** A checkout with payment by a token. */
 export interface Checkout {
   readonly sales: Sales
-  /** Offers to look at, once. @returns offers added */
+  /** Adds demo offers once. @returns number of added offers */
   seedDemo(): Promise<number>
 }
 

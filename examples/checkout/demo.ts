@@ -9,9 +9,9 @@ const offers = [
 ]
 
 /**
- * Offers that show what a checkout looks like. Where there are some already, nothing is added.
+ * Adds demo offers, unless there are some.
  *
- * @returns offers added
+ * @returns number of added offers
  */
 export function seedDemo(db: Database): Promise<number> {
   return db.transactional(async (em) => {
@@ -24,7 +24,7 @@ export function seedDemo(db: Database): Promise<number> {
   })
 }
 
-/** What an operator may remove. Whoever has ordered a demo offer keeps it. */
+/** Returns the demo data that an operator may remove. Ordered demo offers are not removed. */
 export function demoCleanup(db: Database): QuickstartCleanup {
   return {
     displayName: { en: 'Checkout', 'zh-CN': '结账' },

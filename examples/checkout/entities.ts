@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
-/** What can be bought. */
+/** An offer for sale. */
 export const Offer = defineEntity({
   name: 'CheckoutOffer',
   tableName: 'checkout_offer',
@@ -11,14 +11,14 @@ export const Offer = defineEntity({
     id: column.primaryKey(),
     code: column.text(64),
     name: column.text(200),
-    /** Hundredths of the currency of the token. */
+    /** In hundredths of the token's currency. */
     price: column.bigint(),
     demo: column.boolean(),
   },
 })
 export type Offer = InferEntity<typeof Offer>
 
-/** An offer that somebody buys. What has to be paid, and whether it was, is said by the payment order of this number. */
+/** A sale of an offer. The payment order with the same number contains the price and the payment status. */
 export const Sale = defineEntity({
   name: 'CheckoutSale',
   tableName: 'checkout_sale',
@@ -31,13 +31,13 @@ export const Sale = defineEntity({
     offerId: column.id(),
     createdAt: column.timestamp(),
     /**
-     * Chain, token, receiver and amount, while a payment may belong to this sale: until it is paid, and for some time after it was
-     * closed. No other sale has the same.
+     * Chain, token, receiver and amount. Unique while a payment may belong to this sale: until it is paid, and for some
+     * time after it was closed.
      */
     openTerms: column.text(255).nullable(),
-    /** When its payment order was found closed; null: it is open or paid. */
+    /** Time when its payment order was found closed. Null while it is open, and if it is paid. */
     closedAt: column.timestamp().nullable(),
-    /** When the buyer got it; null: it is not paid. */
+    /** Time of delivery. Null if it is not paid. */
     deliveredAt: column.timestamp().nullable(),
   },
 })

@@ -35,7 +35,7 @@ const closeUnpaid: ScheduledTask<Uses> = {
   },
 }
 
-/** A checkout that is paid by a token of a chain. It holds no key, and settles nothing itself. */
+/** A checkout with payment by a token on a chain. It stores no private key and settles nothing itself. */
 export default definePlugin({
   id: 'example.checkout',
   version: '1.0.0',

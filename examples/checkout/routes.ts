@@ -13,7 +13,7 @@ const transactionHash = Type.String({
 
 const { route } = routesWith<Checkout>()
 
-/** What customers do; each sees the own orders alone. */
+/** Routes for customers. Each customer sees only their own orders. */
 export const routes = [
   route({
     method: 'GET',

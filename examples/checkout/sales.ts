@@ -12,15 +12,15 @@ interface SaleParts {
   readonly clock: Pick<Clock, 'now'>
   readonly payments: Pick<Payments, 'create' | 'get' | 'findMany' | 'attachTransaction' | 'close'>
   readonly chains: Pick<Chains, 'get' | 'facts'>
-  /** Absent where nothing settles: then nobody can prove who pays. */
+  /** Undefined without a settlement plugin. Then buyers cannot prove their payer address. */
   readonly settlements: OrderSettlements | undefined
-  /** Where and in what is paid. Read at use. */
+  /** Chain, token and receiver of payments. Read on each use. */
   readonly till: () => Till
-  /** How long an order waits for its payment. Read at use. */
+  /** Time limit of a payment. Read on each use. */
   readonly paymentTimeoutMs: () => number
 }
 
-/** As it is configured. */
+/** Configured values. */
 interface Till {
   readonly chain: string
   readonly token: string
@@ -32,37 +32,37 @@ export interface SaleWithPayment {
   readonly sale: Sale
   readonly offer: Offer
   readonly payment: PaymentOrder
-  /** When the order expires, in milliseconds since the epoch. Null: it has ended, or it names a transaction. */
+  /** Expiry of the order in milliseconds since the epoch. Null if it has ended or has a transaction. */
   readonly expiresAt: number | null
 }
 
-/** How far a payment is, as a node of the chain says now. */
+/** Progress of a payment according to a node of the chain. */
 interface Progress {
-  /** `closed`: the order has expired, or an operator has closed it. A payment does not settle it any more. */
+  /** `closed`: the order has expired, or an operator has closed it. A payment no longer settles it. */
   readonly state: 'waiting' | 'unreachable' | 'confirming' | 'confirmed' | 'failed' | 'closed'
-  /** A mined transaction has 1; null without a block. */
+  /** A transaction in the latest block has 1; null without a block. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number
-  /** Reasons against the settlement, as codes of `@plinth/web3-settlement`; empty when there are none. */
+  /** Reasons against the settlement, as codes of `@plinth/web3-settlement`; may be empty. */
   readonly reasons: SettlementView['reasons']
 }
 
-/** Scene of the checkout's payment orders. */
+/** Scene of the payment orders of the checkout. */
 export const paymentScene = 'checkout.sale'
-/** Who settles them: `@plinth/web3-settlement`. */
+/** Payment provider that settles them: `@plinth/web3-settlement`. */
 const provider = 'web3'
 /** Decimals of a price. */
 const ofPrices = 2
-/** Units above the price that an order may ask for, where the token has so many decimals. */
+/** Maximum number of token units above the price, if the token has enough decimals. */
 const maxExtra = 1_000_000n
-/** Amounts that are tried for an order before it is rejected. */
+/** Number of amounts to attempt before an order is rejected. */
 const maxTries = 20
-/** Sales that are read at once to close the expired ones. */
+/** Number of sales read together to close expired ones. */
 const closedTogether = 100
 
 /**
- * Sales from the order to what the buyer gets. The checkout says what to pay and how far a payment is; that it was made is
- * decided by whoever settles payment orders, from the chain and not from what a buyer or a browser says.
+ * Sales from the order to the delivery. The checkout reports the amount to pay and the progress of the payment. The
+ * settlement plugin decides from the chain whether it was paid, never from data of a buyer or a browser.
  */
 export class Sales {
   readonly #parts: SaleParts
@@ -76,10 +76,10 @@ export class Sales {
   }
 
   /**
-   * Orders an offer at its price of now. The terms of the payment stay as they are, whatever becomes of offer and settings.
+   * Orders an offer at its current price. The payment terms do not change with the offer or the settings.
    *
-   * @throws BusinessError "404" `checkout.offer-unknown`, "409" `checkout.closed` where the settings name no chain that
-   *   is enabled and has a number of confirmations, no token or no receiver; "409" `checkout.amounts-used-up`
+   * @throws BusinessError "404" `checkout.offer-unknown`, "409" `checkout.closed` if no enabled chain with a number of
+   * confirmations, no token or no receiver is configured; "409" `checkout.amounts-used-up`
    */
   async create(userId: number, offerId: number): Promise<string> {
     const { db, payments } = this.#parts
@@ -89,7 +89,7 @@ export class Sales {
       if (offer === null) throw refusal('offer-unknown')
       const { units, ...where } = terms
       for (let attempt = 0; attempt < maxTries; attempt++) {
-        // Less than a hundredth more than the price: a payment of this amount is for this order alone.
+        // Less than a hundredth above the price. A payment of this amount belongs only to this order.
         const extra = attempt === 0 ? 0n : BigInt(randomInt(Number(units > maxExtra ? maxExtra : units)))
         const amountRaw = String(BigInt(offer.price) * units + extra)
         const openTerms = [where.chainName, where.tokenContract, where.receiver, amountRaw].join(':')
@@ -111,7 +111,7 @@ export class Sales {
     })
   }
 
-  /** Adds a sale; undefined where an open sale has these terms. */
+  /** Adds a sale. Returns undefined if an open sale has these terms. */
   async #reserve(userId: number, offerId: number, openTerms: string): Promise<string | undefined> {
     const { db, clock } = this.#parts
     const id = db.newId()
@@ -123,7 +123,7 @@ export class Sales {
   }
 
   /**
-   * The text by whose signature a buyer proves to pay from an address.
+   * Returns the text that a buyer signs to prove ownership of the payer address.
    *
    * @throws BusinessError "404" `checkout.order-unknown`, "409" `checkout.payer-unsupported`
    */
@@ -135,9 +135,10 @@ export class Sales {
   }
 
   /**
-   * Stores from which address a buyer pays: then nobody else is credited with a transfer of this address.
+   * Stores the payer address of a buyer. Then a transfer from this address is only credited to this buyer.
    *
-   * @throws BusinessError "404" `checkout.order-unknown`, "409" `checkout.payer-unsupported`, and as `OrderSettlements.provePayer`
+   * @throws BusinessError "404" `checkout.order-unknown`, "409" `checkout.payer-unsupported`, and as
+   * `OrderSettlements.provePayer`
    */
   async provePayer(userId: number, orderNo: string, claim: PayerClaim): Promise<SaleWithPayment> {
     const { settlements } = this.#parts
@@ -147,7 +148,7 @@ export class Sales {
     return this.get(userId, orderNo)
   }
 
-  /** @throws BusinessError "404" `checkout.order-unknown`, also for a sale of somebody else */
+  /** @throws BusinessError "404" `checkout.order-unknown`, also for a sale of another user */
   async get(userId: number, orderNo: string): Promise<SaleWithPayment> {
     const em = this.#parts.db.fork()
     const sale = await em.findOne(Sale, { orderNo, userId })
@@ -170,7 +171,7 @@ export class Sales {
   }
 
   /**
-   * Notes the transaction that a buyer says to have paid by. It proves nothing and settles nothing.
+   * Stores the transaction that the buyer reports. It proves and settles nothing.
    *
    * @param transactionHash in lower case
    * @throws BusinessError "404" `checkout.order-unknown`, "409" `payment.order-not-pending`
@@ -186,7 +187,7 @@ export class Sales {
     return { sale, offer, payment, expiresAt: isUnpaid(payment) ? expiresAt : null }
   }
 
-  /** Asks a node; writes nothing. @throws BusinessError "404" `checkout.order-unknown` */
+  /** Queries a node and writes nothing. @throws BusinessError "404" `checkout.order-unknown` */
   async progress(userId: number, orderNo: string): Promise<Progress> {
     const { payment } = await this.get(userId, orderNo)
     const { chainName, transactionHash, requiredConfirmations: required } = payment
@@ -204,13 +205,13 @@ export class Sales {
     return { state: confirmations < requiredConfirmations ? 'confirming' : 'confirmed', ...mined }
   }
 
-  /** Why the order cannot be settled by its transaction, or needs a person. */
+  /** Returns the reasons why the transaction cannot settle the order, or needs a review. */
   async #obstacles(orderNo: string): Promise<SettlementView['reasons']> {
     const view = await this.#parts.settlements?.view(orderNo)
     return view?.state === 'blocked' || view?.state === 'review_required' ? view.reasons : []
   }
 
-  /** Gives the buyer what was paid for, in the transaction that settles the payment order. */
+  /** Delivers to the buyer in the transaction that settles the payment order. */
   async paid({ outTradeNo }: Pick<PaymentOrder, 'outTradeNo'>): Promise<void> {
     const { db, clock } = this.#parts
     const delivered = await db.execute(
@@ -221,11 +222,11 @@ export class Sales {
   }
 
   /**
-   * Closes sales that were not paid in time. A sale that names a transaction or has an open review stays open. A sale whose
-   * payment order an operator has closed is marked, too. The amounts stay reserved: see `releaseAmounts`.
+   * Closes sales that were not paid in time. A sale with a transaction or an open review stays open. A sale whose
+   * payment order was closed by an operator is marked as closed, too. The amounts stay reserved: see `releaseAmounts`.
    *
-   * @param before sales that were created until this time
-   * @returns number of sales that were closed
+   * @param before only sales created until this time
+   * @returns number of closed sales
    */
   async closeUnpaid(before: Date, now: Date, signal: AbortSignal): Promise<number> {
     const { db, payments, settlements } = this.#parts
@@ -248,7 +249,7 @@ export class Sales {
     return closed
   }
 
-  /** Closes the payment unless it has changed. @returns 1 when the sale was open before */
+  /** Closes the payment unless it has changed. @returns 1 if the sale was open */
   #close({ outTradeNo, version }: PaymentOrder, now: Date): Promise<number> {
     const { db, payments } = this.#parts
     return db.transactional(async () => {
@@ -259,9 +260,10 @@ export class Sales {
   }
 
   /**
-   * Lets other orders ask for the amounts of sales that were closed until a time. Until then a late payment fits no other order.
+   * Releases the amounts of sales that were closed until a time, for other orders. Until then a late payment matches no
+   * other order.
    *
-   * @returns number of amounts
+   * @returns number of released amounts
    */
   releaseAmounts(closedBefore: Date): Promise<number> {
     return this.#parts.db.execute(
@@ -270,12 +272,12 @@ export class Sales {
     )
   }
 
-  /** Where and in what a new order is paid, and the units of the token that are a hundredth. */
+  /** Returns chain, token and receiver of a new order, and the token units of a hundredth. */
   async #terms() {
     const { chain: name, token, decimals, receiver } = this.#parts.till()
     const chain = name === '' ? undefined : await this.#parts.chains.get(name)
     const [tokenContract, to] = [web3Addresses.normalize(token), web3Addresses.normalize(receiver)]
-    // Without a number of confirmations nothing would ever be settled.
+    // Without a number of confirmations nothing would be settled.
     const requiredConfirmations = chain?.enabled === true ? chain.requiredConfirmations : null
     if (chain === undefined || requiredConfirmations === null || tokenContract === null || to === null) {
       throw refusal('closed')
@@ -286,5 +288,5 @@ export class Sales {
   }
 }
 
-/** Nothing is known of a payment of this order. */
+/** True if no payment of this order is known. */
 const isUnpaid = ({ status, transactionHash }: PaymentOrder) => status === 'pending' && transactionHash === null

@@ -36,7 +36,7 @@ export const Reply = defineEntity({
   properties: { id: column.primaryKey(), topicId: column.id(), authorId: column.id(), body: column.text(500) },
 })
 
-/** A like or a favorite; a user has one of each kind on one thing. */
+/** A like or a favorite. A user has at most one of each kind per target. */
 export const Mark = defineEntity({
   name: 'ForumMark',
   tableName: 'forum_mark',

@@ -11,7 +11,7 @@ import {
 import { BusinessError, columnText, service } from '@plinth/kernel'
 import { Board, Mark, Post, Reply, Report, Subscription } from './entities.ts'
 
-/** Who does something. */
+/** The acting user. */
 export interface Member {
   readonly userId: number
   readonly name: string
@@ -30,8 +30,8 @@ const demo = {
 }
 
 /**
- * Boards with topics, which users can follow, answer, like, keep and report. What happens is published in the transaction in which it
- * happens; who is told of it is no concern of the forum.
+ * Boards with topics. Users can follow, reply, like, save and report. Each event is published in the transaction of its
+ * change. The forum does not know the subscribers.
  */
 export class Forum {
   readonly #db: Database
@@ -64,7 +64,7 @@ export class Forum {
     })
   }
 
-  /** Liking twice is liking once. */
+  /** A second like has no effect. */
   like(topicId: number, { userId, name: userName }: Member): Promise<void> {
     return this.#mark(`topic-like:${topicId}:${userId}`, async () =>
       this.#publish(forumTopicLiked, { ...(await this.#topic(topicId)), userId, userName }, topicId),
@@ -98,7 +98,7 @@ export class Forum {
     })
   }
 
-  /** @throws BusinessError "409" when somebody has closed it already */
+  /** @throws BusinessError "409" if it is already closed */
   closeReport(reportId: number, status: 'accepted' | 'declined', { userId }: Member): Promise<void> {
     return this.#db.transactional(async (em) => {
       const closed = await em.nativeUpdate(Report, { id: reportId, status: 'pending' }, { status })
@@ -115,13 +115,13 @@ export class Forum {
     return this.#db.fork().find(Board, {}, { orderBy: { id: 'asc' } })
   }
 
-  /** Titles of a board, the oldest first. */
+  /** Returns the titles of a board, the oldest first. */
   async titles(boardId: number): Promise<string[]> {
     const posts = await this.#db.fork().find(Post, { boardId }, { orderBy: { id: 'asc' } })
     return posts.map(({ title }) => title)
   }
 
-  /** Boards and posts that show what a forum looks like. Where there are demo boards already, nothing is added. */
+  /** Adds demo boards and posts, unless there are demo boards. */
   seedDemo(): Promise<number> {
     return this.#db.transactional(async (em) => {
       if ((await em.count(Board, { demo: true })) > 0) return 0
@@ -134,7 +134,7 @@ export class Forum {
     })
   }
 
-  /** A topic of a user; nobody talks about demo topics. */
+  /** Returns a topic of a user. Demo topics have no user and are unknown here. */
   async #topic(id: number): Promise<Topic> {
     const topic = await this.#db.fork().findOne(Post, id)
     if (topic?.authorId == null) {
@@ -143,7 +143,7 @@ export class Forum {
     return { topicId: id, topicTitle: topic.title, topicAuthorId: topic.authorId }
   }
 
-  /** Does the work the first time that the mark is made, in one transaction with it. */
+  /** Runs the work when the mark is created, in the same transaction. An existing mark has no effect. */
   #mark(markKey: string, work: () => Promise<void>): Promise<void> {
     return this.#db.transactional(async (em) => {
       const id = this.#db.newId()
@@ -153,7 +153,7 @@ export class Forum {
     })
   }
 
-  /** Of one topic one after the other. */
+  /** Events of one topic are delivered in order. */
   async #publish<Fact>(ref: EventRef<Fact>, fact: Fact, topicId: number): Promise<void> {
     await this.#events.publish(ref, fact, { key: `forum.topic:${topicId}` })
   }

@@ -1,4 +1,4 @@
-/** From a reply to the inbox of the author, through the outbox, with plugins that do not know each other. */
+/** From a reply to the inbox of the author through the outbox, with independent plugins. */
 import { join } from 'node:path'
 import asyncTaskPlugin from '@plinth/async-task'
 import databasePlugin from '@plinth/database'
@@ -98,7 +98,7 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once
   await talk.likeReply(replyId, ann)
   const report = await talk.report(topic, bob)
   const received = (await ann.inbox()).map(({ event }: { event: string }) => event)
-  // Messages are delivered beside each other, so which of the two comes first is not said.
+  // Messages are delivered concurrently, so their order is not defined.
   t.same(
     received.toSorted(),
     ['forum.reply.created', 'forum.topic.favorited', 'forum.topic.liked'],

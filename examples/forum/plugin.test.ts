@@ -34,7 +34,7 @@ async function startForum(t: Test, db: TestDatabase) {
   const boards = running.service(forum)
   return {
     boards,
-    /** Titles of all demo boards. */
+    /** Returns the titles of all demo boards. */
     async demoTitles() {
       const demo = (await boards.boards()).filter((board) => board.demo)
       return Promise.all(demo.map(({ id }) => boards.titles(id)))

@@ -15,8 +15,9 @@ import { createForum, talkAboutTopics } from './migrations.ts'
 export { Forum, forum, type Member } from './forum.ts'
 
 /**
- * What an operator may remove. Posts of users on a demo board block it. Whoever follows a demo board is protected by the
- * foreign key alone: the board cannot go, and then its posts come back, because a removal is one transaction.
+ * Returns the demo data that an operator may remove. Posts of users on a demo board block the removal. Followers of a
+ * demo board are protected only by the foreign key: the board cannot be deleted, and the transaction restores its
+ * posts.
  */
 function demoCleanup(db: Database): QuickstartCleanup {
   const isOnDemoBoard = async () => ({ $in: (await db.fork().find(Board, { demo: true })).map(({ id }) => id) })
@@ -56,7 +57,7 @@ function demoCleanup(db: Database): QuickstartCleanup {
   }
 }
 
-/** A small forum that publishes what happens in it, with demo data that an operator can remove. */
+/** A small forum that publishes its events, with demo data that an operator can remove. */
 export default definePlugin({
   id: 'example.forum',
   version: '1.0.0',

@@ -90,7 +90,7 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
   ],
 }))
 
-/** What the back office shows of the mall. */
+/** Pages of the mall in the back office. */
 export const pages = [orders, refunds]
 
 export const needsAttention = [

@@ -17,12 +17,12 @@ interface AdminParts extends Mall {
 const root = '/api/v1/admin/mall'
 const orderNo = line(64, { minLength: 1 })
 
-/** What is given, within the users whose data the operator may see (decision A5). */
+/** Adds the data scope of the operator to the conditions (decision A5). */
 const inScope = (given: object, { identity }: AdminParts, principal: Principal) => ({
   $and: [given, identity.rowsInScope(principal, 'user_id')],
 })
 
-/** Deleted users have no organisation any more: operators who reach all data decide about their orders. */
+/** Deleted users have no organisation. Operators with the scope `all` decide about their orders. */
 const isReached = async ({ identity }: AdminParts, principal: Principal, userId: number) =>
   principal.dataScope === 'all' || identity.isInScope(principal, userId)
 
@@ -31,7 +31,7 @@ const withoutAbsent = (members: object) =>
 
 const { route } = routesWith<AdminParts>()
 
-/** What operators do. What lies outside their data scope is answered as if it did not exist (decision B34). */
+/** Routes for operators. Rows outside of their data scope are reported as unknown (decision B34). */
 export const adminRoutes = [
   route({
     method: 'GET',

@@ -4,7 +4,7 @@ import type { Clock } from '@plinth/kernel'
 import { Coupon, CouponUse, Goods } from './entities.ts'
 import { refusal } from './failures.ts'
 
-/** What a customer wants of one kind of goods. */
+/** A requested quantity of one product. */
 export interface Wish {
   readonly goodsId: number
   /** 1 or more. */
@@ -18,8 +18,9 @@ interface CatalogueParts {
 }
 
 /**
- * Goods and coupons with how many of them are left. What is taken and given back is taken in one conditional update each, in
- * the order of the ids, inside the transaction of the order: no piece is sold twice, and no two orders wait for each other.
+ * Goods and coupons with their remaining quantity. Each change of a quantity is one conditional update in the
+ * transaction of the order. The updates are in the order of the ids. Therefore nothing is sold twice, and two orders
+ * never deadlock.
  */
 export class Catalogue {
   readonly #parts: CatalogueParts
@@ -28,7 +29,7 @@ export class Catalogue {
     this.#parts = parts
   }
 
-  /** What is on sale. */
+  /** Lists the goods on sale. */
   list(window: PageWindow) {
     return findPage(this.#parts.db.fork(), Goods, { onSale: true }, window)
   }
@@ -39,9 +40,10 @@ export class Catalogue {
   }
 
   /**
-   * Takes goods off the stock. Publishes when virtual goods run short, because nobody packs them who would notice.
+   * Removes goods from the stock. Publishes an event if virtual goods run short, because nobody packs them who would
+   * notice.
    *
-   * @returns the goods, in the order of the wishes by id
+   * @returns the goods, ordered by id like the wishes
    * @throws BusinessError "404" `mall.goods-unknown`, "409" `mall.stock-short`, "400" `mall.goods-repeated`
    */
   async take(wishes: readonly Wish[]): Promise<readonly (Goods & { readonly quantity: number })[]> {
@@ -73,10 +75,10 @@ export class Catalogue {
   }
 
   /**
-   * Takes one of the coupons for an order.
+   * Uses one of the coupons for an order.
    *
-   * @param amount what the goods of the order cost
-   * @returns by how much it reduces the order, at most to nothing
+   * @param amount price of the goods of the order
+   * @returns the discount, at most the amount
    * @throws BusinessError "409" `mall.coupon-unusable`, `mall.coupon-used`
    */
   async takeCoupon(code: string, order: { id: number; userId: number; amount: number }): Promise<number> {
@@ -95,7 +97,7 @@ export class Catalogue {
     return Math.min(coupon.amount, order.amount)
   }
 
-  /** The coupon of an order that is cancelled can be used again. */
+  /** Makes the coupon of a cancelled order usable again. */
   async putCouponBack(orderId: number): Promise<void> {
     const { db } = this.#parts
     const use = await db.fork().findOne(CouponUse, { orderId })

@@ -10,7 +10,7 @@ export interface Mall {
   readonly orders: Orders
   readonly refunds: Refunds
   readonly reviews: Reviews
-  /** Goods and a coupon to look at, once. @returns goods added */
+  /** Adds demo goods and a coupon once. @returns number of added goods */
   seedDemo(): Promise<number>
 }
 

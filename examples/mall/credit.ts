@@ -5,11 +5,11 @@ import { refusal } from './failures.ts'
 
 interface CreditParts {
   readonly ledger: Pick<Ledger, 'find' | 'hold' | 'capture' | 'release' | 'reverse'>
-  /** Asset that orders can be paid with; empty: none. Read at use. */
+  /** Asset accepted as payment; empty for none. Read on each use. */
   readonly asset: () => string
 }
 
-/** Names of the journals that the mall writes. */
+/** Journal kinds of the mall. */
 export const creditKinds = {
   'mall.order-hold': bilingual('Held for an order', '订单冻结'),
   'mall.order-paid': bilingual('Paid an order', '支付订单'),
@@ -20,9 +20,9 @@ export const creditKinds = {
 type Priced = Pick<Order, 'orderNo' | 'userId'>
 
 /**
- * The part of an order that is paid from an account of the ledger, whatever asset that is: held with the order, taken when it is
- * paid, given back when it is cancelled or paid back as a whole. It comes back as it left: nobody earns it again, and where it
- * expires, the expiry stays. All of it happens in the transaction of the order.
+ * The part of an order that is paid from a ledger account, in any asset. It is put on hold with the order, captured
+ * with the payment, and returned when the order is cancelled or fully refunded. It returns to its sources: it does not
+ * count as earned again, and an expiry stays. All changes are in the transaction of the order.
  */
 export class Credit {
   readonly #parts: CreditParts
@@ -32,8 +32,8 @@ export class Credit {
   }
 
   /**
-   * @param units 0 for none
-   * @param price what is left of the order's price, minor units
+   * @param units 0 for no credit
+   * @param price remaining price of the order in minor units
    * @throws BusinessError "409" `mall.credit-off`, `mall.credit-exceeds-price`, `money.balance-insufficient`
    */
   async hold(order: Priced, units: number, price: number) {
@@ -47,7 +47,10 @@ export class Credit {
     return { creditAmount: units, creditAsset, creditHoldId: holdId }
   }
 
-  /** @returns the journal that took it; undefined where the order was paid without credit. A second call returns it as well */
+  /**
+   * @returns the journal of the capture; undefined if the order was paid without credit. A second call returns the same
+   * journal
+   */
   async take(order: Order): Promise<number | undefined> {
     const holdId = order.creditHoldId ?? null
     if (holdId === null) return undefined
@@ -59,7 +62,7 @@ export class Credit {
     if (holdId !== null) await this.#parts.ledger.release({ holdId, ...notes(order, 'cancelled') })
   }
 
-  /** A closed account gets nothing back: its owner was deleted. */
+  /** A closed account receives nothing, because its owner was deleted. */
   async giveBack(order: Order): Promise<void> {
     const { ledger } = this.#parts
     const asset = order.creditAsset ?? null

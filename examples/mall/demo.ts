@@ -12,9 +12,9 @@ const coupon = { code: 'DEMO-WELCOME', name: '10.00 off 50.00', amount: 1_000, m
 const validMs = 365 * 86_400_000
 
 /**
- * Goods and a coupon that show what a mall looks like. Where there are demo goods already, nothing is added.
+ * Adds demo goods and a coupon, unless there are demo goods.
  *
- * @returns goods added
+ * @returns number of added goods
  */
 export function seedDemo(db: Database, clock: Pick<Clock, 'now'>): Promise<number> {
   return db.transactional(async (em) => {
@@ -28,8 +28,8 @@ export function seedDemo(db: Database, clock: Pick<Clock, 'now'>): Promise<numbe
 }
 
 /**
- * What an operator may remove. Orders of customers for demo goods block it. Whoever has used the demo coupon for other goods
- * is protected by the foreign key alone: then everything comes back, because a removal is one transaction.
+ * Returns the demo data that an operator may remove. Customer orders of demo goods block the removal. Uses of the demo
+ * coupon for other goods are protected only by the foreign key: then the transaction restores everything.
  */
 export function demoCleanup(db: Database): QuickstartCleanup {
   return {

@@ -9,7 +9,7 @@ import { startMall } from './test/start-mall.ts'
 const root = '/api/v1/mall'
 
 t.test('the shop sells as its keys say', async (t) => {
-  /** Orders goods with some credit, pays by the provider for tests, and cancels what is unpaid after eleven minutes. */
+  /** Orders goods with some credit, pays by the test provider, and cancels unpaid orders after eleven minutes. */
   const observe = async (config: KeyValues) => {
     const db = await createDatabase('sqlite')
     t.teardown(() => db.drop())

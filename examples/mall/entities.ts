@@ -1,12 +1,12 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
-/** `virtual` is delivered with the payment; a `parcel` has to be sent. */
+/** `virtual` is delivered with the payment. A `parcel` must be shipped. */
 export const deliveries = ['virtual', 'parcel'] as const
 export const orderStatuses = ['unpaid', 'paid', 'shipped', 'refunded', 'cancelled'] as const
 export const refundStatuses = ['pending', 'refunded', 'rejected'] as const
 
-/** What can be bought. Prices are minor units of the mall's currency. */
+/** Goods for sale. Prices are minor units of the mall's currency. */
 export const Goods = defineEntity({
   name: 'MallGoods',
   tableName: 'mall_goods',
@@ -18,7 +18,7 @@ export const Goods = defineEntity({
     name: column.text(200),
     price: column.bigint(),
     stock: column.integer(),
-    /** At so many pieces or fewer the stock is low. */
+    /** The stock is low at this quantity or below. */
     lowStock: column.integer(),
     delivery: column.text(16).$type<(typeof deliveries)[number]>(),
     onSale: column.boolean(),
@@ -27,7 +27,7 @@ export const Goods = defineEntity({
 })
 export type Goods = InferEntity<typeof Goods>
 
-/** A reduction that each customer has once, as long as there are some left. */
+/** A discount that each customer can use once, while some remain. */
 export const Coupon = defineEntity({
   name: 'MallCoupon',
   tableName: 'mall_coupon',
@@ -38,7 +38,7 @@ export const Coupon = defineEntity({
     code: column.text(32),
     name: column.text(200),
     amount: column.bigint(),
-    /** What the goods of an order must cost at least. */
+    /** Minimum price of the goods of an order. */
     minAmount: column.bigint(),
     remaining: column.integer(),
     validUntil: column.timestamp(),
@@ -46,7 +46,7 @@ export const Coupon = defineEntity({
   },
 })
 
-/** Goes when its order is cancelled. */
+/** Deleted when its order is cancelled. */
 export const CouponUse = defineEntity({
   name: 'MallCouponUse',
   tableName: 'mall_coupon_use',
@@ -73,16 +73,16 @@ export const Order = defineEntity({
     currency: column.text(8),
     goodsAmount: column.bigint(),
     couponAmount: column.bigint(),
-    /** What is paid from an account of the ledger, one unit for one minor unit. */
+    /** Part paid from a ledger account, one unit per minor unit. */
     creditAmount: column.bigint().default(0),
     creditAsset: column.text(64).nullable(),
-    /** Hold of the ledger that keeps it until the order is paid or cancelled. */
+    /** Ledger hold of this part until the order is paid or cancelled. */
     creditHoldId: column.id().nullable(),
-    /** What is paid in money. */
+    /** Part paid in money. */
     cashAmount: column.bigint(),
-    /** Of the cash, what was paid back. */
+    /** Refunded part of the cash. */
     refundedAmount: column.bigint(),
-    /** Of the cash, what is asked back and not decided. */
+    /** Part of the cash in pending refund requests. */
     refundOpen: column.bigint(),
     paymentProvider: column.text(32).nullable(),
     paymentNo: column.text(64).nullable(),
@@ -92,7 +92,7 @@ export const Order = defineEntity({
 })
 export type Order = InferEntity<typeof Order>
 
-/** Goods as they were when they were ordered. */
+/** Goods as they were at the time of the order. */
 export const OrderLine = defineEntity({
   name: 'MallOrderLine',
   tableName: 'mall_order_line',
@@ -111,7 +111,7 @@ export const OrderLine = defineEntity({
 })
 export type OrderLine = InferEntity<typeof OrderLine>
 
-/** The first paid order of each customer. */
+/** First paid order of each customer. */
 export const FirstOrder = defineEntity({
   name: 'MallFirstOrder',
   tableName: 'mall_first_order',
@@ -135,13 +135,13 @@ export const Refund = defineEntity({
     status: column.text(16).$type<(typeof refundStatuses)[number]>(),
     createdAt: column.timestamp(),
     decidedAt: column.timestamp().nullable(),
-    /** Name of who decided, as it was then. */
+    /** Name of the operator at the time of the decision. */
     decidedBy: column.text(128).nullable(),
   },
 })
 export type Refund = InferEntity<typeof Refund>
 
-/** A customer's word on goods that were bought: one for each line of an order. */
+/** A review of bought goods by the customer: one per order line. */
 export const Review = defineEntity({
   name: 'MallReview',
   tableName: 'mall_review',
@@ -154,7 +154,7 @@ export const Review = defineEntity({
     userId: column.id(),
     rating: column.integer(),
     body: column.text(500),
-    /** Whether `review-reward` was published for it. */
+    /** True if `review-reward` was published for it. */
     rewarded: column.boolean(),
     createdAt: column.timestamp(),
     updatedAt: column.timestamp(),

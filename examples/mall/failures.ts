@@ -4,7 +4,7 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-/** Orders of others are answered as if they did not exist. */
+/** Orders of other users are reported as unknown. */
 export const refusal = businessFailures('mall', en.mall, {
   'goods-unknown': '404',
   'goods-repeated': '400',

@@ -294,7 +294,7 @@ onEachDatabase(
       amount: 1_500,
       userId: id,
     })
-    // A reason that may be asked with does not keep anybody from approving.
+    // An operator can approve a refund with any reason that a customer may enter.
     const reason = '💔'.repeat(200)
     for (const [amount, after] of [
       [500, 0],
@@ -459,7 +459,7 @@ t.test('P-005 P-008 the mall imports no plugin that listens to it, and all it pu
 })
 
 t.test('the page of the points of a member says everything in both languages', async (t) => {
-  // A module of the browser, which has no types.
+  // A browser module without types.
   const module: string = './web/assets/texts.js'
   const { texts } = (await import(module)) as { texts: Readonly<Record<string, Readonly<Record<string, string>>>> }
   const { en = {}, 'zh-CN': chinese = {} } = texts

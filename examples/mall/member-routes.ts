@@ -35,7 +35,7 @@ const basket = Type.Object({
 
 const { route } = routesWith<Mall>()
 
-/** What customers do; each sees the own orders alone. */
+/** Routes for customers. Each customer sees only their own orders. */
 export const memberRoutes = [
   route({
     method: 'GET',

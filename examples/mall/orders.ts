@@ -26,7 +26,7 @@ interface OrderParts {
   readonly settings: () => { readonly currency: string; readonly testPayments: boolean }
 }
 
-/** What a customer wants. */
+/** The content of an order. */
 interface Basket {
   readonly lines: readonly Wish[]
   readonly couponCode?: string
@@ -39,21 +39,22 @@ export interface OrderWithLines {
   readonly lines: readonly OrderLine[]
 }
 
-/** By whom and under which number an order was paid. */
+/** Provider and number of a payment. */
 interface Payment {
   readonly provider: string
   readonly paymentNo: string
 }
 
-/** Orders that are looked up at once to be cancelled. */
+/** Number of orders read together to be cancelled. */
 const together = 100
 
-/** Scene of the mall's payment orders. */
+/** Scene of the payment orders of the mall. */
 export const paymentScene = 'mall.order'
 
 /**
- * Orders from their creation to the parcel. Every move is one conditional update, so of two callers one makes it, and what it
- * means is published in its transaction. Events of an order are published under its key, one after the other.
+ * Orders from their creation to the shipment. Every transition is one conditional update, so only one of two concurrent
+ * callers succeeds. Its event is published in the same transaction. Events of an order are published under its key, in
+ * order.
  */
 export class Orders {
   readonly #parts: OrderParts
@@ -63,9 +64,9 @@ export class Orders {
   }
 
   /**
-   * Reserves the goods and the coupon. An order that costs no money is paid at once.
+   * Reserves the goods and the coupon. An order without a cash amount is paid immediately.
    *
-   * @throws BusinessError as `Catalogue.take` and `Catalogue.takeCoupon` do
+   * @throws BusinessError as `Catalogue.take` and `Catalogue.takeCoupon`
    */
   create(userId: number, { lines: wishes, couponCode, credit: units = 0 }: Basket): Promise<string> {
     const { db, clock, site, catalogue, credit, settings } = this.#parts
@@ -115,7 +116,7 @@ export class Orders {
   }
 
   /**
-   * Pays an order of the user by the provider for tests, by which no money flows.
+   * Pays an order of the user by the test provider, without a real payment.
    *
    * @throws BusinessError "403" `mall.test-payments-off`, "404" `mall.order-unknown`, "409" `mall.order-not-unpaid`
    */
@@ -135,7 +136,10 @@ export class Orders {
     }
   }
 
-  /** Finishes a payment order of the mall, in the transaction that settles it. @throws BusinessError "409" `mall.order-not-unpaid` */
+  /**
+   * Completes the order in the transaction that settles its payment order. @throws BusinessError "409"
+   * `mall.order-not-unpaid`
+   */
   async paid({ outTradeNo, provider, transactionHash }: PaymentOrder): Promise<void> {
     await this.#paid(outTradeNo, { provider, paymentNo: transactionHash ?? outTradeNo })
   }
@@ -146,7 +150,7 @@ export class Orders {
     await this.#parts.db.transactional(() => this.#cancel(orderNo))
   }
 
-  /** The parcels of a paid order are on their way. @throws BusinessError "404" `mall.order-unknown`, "409" `mall.order-not-paid` */
+  /** Marks a paid order as shipped. @throws BusinessError "404" `mall.order-unknown`, "409" `mall.order-not-paid` */
   ship(orderNo: string): Promise<void> {
     const { db } = this.#parts
     return db.transactional(async () => {
@@ -160,9 +164,9 @@ export class Orders {
   }
 
   /**
-   * Cancels what was created before a moment and is not paid.
+   * Cancels unpaid orders that were created before a time.
    *
-   * @returns orders cancelled
+   * @returns number of cancelled orders
    */
   async cancelUnpaid(before: Date, signal: AbortSignal): Promise<number> {
     const { db } = this.#parts
@@ -177,7 +181,7 @@ export class Orders {
         )
       for (const { orderNo } of old) {
         if (signal.aborted) return cancelled
-        // Refused when it is paid just now.
+        // Rejected if the order was paid meanwhile.
         const work = db.transactional(() => this.#cancelIfUnpaid(orderNo))
         cancelled += await work.catch((error: unknown) => {
           if (isBusinessError(error)) return 0
@@ -189,7 +193,7 @@ export class Orders {
     return cancelled
   }
 
-  /** @param userId whose order it has to be; absent: anybody's. @throws BusinessError "404" `mall.order-unknown` */
+  /** @param userId owner of the order; any owner if omitted. @throws BusinessError "404" `mall.order-unknown` */
   async get(orderNo: string, userId?: number): Promise<OrderWithLines> {
     const em = this.#parts.db.fork()
     const order = await em.findOne(Order, { orderNo, ...(userId === undefined ? {} : { userId }) })
@@ -197,7 +201,7 @@ export class Orders {
     return { order, lines: await em.find(OrderLine, { orderId: order.id }, { orderBy: { id: 'asc' } }) }
   }
 
-  /** The currencies of orders, by the ids of the orders. */
+  /** Returns the currencies of orders by order id. */
   async currenciesOf(ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
     const orders = await this.#parts.db.fork().find(Order, { id: { $in: [...new Set(ids)] } })
     return new Map(orders.map(({ id, currency }) => [id, currency]))
@@ -236,7 +240,7 @@ export class Orders {
     if (await this.#isFirst(order)) await this.#publish(firstOrder, { userId, orderNo }, orderNo)
   }
 
-  /** Of two orders that are paid at the same time one is the first. */
+  /** If two orders are paid at the same time, one of them is the first. */
   async #isFirst({ userId, orderNo }: Order): Promise<boolean> {
     const { db } = this.#parts
     await insertMissing(db, FirstOrder, 'userId', [{ id: db.newId(), userId, orderNo }])
@@ -249,7 +253,7 @@ export class Orders {
 
   async #cancelIfUnpaid(orderNo: string): Promise<number> {
     const { db, catalogue, credit, payments } = this.#parts
-    // As whoever settles it does: the payment order first, then the order.
+    // The same lock order as in a settlement: the payment order first, then the order.
     if ((await payments.find(orderNo))?.status === 'pending') await payments.close(orderNo)
     const moved = await db.execute(
       "update mall_order set status = 'cancelled' where order_no = ? and status = 'unpaid'",
@@ -264,7 +268,9 @@ export class Orders {
     return moved
   }
 
-  /** The order after a move, which a conditional update makes; refused with its status when that found nothing. */
+  /**
+   * Returns the order after a conditional update. If the update changed nothing, throws an error with the order status.
+   */
   async #moved(
     orderNo: string,
     move: () => Promise<number>,

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of the mall. */
+/** Permission codes of the mall. */
 export const own = {
   orderView: 'mall:order:view',
   orderShip: 'mall:order:ship',

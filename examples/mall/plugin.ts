@@ -48,7 +48,7 @@ const closeUnpaid: ScheduledTask<{ requires: typeof requires; provides: readonly
     },
   }
 
-/** A small mall. It publishes what happens in it and knows nothing of who listens. */
+/** A small mall. It publishes its events and does not know the subscribers. */
 export default definePlugin({
   id: 'example.mall',
   version: '1.0.0',

@@ -1,4 +1,4 @@
-/** Orders of the mall that are paid with member points: points on hold, refunds and cancellations, through HTTP. */
+/** Orders of the mall paid with member points: points on hold, refunds and cancellations, through HTTP. */
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
@@ -18,7 +18,7 @@ import mallPlugin, { mall } from './plugin.ts'
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const password = 'correct horse battery staple'
 const day = 86_400_000
-/** Minor units of the price, and the points that a paid order earns: 259 for the order and 100 for the first one. */
+/** Price in minor units, and the points of a paid order: 259 for the order and 100 for the first order. */
 const [price, earned] = [25_900, 259]
 
 async function startShop(t: Test, at: TestDatabase) {
@@ -68,7 +68,7 @@ async function startShop(t: Test, at: TestDatabase) {
   const settled = () => running.service(events).idle()
   const member = async (username: string) => {
     const { id } = await running.service(accounts).create({ username, password }, origin)
-    // A session is shorter than these tests by their clock.
+    // A session expires during these tests, because they move the clock.
     const call = async (method: 'GET' | 'POST', path: string, payload?: object) =>
       (await logIn(username))(method, path, payload)
     const order = async (credit?: number) => {
@@ -84,7 +84,7 @@ async function startShop(t: Test, at: TestDatabase) {
     const cancel = (orderNo: string) => call('POST', `mall/orders/${orderNo}/cancel`, {})
     const ask = (orderNo: string, amount: number) =>
       call('POST', `mall/orders/${orderNo}/refunds`, { amount, reason: 'x' })
-    /** Asks for money back and has it approved. */
+    /** Requests a refund and approves it. */
     const refund = async (orderNo: string, amount: number) => {
       const { refundNo } = (await ask(orderNo, amount)).data
       const decision = `admin/mall/refunds/${refundNo}/decision`
@@ -92,7 +92,7 @@ async function startShop(t: Test, at: TestDatabase) {
       await settled()
       return answer
     }
-    /** Points to spend and points on hold. */
+    /** Returns the available points and the points on hold. */
     const balance = async () => {
       const { available, frozen } = (await call('GET', 'member-points/users/me/overview')).data
       return [available, frozen]

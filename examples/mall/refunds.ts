@@ -24,9 +24,9 @@ interface RefundParts {
 }
 
 /**
- * Money that customers ask back: requested by them, decided by whoever may. Open requests and what was paid back together are
- * never more than what the order had cost in money, whoever asks at the same time. Of an order that was paid with credit alone
- * the whole is asked back, with the amount 0.
+ * Refunds: customers request them, operators with the permission decide. Pending and completed refunds of an order
+ * never exceed its cash amount, also under concurrency. An order paid only with credit is refunded as a whole, with the
+ * amount 0.
  */
 export class Refunds {
   readonly #parts: RefundParts
@@ -36,7 +36,7 @@ export class Refunds {
   }
 
   /**
-   * @param asked its amount in minor units of the order's currency; 0 for an order that was paid with credit alone
+   * @param asked amount in minor units of the order's currency; 0 for an order paid only with credit
    * @throws BusinessError "400" `mall.refund-of-nothing`, "404" `mall.order-unknown`, "409" `mall.order-not-paid`,
    * `mall.refund-exceeds-paid`, `mall.refund-asked`
    */
@@ -52,7 +52,7 @@ export class Refunds {
       )
       const { order } = await orders.get(orderNo, userId)
       if (reserved === 0) throw refusedRequest(order, amount)
-      // A request without money reserves none; the row of the order, written above, keeps two of them apart.
+      // A request without money reserves nothing. The update of the order row above serializes two concurrent requests.
       if (amount === 0 && (await em.count(Refund, { orderId: order.id, status: 'pending' })) > 0) {
         throw refusal('refund-asked')
       }
@@ -79,9 +79,9 @@ export class Refunds {
   }
 
   /**
-   * Pays the money back, or not. Once all of it is paid back the order is `refunded`, and the credit comes back too.
+   * Approves or declines a refund. When all money is refunded, the order becomes `refunded` and the credit is returned.
    *
-   * @param decidedBy name of who decides
+   * @param decidedBy name of the operator
    * @throws BusinessError "404" `mall.refund-unknown`, "409" `mall.refund-decided`
    */
   decide(refundNo: string, approve: boolean, decidedBy: string): Promise<Refund> {
@@ -98,7 +98,7 @@ export class Refunds {
       }
       const paidBack = approve ? amount : 0
       if (paidBack > 0) await payments.refund({ outTradeNo: orderNo, refundNo, amount, reason: refund.reason })
-      // The status comes first: MariaDB and MySQL see in each assignment what those before it have written.
+      // The status comes first: in MariaDB and MySQL each assignment sees the earlier ones.
       const status = approve ? "case when refunded_amount + ? = cash_amount then 'refunded' else status end" : 'status'
       await db.execute(
         `update mall_order set status = ${status}, refund_open = refund_open - ?, refunded_amount = refunded_amount + ?

@@ -5,11 +5,11 @@ import { Review } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { Orders } from './orders.ts'
 
-/** What a customer says of the goods of a line. */
+/** Rating and text of a customer. */
 interface Opinion {
   /** 1 to 5. */
   readonly rating: number
-  /** 500 characters at most. */
+  /** At most 500 characters. */
   readonly body: string
 }
 
@@ -20,10 +20,10 @@ interface ReviewParts {
   readonly orders: Orders
 }
 
-/** A review says something from this many characters on; a shorter one deserves nothing. */
+/** Minimum number of characters of a rewarded review. */
 const shortestRewarded = 10
 
-/** Reviews by those who bought the goods: one for each line of a paid order, which may be rewritten. */
+/** Reviews by buyers: one per line of a paid order. A review may be rewritten. */
 export class Reviews {
   readonly #parts: ReviewParts
 
@@ -32,7 +32,7 @@ export class Reviews {
   }
 
   /**
-   * Writes the review of a line, or writes it anew. `review-reward` is published once, when it first says something.
+   * Creates or replaces the review of a line. `review-reward` is published once, when the text is first long enough.
    *
    * @throws BusinessError "404" `mall.order-unknown`, `mall.line-unknown`, "409" `mall.order-not-paid`
    */

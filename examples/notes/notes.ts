@@ -38,7 +38,7 @@ export const noteAdded = event('example.notes.added', Type.Object({ id }))
 
 export const refusal = businessFailures('notes', en.notes, { 'not-found': '404' })
 
-/** Notes of users: everybody sees the own ones. */
+/** Notes of users. Each user sees only their own notes. */
 export class Notes {
   readonly #db: Database
   readonly #events: Events
@@ -50,7 +50,7 @@ export class Notes {
     this.#clock = clock
   }
 
-  /** The note and its event come together or not at all. */
+  /** The note and its event are written in one transaction. */
   add(ownerId: number, body: string): Promise<number> {
     return this.#db.transactional(async (em) => {
       const createdAt = new Date(this.#clock.now())
@@ -65,7 +65,7 @@ export class Notes {
   }
 
   /** @throws BusinessError "404" `notes.not-found` */
-  /** @param rows notes that the caller may remove: others do not exist for the caller */
+  /** @param rows conditions of the notes that the caller may remove; other notes are unknown */
   async remove(id: number, rows: object): Promise<void> {
     await this.#db.transactional(async (em) => {
       const note = await em.findOne(Note, { $and: [{ id }, rows] })

@@ -53,7 +53,7 @@ function temporaryDirectory(t: Test): string {
   return directory
 }
 
-/** A running product with one application. */
+/** Starts a product with one application. */
 async function startProduct(t: Test): Promise<{ base: string; credentials: Credentials }> {
   const directory = temporaryDirectory(t)
   const product = defineProduct({

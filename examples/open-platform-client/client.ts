@@ -1,17 +1,17 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
 
-/** Key and secret of an application, as the back office showed them. The secret stays on your server. */
+/** Key and secret of an application, as shown by the back office. Keep the secret on your server. */
 export interface Credentials {
   readonly appKey: string
   readonly secret: string
 }
 
-/** Encodes as RFC 3986 says: everything but letters, digits and `-._~`. */
+/** Encodes a text by RFC 3986: everything except letters, digits and `-._~`. */
 const encode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** The query in the one form that is signed: each name and value encoded, sorted by name, then by value. */
+/** Returns the canonical query for the signature: each name and value encoded, sorted by name, then by value. */
 function canonicalQuery(search: string): string {
   const parts = [...new URLSearchParams(search)].map(([name, value]) => [encode(name), encode(value)] as const)
   const sorted = parts.sort(([a, x], [b, y]) => order(a, b) || order(x, y))
@@ -19,9 +19,9 @@ function canonicalQuery(search: string): string {
 }
 
 /**
- * The headers of a signed request. Every request needs a nonce of its own; the timestamp is in seconds.
+ * Returns the headers of a signed request. Every request needs a new nonce. The timestamp is in seconds.
  *
- * @param path from `/api/` on, without what a proxy puts before it
+ * @param path from `/api/` on, without the prefix of a proxy
  */
 export function signedHeaders(
   { appKey, secret }: Credentials,
@@ -39,7 +39,10 @@ export function signedHeaders(
   }
 }
 
-/** Calls the open platform and answers the data of the envelope; another code than "200" is an error with that code. */
+/**
+ * Calls the open platform and returns the data of the envelope. Any code other than "200" is thrown as an error with
+ * that code.
+ */
 export async function callOpenApi(
   credentials: Credentials,
   method: string,

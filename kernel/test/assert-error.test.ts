@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 
-/** A test that reports failures to nobody. */
+/** Returns a test that reports no failures. */
 function quietTest() {
   const comments: unknown[] = []
   const test = {

@@ -35,7 +35,7 @@ const product = (source: string) => ({
   'plinth.config.ts': `import { definePlugin, defineProduct, healthCheck } from '@plinth/kernel'\n${source}`,
 })
 
-/** The one JSON document on standard output. */
+/** Returns the single JSON document on standard output. */
 async function answerOf(t: Test, words: readonly string[], surroundings?: Surroundings) {
   const { code, stdout } = await plinth([...words, '--json'], surroundings)
   try {
@@ -483,7 +483,7 @@ t.test('C-002 whatever is wrong with the command line, the answer says what to d
   t.strictSame(await plinth(['--version']), { code: 0, stdout: `${kernelVersion}\n`, stderr: '' })
 })
 
-/** `plinth` as a process of its own. */
+/** Runs `plinth` in a child process. */
 function spawned(words: readonly string[], settings: Readonly<Record<string, string>> = {}, file = shop) {
   const set = Object.entries({ 'platform.log.format': 'json', ...settings }).flatMap(([key, value]) => [
     '--set',
@@ -538,7 +538,7 @@ t.test('the log is JSON or lines for people, as told', async (t) => {
     const { child, ended, said } = spawned(['start'], { 'platform.log.format': format })
     await said('started')
     child.kill('SIGTERM')
-    // Without the colours of a terminal.
+    // Without terminal colours.
     t.match(stripVTControlCharacters((await ended()).output), line, format)
   }
 })
@@ -669,7 +669,7 @@ t.test('a reader that leaves early is no failure', async (t) => {
   t.notMatch(stderr, 'EPIPE')
 })
 
-/** A product whose one plugin fails in set-up as an author's mistake does, with a secret in what is thrown. */
+/** Returns a product whose plugin throws in setup. The thrown text contains a secret. */
 const mistaken = (thrown: string) =>
   product(`import { key } from '@plinth/kernel'
 const plugin = definePlugin({

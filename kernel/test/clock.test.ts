@@ -19,7 +19,7 @@ t.test('the time of a turn is read again in the next one, is never ahead and nev
           if (read < last || read > systemClock.monotonic()) return false
           last = read
         }
-        // A new turn and more readings than one time may answer both read the clock.
+        // The clock is read again in a new tick, and after 32 readings.
         if ((step === 'turn' || (typeof step === 'number' && step > 32)) && last < before) return false
       }
       return true

@@ -5,7 +5,7 @@ import t from 'tap'
 
 type Requests = readonly RateLimitRequest[]
 
-/** A shared store over a server that can be cut off, as plain as it gets. Its windows never end. */
+/** A minimal shared store on a server that can be disconnected. Its windows never end. */
 class SoundStore implements RateLimitStore {
   readonly traits = { shared: true, algorithm: 'fixed-window' } as const
   readonly used = new Map<string, number>()

@@ -11,10 +11,10 @@ import { channelKit, faultyChannels } from './fixtures/faulty-channels.ts'
 import { faultyInstallTasks, taskKit } from './fixtures/faulty-install-tasks.ts'
 import { faultyStores, storeKit } from './fixtures/faulty-stores.ts'
 
-// Some cases wait in real time, and hanging parts for the patience of the kit.
+// Some cases wait in real time, and hanging implementations wait for the timeout of the kit.
 t.setTimeout(600_000)
 
-/** The kit passes the correct implementation and refuses every faulty one, each by the case that is about it. */
+/** The kit passes the correct implementation and rejects every broken one, each in the case about its fault. */
 async function proves<F>(t: Test, kit: Parameters<typeof judgeKit<F>>[0], table: FaultTable<F>, atLeast: number) {
   const { faults, share, ...verdict } = await judgeKit(kit, table)
   t.same(verdict, { wronglyRefused: [], missed: [], noSurvivors: [], unproven: [], vague: [] })

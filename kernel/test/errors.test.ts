@@ -41,7 +41,7 @@ const twice = (work: () => void) => {
   work()
 }
 
-/** What the planner and the configuration say of these plugins. */
+/** Returns the problems that the planner and the configuration report for these plugins. */
 const prepared =
   (plugins: readonly Members[], options: Parameters<typeof prepareProduct>[1] = {}): Producer =>
   async () => {
@@ -50,7 +50,7 @@ const prepared =
     return [...problems, ...warnings]
   }
 
-/** The error that a start ends with, and its causes. */
+/** Returns the error of a failed start and its causes. */
 const started =
   (plugins: readonly Members[], options: Parameters<typeof startForTest>[1] = {}): Producer =>
   async () => {
@@ -66,7 +66,7 @@ const started =
     return caught
   }
 
-/** A product with two tasks whose names come from keys, and one with a fixed name. */
+/** Returns a product with two tasks whose names come from keys, and one with a fixed name. */
 function namedTasksProduct(config: Readonly<Record<string, string>> = {}) {
   const task = (name: string, nameFrom?: string) => ({
     name,
@@ -141,7 +141,7 @@ const commandLine =
     return [JSON.parse(stdout).error]
   }
 
-/** How each error comes about. A code that is missing here does not compile. */
+/** Causes each error. A missing code does not compile. */
 const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   PLINTH_PLAN_INVALID_PLUGIN: prepared([{ id: 'Not A Name' }]),
   PLINTH_PLAN_INVALID_VERSION: prepared([{ version: 'one' }]),

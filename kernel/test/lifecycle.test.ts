@@ -23,7 +23,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import { plugin, productOf } from './sample-plugin.ts'
 
-/** A plugin that writes down what happens to it, after what its own set-up does. */
+/** Returns a plugin that records its lifecycle after its own setup. */
 function recorded(
   log: string[],
   id: string,
@@ -45,7 +45,7 @@ function recorded(
 const stopsIn = (log: readonly string[]) => log.filter((entry) => entry.startsWith('stop'))
 const kernelIn = (services: object) => (services as { kernel: Kernel }).kernel
 
-/** Lets work run that has been started. */
+/** Lets started work continue. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 t.test('C-002 K-018 set-up and drain go forward, ready and stop backward, over any acyclic graph', async () => {
@@ -651,7 +651,7 @@ t.test('K-018 the kernel tells plugins of tasks, states and how long everything 
     },
   })
   const other = plugin('other', { installTasks: [{ ...task, code: 'prepare', order: 9, run() {} }] })
-  // Set up before the plugins whose tasks it names, as a scheduler is.
+  // Set up before the plugins whose tasks it lists, like a scheduler.
   const early = plugin('early', {
     requires: { declaredTasks },
     setup({ services }) {

@@ -1,4 +1,4 @@
-/** Starts that a stored value makes fail, and the commands that work all the same. */
+/** Starts that fail because of a stored value, and the commands that still work. */
 import { join } from 'node:path'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'

@@ -49,7 +49,7 @@ t.test(
       plugin('egg', { requires: { hen: service('hen') }, provides: [service('egg')] }),
       plugin('hen', { contributes: [extensionPoint('egg.cup')], provides: [service('hen')] }),
       plugin('cup', { extensionPoints: [extensionPoint('egg.cup')], requires: { egg: service('egg') } }),
-      // hen comes before cup, cup needs egg, egg needs hen: broken by nothing but a circle of the next two.
+      // hen starts before cup, cup needs egg, egg needs hen. Only the cycle of the next two plugins is an error.
       plugin('ping', { requires: { pong: service('pong') }, provides: [service('ping')] }),
       plugin('pong', { requires: { ping: service('ping') }, provides: [service('pong')] }),
       plugin('sound', { setup }),
@@ -300,7 +300,7 @@ t.test('C-002 planning runs no code, changes nothing, and gives the same answer 
       })
       const edgesIn = inside.filter(({ via }) => via !== 'live')
       const needs = (a: number, b: number) => edgesIn.some(({ from, to }) => from === a && to === b)
-      // A contribution of a plugin to its own point is no dependency.
+      // A contribution of a plugin to its own extension point is not a dependency.
       const isEdge = (a: number, b: number) =>
         a === b ? edgesIn.some(({ from, to, via }) => from === a && to === b && via !== 'contribution') : needs(a, b)
       const reach = reachability(size, isEdge)
@@ -343,7 +343,7 @@ t.test('C-002 planning runs no code, changes nothing, and gives the same answer 
   )
 })
 
-/** Warshall: who reaches whom over one step or more. */
+/** Returns the reachability over one or more steps (Warshall). */
 function reachability(size: number, isEdge: (from: number, to: number) => boolean): boolean[][] {
   const all = Array.from({ length: size }, (_, index) => index)
   const reach = all.map((from) => all.map((to) => isEdge(from, to)))

@@ -18,7 +18,7 @@ const [host, user, password] = Object.keys(keys) as [keyof typeof keys, keyof ty
 
 type Rows = Readonly<Partial<Record<keyof typeof keys, JsonValue>>>
 
-/** A product with values of its process, and what reads and stores values of it. */
+/** Returns a product with process values, and functions that read and store values. */
 function prepare(given: Parameters<typeof prepareProduct>[1] = {}, config: Rows = {}) {
   const { config: values, problems } = prepareProduct(
     { ...productOf([mailer]), config: config as Record<string, JsonValue> },
@@ -31,7 +31,7 @@ function prepare(given: Parameters<typeof prepareProduct>[1] = {}, config: Rows 
   return {
     values,
     read: (name: keyof typeof keys) => values.get('mailer', name),
-    /** Stores rows; secrets are bound to the destination that they have with these rows. */
+    /** Stores rows. Secrets are bound to the destination that these rows define. */
     async store(rows: Rows, keepBinding = false) {
       const next = entries(rows).map((entry) => {
         const kept = stored.find(({ name, written }) => name === entry.name && written === entry.written)

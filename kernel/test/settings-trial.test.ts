@@ -1,4 +1,4 @@
-/** Settings that were changed while the product ran, and starts that do not come about on them. */
+/** Keys that were changed while the product ran, and starts that fail because of them. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PlinthError, SettingsTrial, StartRefusedError } from '@plinth/kernel'
@@ -38,7 +38,7 @@ async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cr
         return start(signal)
       },
     })
-  /** Moves time on once somebody waits for that; files are read in between. */
+  /** Advances the time when a timer is set. Files are read in between. */
   const pass = async (ms: number) => {
     await until(() => clock.sleepers !== 0, 'a timer is set', 0)
     await clock.advance(ms)

@@ -18,7 +18,7 @@ interface Greeting {
   readonly pid: number
 }
 
-/** `plinth start` of the greeter as a process of its own, with a `.env` that the test may rewrite. */
+/** Runs `plinth start` of the greeter in a child process, with a `.env` that the test may rewrite. */
 function started(t: Test, words: readonly string[] = [], fault = 'none', product = greeter, input?: string) {
   const directory = t.testdir({ '.env': product === greeter ? 'PLATFORM_GREETER_GREETING=Hello\n' : '' })
   const settings = ['--settings-file', join(directory, '.env'), '--set', 'platform.log.format=json']
@@ -31,12 +31,12 @@ function started(t: Test, words: readonly string[] = [], fault = 'none', product
   child.stdin?.end(input)
   const watched = watchProcess(t, child)
   const { output } = watched
-  // Standard output closes when the last process that holds it has ended: the child of the supervisor too.
+  // Standard output closes when the last process with it has ended, including the child of the supervisor.
   const ended = async () => {
     const [code, signal] = await watched.ended()
     return { code, signal, output: output() }
   }
-  /** The address of the nth start, as soon as it is ready. */
+  /** Returns the address of the nth start when it is ready. */
   const opened = (count: number) =>
     watched.until(() => {
       const ports = [...output().matchAll(/"port":(\d+)/g)].map(([, port]) => port)
@@ -50,7 +50,7 @@ function started(t: Test, words: readonly string[] = [], fault = 'none', product
 const ask = async (url: string): Promise<Greeting> => (await fetch(url)).json() as Promise<Greeting>
 const messages = (output: string) => {
   const lines = output.split('\n').filter((line) => line.startsWith('{'))
-  // A busy machine may be told what it still waits for.
+  // On a busy host the log may report pending phases.
   return lines.map((line) => JSON.parse(line).msg).filter((msg) => !msg.startsWith('still in '))
 }
 
@@ -180,7 +180,7 @@ t.test('K-018 without a supervisor the process ends with 75', async (t) => {
   await ask(`${door}/restart`)
   await told.said('draining')
   told.child.kill('SIGTERM')
-  // One more turn of its event loop, because a signal and a request that come together have no order.
+  // Waits one more tick of its event loop, because a concurrent signal and request have no order.
   await ask(door)
   await ask(`${door}/farewell`)
   t.match(await told.ended(), { code: 0 }, 'whoever tells the process to end wins')
@@ -239,7 +239,7 @@ t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
     },
   )
   t.equal(starts(), 6)
-  // Eleven at a slower pace, and then in quick succession.
+  // Eleven restarts at a slower pace, then several in quick succession.
   const times = [...Array.from({ length: 11 }, (_, index) => index * 12_000), ...Array(9).fill(121_000)]
   await rejectsWith(
     t,
@@ -255,7 +255,7 @@ t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
   t.equal(starts(), 6 + 12)
 })
 
-/** The lines of a product that crashed, and everything else that it wrote. */
+/** Returns the crash reports of a product, and the rest of its output. */
 function crashesIn(output: string) {
   const lines = output.split('\n').filter((line) => line !== '')
   const crashes = lines.filter((line) => line.includes('"msg":"crashed'))
@@ -445,7 +445,7 @@ t.test('K-018 the pauses grow, the eighth crash within ten minutes is the last, 
   const stopped = await supervise(crashing, [file, '99', 'ready'], {
     ...manualClock(),
     sleep: async (_, signal) => {
-      // The listener of the supervisor alone: another one, of the runner, would end the test.
+      // Calls only the listener of the supervisor. A listener of the test runner would end the test.
       process.listeners('SIGTERM').at(-1)?.('SIGTERM')
       t.ok(signal?.aborted)
     },

@@ -1,6 +1,6 @@
 /**
- * The types, tested like code: each line that must not compile carries `@ts-expect-error`, and the type check of the
- * repository fails when one of them compiles. At run time only the harmless half is looked at.
+ * Tests of the types: each line that must not compile has `@ts-expect-error`, so that the type check fails if it
+ * compiles. At run time only the valid lines are checked.
  */
 import {
   type BoundInstallTask,

@@ -39,13 +39,13 @@ class Receipt {
   }
 }
 
-/** Runs this in the set-up of a plugin, in a product that is stopped afterwards. */
+/** Runs the function in the setup of a plugin, in a product that is stopped afterwards. */
 async function inSetup(setup: (context: PluginContext) => void): Promise<void> {
   const running = await startForTest(productOf([plugin('shop', { setup })]))
   await running.stop('test ended')
 }
 
-/** The error of a start with parts that cannot be made. */
+/** Returns the error of a start with dependencies that cannot be created. */
 const failed = async <P extends object>(wireParts: (wire: PluginContext['wire']) => P): Promise<Error> =>
   inSetup(({ wire }) => void wireParts(wire)).then(
     () => new Error('it started'),

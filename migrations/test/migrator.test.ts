@@ -204,7 +204,7 @@ t.test('a shorter or longer text, and other work on data, are noticed on SQLite 
   t.match(await edited.migrate(), { upToDate: true })
   t.match(warnings, [/do with data was changed.*p\/0002-fill-a/])
   warnings.length = 0
-  // As a build may write the same work.
+  // The same work as a build may write it.
   const built = fill(async ({ db: rows }) => void (await rows.insertInto('a').values({ name: 'one' }).execute()))
   await migratorOn(db, [textOf(10), built], { warn: (message) => warnings.push(message) }).migrate()
   t.same(warnings, [])
@@ -224,7 +224,7 @@ t.test('C-040 records of the first checksum are still compared', async (t) => {
   const db = emptyDatabase(t)
   await migratorOn(db, [createA]).migrate()
   const [compiled] = compileChangeSets([{ plugin: 'p', changeSets: [createA] }], 'sqlite')
-  // Computed by the version that wrote them.
+  // Computed by the version that wrote the records.
   const checksum = '1:c30cc320fae0f2240473f33e339eaffa98651b3c2f8db213d2c589d1b5e62da4'
   t.equal(compiled?.formerChecksum, checksum)
   await db.updateTable('schema_changelog').set({ checksum }).execute()

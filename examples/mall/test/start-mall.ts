@@ -41,7 +41,7 @@ const heardEvents = [
   virtualStockOut,
 ] as readonly EventRef<object>[]
 
-/** Who listens; the mall does not know of it. */
+/** Returns a plugin that records the events of the mall. */
 function listener() {
   const heard: { readonly type: string; readonly payload: Record<string, unknown> }[] = []
   const plugin = definePlugin({
@@ -62,7 +62,7 @@ function listener() {
   return { plugin, heard }
 }
 
-/** A running mall with a member and goods on request; stopped when the test ends. */
+/** Starts a mall with a member and goods on request. It is stopped when the test ends. */
 export async function startMall(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>> = {}) {
   const clock = manualClock(Date.UTC(2026, 10, 1, 12))
   const { plugin, heard } = listener()
@@ -84,7 +84,7 @@ export async function startMall(t: Test, db: TestDatabase, config: Readonly<Reco
     config: {
       ...db.config,
       'platform.http.port': 0,
-      // On a busy machine too, nothing is refused for having waited.
+      // Prevents rejections by the load shedder on a busy host.
       'platform.http.overload.max-wait': '1m',
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
@@ -111,7 +111,7 @@ export async function startMall(t: Test, db: TestDatabase, config: Readonly<Reco
   const shop = running.service(mall)
   const add = (sku: string, price: number, stock: number, delivery: 'virtual' | 'parcel' = 'parcel') =>
     shop.catalogue.add({ sku, name: `Goods ${sku}`, price, stock, lowStock: 2, delivery })
-  /** What was published since the last call, by type. */
+  /** Returns the events published since the last call, by type. */
   const published = async () => {
     await running.service(events).idle()
     return heard.splice(0)
