@@ -17,7 +17,7 @@ const parcel = Type.Object({
 const forms = { number: 'text', state: 'text', weight: 'count', price: 'count', insured: 'flag', sentAt: 'time' }
 const names = Object.keys(forms) as (keyof typeof forms)[]
 
-/** The builder of a page over rows of any type. */
+/** Returns the builder of a page for rows of any type. */
 function builder(): Row<never> {
   let made: Row<never> | undefined
   adminDetail('getShopParcel' as never, (it) => {

@@ -1,4 +1,4 @@
-/** Steps of workflows: who may take them, and what is kept of it. */
+/** Workflow steps: who may perform them, and the stored records. */
 import approval, { type ApprovalRequest, approvals, approvalWorkflow } from '@plinth/approval'
 import databasePlugin, { database } from '@plinth/database'
 import {

@@ -11,7 +11,7 @@ async function textOf(rows: readonly (readonly CsvValue[])[], titles: readonly s
   return text
 }
 
-/** Cells of a CSV text by RFC 4180. */
+/** Returns the cells of a CSV text by RFC 4180. */
 function parse(text: string): string[][] {
   const rows: string[][] = [[]]
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/y
@@ -27,12 +27,12 @@ function parse(text: string): string[][] {
   return rows
 }
 
-/** What spreadsheets take for the beginning of a formula. */
+/** Characters that start a formula in spreadsheets. */
 const signs = '=+-@＝＋－＠﹦﹢﹣﹫−'
-/** Nothing to the eye, and nothing to a program that trims. */
+/** Characters that are invisible, or that programs trim. */
 const unseen = [' ', '\t', '\r', '\n', '\v', '\0', '\u00a0', '\u3000', '\u200b', '\u2028', '\ufeff', '"']
 
-/** The guard as it is documented, letter by letter. */
+/** The guard as documented, character by character. */
 function guarded(text: string): string {
   let result = /^[\t\r\n]/.test(text) ? "'" : ''
   let isBegin = true
@@ -45,7 +45,10 @@ function guarded(text: string): string {
   return result
 }
 
-/** Cells as a program finds them that separates by the sign, with regard to quotes where a cell begins with one, or without. */
+/**
+ * Returns the cells as found by a program with this separator, with or without support for quotes at the start of a
+ * cell.
+ */
 function cellsBy(separator: string, text: string, knowsQuotes: boolean): string[] {
   const cells = ['']
   let isQuoted = false
@@ -145,7 +148,7 @@ t.test('every text is in quotes, and read as it was given where it begins no for
 })
 
 t.test('a long cell costs no more than its length', async (t) => {
-  // Work that grew with the square of it would take hours.
+  // Quadratic work would take hours.
   const blanks = ' \t;'.repeat(300_000)
   for (const cell of [blanks, `a${blanks}=1`, '=;'.repeat(300_000), ';='.repeat(300_000)]) {
     const [, [read] = []] = parse(await textOf([[cell, '']]))

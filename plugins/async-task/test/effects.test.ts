@@ -12,7 +12,7 @@ async function sqlite() {
   return db
 }
 
-/** Starts tasks whose handler runs until it is released. */
+/** Starts a product with tasks whose handler runs until it is released. */
 async function startProbe(config: KeyValues) {
   const probe = new Probe()
   const started = await startTasks(t, await sqlite(), {
@@ -24,7 +24,7 @@ async function startProbe(config: KeyValues) {
 }
 
 t.test('a full queue rejects tasks', async (t) => {
-  /** The reason for which each of five tasks is rejected. */
+  /** Returns the reason of the rejection of each of five tasks. */
   const observe =
     (ownerOf: (index: number) => number, others: KeyValues = {}) =>
     async (config: KeyValues) => {
@@ -128,7 +128,9 @@ t.test('a worker polls at the interval', async (t) => {
 })
 
 t.test('the task of a dead instance is taken over', async (t) => {
-  /** Returns the state of a task whose instance died at its second attempt, and the attempts that this instance began. */
+  /**
+   * Returns the state of a task whose instance died in its second attempt, and the attempts that this instance started.
+   */
   const observe = (seconds: number) => async (config: KeyValues) => {
     const [db, clock, probe] = [await sqlite(), manualClock(), new Probe()]
     const web = await startTasks(t, db, {

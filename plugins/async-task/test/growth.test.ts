@@ -1,4 +1,4 @@
-/** What a step costs when much lies in the table: how the databases plan each statement. */
+/** Cost of a step with a large table: the plan of each statement on each database. */
 
 import type { Database, Parameter } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
@@ -12,7 +12,7 @@ const longAgo = new Date(Date.UTC(2001, 0, 1))
 
 const isMysql = ({ dialect }: Database) => dialect !== 'sqlite' && dialect !== 'postgresql'
 
-/** What the database says about a statement, if that is that it reads the whole table or the whole of an index. */
+/** Returns the plan of a statement if it reads a whole table or a whole index. */
 async function wholeRead(db: Database, sql: string, parameters: readonly Parameter[]): Promise<string | undefined> {
   const explain = db.dialect === 'sqlite' ? 'explain query plan' : 'explain'
   const lines = await db.query<Record<string, unknown>>(`${explain} ${sql}`, parameters)
@@ -36,7 +36,7 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
   })
   const columns = `id, type, owner_id, locale, params, status, cancel_requested, progress, attempts, fence, beat, created_at,
     finished_at, artifact_disk`
-  // MariaDB counts no further than 1,000 by recursion.
+  // MariaDB limits recursion to 1,000 steps.
   const numbers = `with recursive part(n) as (select 0 union all select n + 1 from part where n < 99),
     numbers(n) as (select one.n * 100 + other.n + 1 from part as one cross join part as other)`
   const fill = (first: number, type: string, status: string, finishedAt: Date | null, disk: string | null = null) => {
@@ -62,7 +62,7 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
   await tasks.list({ type: 'shop.done', status: 'succeeded' }, { ...window, count: 'none' })
   await tasks.list({ ownerId: 7 }, { ...window, count: 'none' })
   await tasks.get(1)
-  // Before the purge, after which there would be less to read.
+  // Before the purge, which leaves fewer rows.
   const [all, found] = [new Map(statements), [] as string[]]
   for (const [sql, parameters] of all) found.push((await wholeRead(database, sql, parameters)) ?? '')
   clear()
@@ -88,6 +88,6 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
 
   const both = await plansOf(() => tasks.list({ type: 'shop.done', status: 'queued' }, { ...window, count: 'none' }))
   const wanted = { indexes: ['async_task_type_status_id_index'], sorts: false }
-  // MariaDB dives into each index, and finds no row in any of them.
+  // MariaDB probes each index and finds no matching rows.
   if (db.dialect !== 'mariadb') t.match(both, [wanted], 'both filters at once, which never occur together')
 })

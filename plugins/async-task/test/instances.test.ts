@@ -1,4 +1,4 @@
-/** What holds for every engine with several instances, on every database, on a clock that the test moves. */
+/** Rules for every engine with several instances, on every database, on a manual clock. */
 
 import { asyncTaskFailed } from '@plinth/async-task'
 import { createDatabase } from '@plinth/database/testing'
@@ -9,7 +9,7 @@ import t from 'tap'
 import { onEachEngine, owner } from './fixtures/engines.ts'
 import { Probe, report, startTasks } from './fixtures/product.ts'
 
-/** A row of a task that an instance runs which is dead. */
+/** Inserts the row of a task whose instance is dead. */
 async function abandon(
   { db, clock }: Pick<Awaited<ReturnType<typeof startTasks>>, 'db' | 'clock'>,
   id: number,
@@ -41,7 +41,7 @@ onEachEngine('two instances: each task is run once, and no more at a time than a
         tasks.handle(report, async ({ rows }) => {
           ran.push(rows)
           most[instance] = Math.max(most[instance] ?? 0, ++(atOnce[instance] as number))
-          // One too many would begin while this is under way.
+          // Allows one task too many to start meanwhile.
           for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
           atOnce[instance] = (atOnce[instance] as number) - 1
         }),
@@ -109,12 +109,12 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   })
   await one.passed()
   await clock.advance(19_000)
-  // A sign of life starts the time anew.
+  // A heartbeat restarts the lease.
   await web.db.execute('update async_task set beat = beat + 1 where id = ?', [retried.id])
   await one.passed()
   const seenAt = clock.monotonic()
   await clock.advance(leaseSeconds * 1000 - seenAt)
-  // A look that was under way would look again after time that does not pass.
+  // A pending poll would otherwise wait for time that does not advance.
   await one.passed()
   t.hasStrict(await web.reaches(exhausted.id, 'failed'), {
     failure: { reason: 'async-task.lost', params: { attempts: 2 } },

@@ -1,4 +1,4 @@
-/** How a task is lost, given back and cancelled, with every engine, on every database, on a clock that the test moves. */
+/** Loss, return and cancellation of a task, with every engine, on every database, on a manual clock. */
 
 import type { TaskContext } from '@plinth/async-task'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
@@ -151,7 +151,7 @@ onEachDatabase(t, 'a pool that other work has used up costs no running task its 
     await begun.promise
     return () => held
   }
-  // SQLite has one connection, and whatever holds it is in nobody's way for long: a sign of life is the next to have it.
+  // SQLite has one connection and only short waits for it: a heartbeat is next in the queue.
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()

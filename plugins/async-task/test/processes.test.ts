@@ -1,4 +1,4 @@
-/** Instances that are processes of their own, on the real clock; one is killed while it works, one is stopped. */
+/** Instances in separate processes on the real clock. One is killed during its work, one is stopped. */
 import { fork } from 'node:child_process'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { type JsonValue, systemClock } from '@plinth/kernel'
@@ -27,7 +27,7 @@ async function killingAndStopping(
   const config = {
     ...engine,
     'platform.async-task.lease': '2500ms',
-    // A database that stands still for a second costs every task an attempt.
+    // A database that pauses for a second costs every task an attempt.
     'platform.async-task.max-attempts': 100,
     'platform.async-task.concurrency': 3,
     'platform.async-task.queue.per-owner': 1000,
@@ -62,7 +62,7 @@ async function killingAndStopping(
       ids.push((await tasks.submit(report, { rows: lines }, { ownerId: 7 })).id)
     }
   }
-  /** Until the process has begun a task, though others may be quicker to take those that there are. */
+  /** Waits until the process has started a task, although others may take the existing tasks first. */
   const works = async (worker: WatchedProcess) => {
     let looks = 0
     await worker.until(async () => {
@@ -70,7 +70,7 @@ async function killingAndStopping(
       return (await runs()).some((run) => run.pid === worker.child.pid)
     }, 'it works')
   }
-  /** Whether the process was killed in the middle of a task. */
+  /** True if the process was killed during a task. */
   const leftSomething = async ({ child: { pid } }: WatchedProcess) => {
     const lastOf = new Map((await runs()).map((run) => [run.taskId, run.pid]))
     const own = ids.filter((id) => lastOf.get(id) === pid)
@@ -82,7 +82,7 @@ async function killingAndStopping(
     await works(victim)
     await victim.end('SIGKILL')
     if (await leftSomething(victim)) break
-    // It was between two tasks, and nobody has anything to begin again.
+    // It was between two tasks, so no task must be repeated.
     victim = await start()
   }
   const heir = await start()

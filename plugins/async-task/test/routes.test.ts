@@ -23,7 +23,7 @@ const texts = definePlugin({
   },
 })
 
-/** A product with two users and an administrator, all logged in. */
+/** Starts a product with two users and an administrator, all logged in. */
 async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
   const probe = new Probe()
   const started = await startTasks(t, db, {
@@ -70,7 +70,7 @@ async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
   const call = async (who: Who, url: string, method: 'GET' | 'POST' = 'GET', language = 'en') =>
     (await raw(who, url, method, { 'accept-language': language })).json()
   const submit = (ownerId: number, rows: number) => running.service(asyncTasks).submit(report, { rows }, { ownerId })
-  /** What the administrator does with users and roles. */
+  /** Calls a user or role operation as the administrator. */
   const administer = async (method: 'POST' | 'PUT' | 'DELETE', path: string, payload: object = {}) => {
     const headers = { authorization: `Bearer ${tokens.root}` }
     const answer = (await server.inject({ method, url: `/api/v1/admin/iam/${path}`, payload, headers })).json()

@@ -80,7 +80,7 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
     passed,
     db: database,
   } = await startTasks(t, db, { handle: (tasks) => tasks.handle(report, probe.handle) })
-  // Outside of the transaction, on a connection of its own. SQLite has one: there nothing at all is read before the commit.
+  // Outside of the transaction, on another connection. SQLite has one connection, so nothing is read before the commit.
   const othersPass = db.dialect === 'sqlite' ? async () => {} : AsyncResource.bind(passed)
   const rolledBack = database.transactional(async () => {
     await tasks.submit(report, { rows: 1 }, owner)
@@ -163,7 +163,7 @@ onSqlite(t, 'what a handler throws fails the task; the owner learns what is mean
   t.notMatch(JSON.stringify(failures), secret)
   await until(async () => (await paths()).length === 0, 'no file of a failed task stays')
   await bus.idle()
-  // Events without a key have no order.
+  // Events without a key are unordered.
   told.sort((one, other) => one.taskId - other.taskId)
   t.match(told, [
     { type: 'shop.report', ownerId: 7, reason: /^async-task\.failed$/, attempts: 1, error: /^no access with (?!hush)/ },
@@ -347,7 +347,7 @@ onEachDatabase(t, 'a task that a stopping instance gives back is the next to beg
   const begun: string[] = []
   const run = async ({ rows }: { rows: number }, { ownerId, signal }: TaskContext) => {
     begun.push(`${ownerId}-${rows}`)
-    // The third of the first owner goes on until its instance stops.
+    // The third task of the first owner runs until its instance stops.
     if (begun.length === 3) await until(() => signal.aborted, 'the instance stops')
   }
   const web = await startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(report, () => {}) })
@@ -356,7 +356,7 @@ onEachDatabase(t, 'a task that a stopping instance gives back is the next to beg
   const start = () => startTasks(t, db, { config, roles: ['worker'], handle: (tasks) => tasks.handle(report, run) })
   const first = await start()
   await until(() => begun.length === 3, 'the third one begins')
-  // Their turns are lower than that of the third one was.
+  // Their turns are lower than the turn of the third task.
   await submit(2, 0)
   const last = await submit(2, 1)
   await first.running.stop('its time is over')
@@ -405,7 +405,7 @@ onEachDatabase(t, 'owners take turns, however many tasks one of them has waiting
     for (let rows = 0; rows < count; rows++) last = (await tasks.submit(report, { rows }, { ownerId })).id
     return last
   }
-  // A type that nobody runs stands before all others, and holds up nobody.
+  // A type without a handler comes first, and blocks no other task.
   for (const id of [1, 2, 3, 4, 5]) {
     await database.execute(
       `insert into async_task (id, type, owner_id, locale, params, status, cancel_requested, progress, attempts, fence, beat,
@@ -417,7 +417,7 @@ onEachDatabase(t, 'owners take turns, however many tasks one of them has waiting
   await until(() => begun.length === 1, 'the first one begins')
   await submit(2, 3)
   await submit(3, 1)
-  // Given back by an instance that stops: it had its turn already.
+  // Returned by an instance that stops: it already had its turn.
   const given = await submit(1, 1)
   await database.execute('update async_task set turn = 0 where id = ?', [given])
   first.resolve()
@@ -440,7 +440,7 @@ onEachDatabase(
           begun.push(rows)
           most = Math.max(most, ++atOnce)
           await until(() => begun.length > 1, 'two run at once')
-          // A third one would begin while these are under way.
+          // Allows a third task to start meanwhile.
           for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
           atOnce -= 1
         }),
@@ -449,7 +449,7 @@ onEachDatabase(
     for (let rows = 0; rows < 12; rows++) ids.push((await tasks.submit(report, { rows }, owner)).id)
     for (const id of ids) await reaches(id, 'succeeded')
     t.equal(most, 2)
-    // Of two that begin together one may be slow to begin; nobody overtakes more than that one.
+    // One of two tasks taken together may start late. Only one task can overtake it.
     t.ok(
       begun.every((rows, place) => rows - begun.slice(0, place).filter((earlier) => earlier < rows).length <= 1),
       begun.join(),

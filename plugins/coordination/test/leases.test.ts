@@ -7,7 +7,9 @@ import { defineChangeSet } from '@plinth/migrations'
 import fc from 'fast-check'
 import t from 'tap'
 
-/** A lease of 3 s that is renewed each second; `answers` are those of the renewals, `held` when there are no more. */
+/**
+ * Returns a lease of 3 s that is renewed each second. `answers` are the results of the renewals, then always `held`.
+ */
 function kept(answers: ('held' | 'lost' | 'fails')[], parts: Partial<LeaseParts> = {}) {
   const clock = manualClock()
   const renewals: number[] = []

@@ -3,7 +3,7 @@ import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 
-/** Two instances on one channel; `isDown` fails what is published. */
+/** Returns two instances on one channel. `isDown` makes publishing fail. */
 function instances() {
   const clock = manualClock()
   const lines: { msg: string; failures?: number }[] = []

@@ -1,4 +1,4 @@
-/** The clock of the database, with hosts whose wall clock is wrong. */
+/** The database clock, with hosts whose wall clock is wrong. */
 import { database } from '@plinth/database'
 import { hostClock, shiftedHost } from '@plinth/database/testing'
 import type { Clock } from '@plinth/kernel'
@@ -17,7 +17,7 @@ async function startWith(t: Test, db: TestDatabase, clock: Clock, config: KeyVal
   return { running, clock: running.service(database).clock, db: running.service(database) }
 }
 
-/** The clock of a database on a host whose clock agrees with it within some seconds; a loaded machine is slow. */
+/** True if a database clock agrees with the host within some seconds, because a loaded host is slow. */
 const isNow = (time: number) => Math.abs(time - Date.now()) < 20_000
 
 onEachDatabase(

@@ -17,7 +17,7 @@ import { onEachDatabase, productOn, servers, startOn, type TestDatabase } from '
 
 const secret = 'S3cret-of-the-test'
 
-/** Every text of an error and its causes. */
+/** Returns all texts of an error and its causes. */
 function textsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const members = Object.entries(error).map(([name, value]) => `${name}=${String(value)}`)
@@ -58,7 +58,7 @@ onEachDatabase(t, 'K-018 K-019 starts, is healthy, and closes everything on stop
   await noOpenSessions(t, db)
 })
 
-/** Waits until no connection to the database is open, seen from outside. */
+/** Waits until the database has no open connection, as another client sees it. */
 async function noOpenSessions(t: Test, db: TestDatabase): Promise<void> {
   if (db.settings.type === 'sqlite') return void t.notOk(existsSync(`${db.settings.file}-wal`))
   const observer = await startForTest(productOn(db))
@@ -69,7 +69,7 @@ async function noOpenSessions(t: Test, db: TestDatabase): Promise<void> {
       : 'select count(*) as sessions from information_schema.processlist where db = database() and id <> connection_id()'
   try {
     const sessions = async () => Number((await service.query<{ sessions: unknown }>(query))[0]?.sessions)
-    // A server notices a moment later that a client has gone; the pool of the observer itself has one session.
+    // A server notices a closed client with a delay. The pool of the observer has one session.
     await until(async () => (await sessions()) === 0, 'all connections are closed')
   } finally {
     await observer.stop('test ended')
@@ -146,7 +146,7 @@ const refusals = async (t: Test, db: TestDatabase) => {
     'platform.database.name': 'plinth_no_such_database',
     'platform.database.password': secret,
   }
-  // MariaDB with an empty password for root refuses the wrong one first.
+  // MariaDB with an empty root password rejects the wrong password first.
   const expected = db.dialect === 'postgresql' ? 'PLINTH_DATABASE_UNKNOWN' : 'PLINTH_DATABASE_ACCESS_DENIED'
   await assertRefused(t, missing, expected, /127\.0\.0\.1/)
   await assertRefused(

@@ -1,4 +1,4 @@
-/** `plinth migrate draft`: the change set between the entities and the migrated database. */
+/** `plinth migrate draft`: the change set from the migrated database to the entities. */
 import { defineEntity } from '@mikro-orm/core'
 import { column, database } from '@plinth/database'
 import { definePlugin, type Plugin } from '@plinth/kernel'

@@ -1,4 +1,4 @@
-/** Effects of the keys of the database, observed at the database. */
+/** Effects of the database keys, observed at the database. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
@@ -27,7 +27,7 @@ async function start(t: Test, config: Readonly<Record<string, JsonValue>>) {
   return running.service(database)
 }
 
-/** Messages of an error and its causes. */
+/** Returns the messages of an error and its causes. */
 const messageOf = (error: unknown): string =>
   error instanceof Error ? `${error.message} ${messageOf(error.cause)}` : ''
 
@@ -110,9 +110,9 @@ onEachDatabase(
 )
 
 /**
- * A PostgreSQL server that asks for the password in clear and then closes the connection.
+ * Starts a PostgreSQL server that requests a clear text password and then closes the connection.
  *
- * @returns for each connection the address it came to, then the texts that it received
+ * @returns for each connection its target address, then the received texts
  */
 async function startListener(t: Test) {
   const heard: string[][] = []
@@ -122,7 +122,7 @@ async function startListener(t: Test) {
     socket.on('error', () => {})
     socket.on('data', (data) => {
       received.push(data.toString('latin1'))
-      // Type "R" (authentication), length 8, method 3 (password in clear).
+      // Type "R" (authentication), length 8, method 3 (clear text password).
       if (received.length === 2) socket.write(Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]))
       else socket.destroy()
     })
@@ -272,7 +272,8 @@ t.test('a connection is given up at its timeout', async (t) => {
       const begunAt = performance.now()
       await rejectsWith(t, startForTest(productOf(config)), { message: /PLINTH_DATABASE_UNREACHABLE/ })
       await until(() => heldMs.length > 0, 'the connection is closed')
-      // A start takes long on a busy machine, and a server accepts late there: one makes it longer, the other one shorter.
+      // On a busy host the start takes longer, and the server accepts late and measures a shorter time. Therefore both
+      // times are checked.
       if (Math.max(...heldMs) < 2_000) return 'less'
       return performance.now() - begunAt >= 2_990 ? 'three seconds' : 'more'
     },

@@ -62,7 +62,7 @@ async function start(t: Test, at: TestDatabase) {
 
 type Db = Awaited<ReturnType<typeof start>>
 
-/** The same numbers in every run. */
+/** Returns pseudo-random numbers, the same in every run. */
 function numbers(seed: number) {
   let state = seed
   return (below: number) => {
@@ -123,7 +123,7 @@ onEachDatabase(t, 'a walk along positions meets every row once', async (t, at) =
       t.ok(page.items.length <= size)
       seen.push(...page.items.map(({ id }) => id))
       if (page.next === null) return seen
-      // As it comes back from a caller.
+      // As a caller returns it.
       after = JSON.parse(JSON.stringify(page.next))
       await between()
     }
@@ -227,7 +227,7 @@ onEachDatabase(t, 'rows are counted as far as asked, and a foreign position is r
   await t.rejects(page({}, { orderBy: [{ property: 'nothing', direction: 'asc' }] }), RangeError)
 })
 
-/** So many records, by SQL alone: those whose number is in `named` have that name, the others their number. */
+/** Inserts records by SQL. Records in `named` have this name, others their number. */
 async function insertNumbered(db: Db, count: number, named: Readonly<Record<number, string>>) {
   await db.transactional(async () => {
     for (let from = 1; from <= count; from += 400) {
@@ -292,9 +292,9 @@ onEachDatabase(t, 'a page deep in an order with nulls is one walk of its index',
       })
       t.ok(plans.length > 0)
       for (const { sql, indexes, sorts, scans } of plans) {
-        // Only PostgreSQL counts in an order.
+        // Only PostgreSQL uses an ordered index for a count.
         if (db.dialect !== 'postgresql' && sql.startsWith('select count')) continue
-        // Among many rows without a value the primary key is as good.
+        // With many rows without a value, the primary key is as good.
         const wanted = sql.includes('is null') ? /^(?:record_ended_at_id_index|primary)$/ : /^record_ended_at_id_index$/
         t.match(indexes, [wanted], `${direction} behind ${JSON.stringify(after)}: ${sql}`)
         t.notOk(sorts || scans.length > 0, sql)

@@ -34,7 +34,7 @@ async function migrateInProcess(db: TestDatabase, killAfter: number | null): Pro
   return { signal, result: JSON.parse(stdout) as MigrationResult }
 }
 
-/** Everything is there once, and no trace of an interrupted run is left. */
+/** Checks that all change sets are applied once, and that an interrupted run left no trace. */
 async function assertMigrated(t: Test, db: TestDatabase): Promise<void> {
   const { service } = await startOn(t, db, samplePlugin)
   const status = await service.migrationStatus()
@@ -81,7 +81,7 @@ onEachDatabase(t, 'whatever statement was the last one, the next run finishes', 
     } catch {
       return false
     } finally {
-      // A dead process does not release its lock; its lease lapses.
+      // A dead process does not release its lock; the lease expires.
       await real
         .updateTable('schema_changelog_lock' as never)
         .set({ expires_at: 1 } as never)
@@ -110,7 +110,7 @@ onEachDatabase(t, 'a step costs one statement besides its own at most', async (t
     statements += 1
   })
   const changeSets: ChangeSet[] = []
-  /** Statements that the next change set takes, with so many steps. */
+  /** Returns the number of statements of the next change set with this number of steps. */
   const costOf = async (id: string, steps: number) => {
     const up: ChangeSet['up'] = ({ schema, type }) =>
       Array.from({ length: steps }, (_, n) => schema.createTable(`t${id}_${n}`).addColumn('id', type.id))
@@ -151,7 +151,7 @@ onEachDatabase(t, 'a change set that was edited while half of it was applied is 
     }).migrate()
   await rejectsWith(t, migrate(change('id', 'missing')), { code: 'PLINTH_MIGRATION_FAILED', message: /step 2/ })
   const edited = migrate(change('other', 'half'))
-  // Where a change set is one transaction nothing of it is left, and it may be anything.
+  // If a change set is one transaction, it is rolled back and may be edited.
   if (db.dialect === 'mariadb') {
     await rejectsWith(t, edited, {
       code: 'PLINTH_MIGRATION_CHECKSUM',

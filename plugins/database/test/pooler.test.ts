@@ -20,7 +20,7 @@ import samplePlugin from './fixtures/sample-plugin.ts'
 const options = { skip: skipPgbouncer, timeout: 600_000 }
 const needsPostgres = { skip: dialectSkip('postgresql'), timeout: 600_000 }
 
-/** A product on a database at another port, with the lines of its log. */
+/** Starts a product on a database at another port and records its log lines. */
 async function startAt(
   t: Test,
   db: Pick<TestDatabase, 'config'>,
@@ -89,7 +89,7 @@ t.test('two instances behind a pooler execute only their own statements', option
 
 t.test('no instance leaves settings in the sessions of a pooler', options, async (t) => {
   const db = await emptyDatabase(t)
-  // One session: each statement of each instance meets it.
+  // One session, so that each statement of each instance uses it.
   const { port } = await pooler(t, { poolSize: 1 })
   const one = await startAt(t, db, port)
   const two = await startAt(t, db, port)
@@ -128,14 +128,14 @@ t.test('a pooler that appears later is noticed without a restart', options, asyn
   for (let count = 0; count < 5; count++) await add()
   t.same(await warnings(), [])
   way.leadTo(poolerPort)
-  // Connections that were cut under a statement report that.
+  // Connections that were closed during a statement report it.
   await until(() => add().catch(() => 0), 'a statement runs')
   t.match(await warnings(), [/^A connection pooler is between/])
   await Promise.all(Array.from({ length: 20 }, add))
   t.equal(reported().length, 1)
 })
 
-/** A proxy whose target changes: open connections are cut, and new ones lead to the new target. */
+/** Starts a proxy with a changeable target. A change closes open connections; new ones go to the new target. */
 async function switchableProxy(t: Test, target: number) {
   let current = target
   const open = new Set<Socket>()
@@ -165,7 +165,7 @@ async function switchableProxy(t: Test, target: number) {
 
 const add = 'update sample_counter set value = value + ? where name = ?'
 
-/** Effects of a pooler that passes process numbers through, as the next statement of a session meets them. */
+/** Effects of a pooler that forwards process numbers, on the next statement of a session. */
 const foreignSessions = [
   { code: '26000', title: 'a session that forgot a statement', change: () => ['deallocate all'] },
   {

@@ -216,7 +216,7 @@ onEachDatabase(t, 'transactions', async (t, db) => {
         await add(service, from, -1)
         await add(service, to, 1)
       })
-    // Few: PostgreSQL takes a second to notice each deadlock.
+    // Only a few, because PostgreSQL needs a second to detect each deadlock.
     await Promise.all(Array.from({ length: 4 }, (_, i) => (i % 2 ? transfer(a, b) : transfer(b, a))))
     t.same([await balanceOf(service, a), await balanceOf(service, b)], [1_000, 1_000])
   })
@@ -254,7 +254,7 @@ t.test('on SQLite a query past the open transaction is an error, not an endless 
 t.test('on SQLite two processes that read before they write do not fail', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  // A second product on the same file has a connection of its own, like a second process.
+  // A second product on the same file has its own connection, like a second process.
   const first = (await startOn(t, db, samplePlugin)).service
   const second = (await startOn(t, db, samplePlugin)).service
   const id = await addSample(first)
@@ -268,7 +268,7 @@ t.test('on SQLite two processes that read before they write do not fail', async 
   t.equal(await balanceOf(first, id), 30)
 })
 
-/** Makes a server answer the first two updates of balances with a conflict. Sequences do not go back with a rollback. */
+/** Makes a server reject the first two updates of balances with a conflict. A rollback does not reset sequences. */
 const firstUpdatesConflict = {
   postgresql: [
     'create sequence attempts',
@@ -311,7 +311,7 @@ const brokenConnections = async (t: Test, db: TestDatabase) => {
       service.transactional(async (em) => {
         const [row] = await service.query<{ session: number }>(ownSession)
         await end(row?.session)
-        // Now by a bound statement, now through the entity manager.
+        // Alternates between a bound statement and the entity manager.
         await (round % 2 === 0 ? add(service, id, 1) : em.execute('select 1'))
       }),
       { code: 'PLINTH_DATABASE_CONNECTION_LOST', unavailable: true },

@@ -1,4 +1,4 @@
-/** A server that accepts no more connections, or that takes no writes: unavailable, with one line of the log for each state. */
+/** A server without free connections, or a read-only server, is unavailable. Each change of state is logged once. */
 import { database } from '@plinth/database'
 import { ownMariadb, ownPostgres, skipOwnMariadb, skipOwnPostgres } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
@@ -34,7 +34,7 @@ const servers = [
   {
     type: 'mariadb',
     skip: skipOwnMariadb,
-    // One more than that for the administrator, who uses it here too.
+    // One more than that for the administrator, which this test also uses.
     run: () => ownMariadb({ 'max-connections': 10 }),
     config: { 'platform.database.username': 'root' },
     sleep: 'select sleep(0.2)',
@@ -73,7 +73,7 @@ for (const { type, skip, run, config, sleep } of servers) {
   })
 }
 
-/** Errors of a connection that leads to a former primary server. */
+/** Errors of a connection to a former primary server. */
 const becomeReadOnly = {
   sqlite: 'pragma query_only = on',
   postgresql: 'set default_transaction_read_only = on',

@@ -108,7 +108,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
   await t.test('backlog, list with filters, sorting and pages, and one event', async (t) => {
     const { code, data } = await call('GET', `${base}/backlog`, admin)
     t.equal(code, '200')
-    // Three alerts and the event that nobody listens to are delivered.
+    // Three alerts and the event without a subscriber are delivered.
     t.match(data, {
       counts: { scheduled: 0, pending: 1, delivered: 4, failed: 3, skipped: 0 },
       counted: 'exact',
@@ -150,7 +150,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
 
   await t.test('skip and replay, one and many; what waited goes on', async (t) => {
     seen.length = 0
-    /** Publishes an event that has been tried and has to wait for a while. */
+    /** Publishes an event that had an attempt and waits for the next one. */
     const parked = (payload: { note: string }, key: string) =>
       db.transactional(async () => {
         const id = await events.publish(noted, payload, { key })
@@ -253,14 +253,14 @@ onEachDatabase(
     const { plansOf } = watchStatements(db, 'outbox_event')
     const backlog = await plansOf(() => call('GET', `${base}/backlog`, admin))
     const blocked = backlog.filter(({ sql }) => sql.includes('stream_key is not null'))
-    // To count MariaDB takes any index that finds the rows.
+    // For a count, MariaDB uses any index that finds the rows.
     if (at.dialect !== 'mariadb') t.match(blocked, [{ indexes: ['outbox_event_status_stream_key_index'] }])
     for (const { sql, sorts, scans } of backlog.filter(({ sql }) => sql.startsWith('select count'))) {
       t.notOk(sorts || scans.length > 0, sql)
     }
     for (const [query, index] of [
       ['status=failed', 'outbox_event_status_id_index'],
-      // On so few rows PostgreSQL may as well walk the primary key.
+      // With so few rows PostgreSQL may also use the primary key.
       ['type=test.7', /^(?:outbox_event_type_id_index|primary)$/],
       ['type=test.7&status=failed', 'outbox_event_type_status_id_index'],
       ['key=key-7', 'outbox_event_stream_key_id_index'],

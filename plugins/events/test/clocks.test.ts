@@ -1,4 +1,4 @@
-/** Clocks that are wrong, and what hangs on them. */
+/** Wrong clocks and their effects. */
 import { onEachDatabase } from '@plinth/database/testing'
 import { type Events, event } from '@plinth/events'
 import { manualClock } from '@plinth/kernel/testing'

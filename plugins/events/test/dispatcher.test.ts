@@ -11,7 +11,7 @@ import { startEvents } from './fixtures/product.ts'
 
 const nothing: Look = { ids: [], isMore: false, nextInMs: undefined }
 
-/** A dispatcher over an outbox that answers as a test says. */
+/** Returns a dispatcher for an outbox whose results the test defines. */
 function dispatcherOver(look: () => Promise<Look>, deliver: () => Promise<Outcome> = async () => 'delivered') {
   const clock = manualClock()
   const lines: { level: number; msg: string; failures?: number }[] = []

@@ -142,7 +142,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     const { execute } = db
     db.execute = async (sql, parameters) => {
       if (sql.startsWith('delete from outbox_stream')) {
-        // Another purge was quicker, and then somebody publishes.
+        // Another purge was faster, and then an event is published.
         db.execute = execute
         await db.execute(`delete from outbox_stream where stream_key = 'again'`)
         await events.publish(loose, 'bad', { key: 'again' })
@@ -170,7 +170,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
       handlers: (bus: Events) => {
         bus.on(noted, 'test.same', ({ payload }) => {
           seen.push(payload.note)
-          // What one handler changes is not seen by the next.
+          // A change by one handler is not visible to the next one.
           Object.assign(payload, { note: 'changed' })
         })
         bus.on(noted, 'test.second', ({ payload }) => void seen.push(payload.note))

@@ -110,7 +110,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       const awake = dispatcherProcess({ db, clock, handlers: handlers('awake', async () => {}) })
       await awake.dispatcher.idle()
       t.same(calls, ['awake'])
-      // A machine that was suspended: its timers and its monotonic clock go on as if nothing had been.
+      // A suspended host: its timers and its monotonic clock continue as if no time had passed.
       frozen.shiftWallClock(leaseMs)
       thaws.resolve()
       await asleep.dispatcher.drain(new AbortController().signal)
@@ -133,7 +133,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
           'exact',
           async ({ id }) => {
             await effect('exact', id, 'late')
-            // Stands for another process that took the event meanwhile.
+            // Represents another process that took the event meanwhile.
             await db.execute('update outbox_event set lease_token = ? where id = ?', ['other', id])
           },
           { transaction: true },
@@ -249,7 +249,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const { db, clock, events } = await start()
     const begun = Promise.withResolvers<AbortSignal>()
     const finish = Promise.withResolvers<void>()
-    // The dispatcher polls on the same clock, at times of its own.
+    // The dispatcher polls on the same clock, at its own times.
     let keeperSleeps = 0
     const watched = {
       ...clock,
@@ -290,7 +290,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     for (let third = 0; third < 9; third++) {
       const seen = keeperSleeps
       await clock.advance(leaseMs / 3)
-      // The renewal is a real statement: it ends by itself, and then its keeper sleeps again.
+      // The renewal is a real statement. After it, its keeper sleeps again.
       await until(() => keeperSleeps !== seen, 'the keeper sleeps again', 0)
       const renewed = await leaseEnd()
       t.not(renewed, before, 'the lease is renewed')
@@ -342,7 +342,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const { db, clock, events } = await start()
     let links = 0
     let isFound = false
-    // Far more than pass while a look takes its time.
+    // Far more than the milliseconds of one poll.
     const most = 2_000
     const chain = event('test.chain', Type.Null())
     const busy = dispatcherProcess({

@@ -10,7 +10,7 @@ import { startEvents } from './fixtures/product.ts'
 
 const step = event('test.step', Type.Object({ key: Type.Integer(), n: Type.Integer() }))
 
-/** Numbers in [0, 1) that follow from a seed (mulberry32). */
+/** Returns pseudo-random numbers in [0, 1) from a seed (mulberry32). */
 function dice(seed: number): () => number {
   let state = seed
   return () => {

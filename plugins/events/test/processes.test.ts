@@ -15,7 +15,7 @@ const perProcess = 150
 const leaseMs = 5_000
 const worker = new URL('fixtures/two-processes-worker.ts', import.meta.url)
 
-/** Waits for so many messages of the text. */
+/** Waits for this number of messages with the text. */
 const said = ({ messages, until }: WatchedProcess, text: string, count = 1) =>
   until(() => messages.filter((message) => message === text).length >= count, text)
 

@@ -8,7 +8,7 @@ import { startEvents } from './fixtures/product.ts'
 const noted = event('test.noted', Type.Object({ note: Type.String() }))
 const poolSize = 3
 const stuck = poolSize + 2
-/** On the clock of the test; the database measures its transactions by real time, and has this long on a busy machine. */
+/** By the clock of the test. The database measures its transactions in real time, and this is enough on a busy host. */
 const deadlineMs = 600_000
 
 onEachDatabase(t, 'K-013 transactional handlers that never end keep no connection', async (t, at) => {
@@ -27,7 +27,7 @@ onEachDatabase(t, 'K-013 transactional handlers that never end keep no connectio
         noted,
         'test.write',
         async ({ id, payload }, { signal }) => {
-          // Before the statement: by its end the clock may have passed the deadline of whoever comes later.
+          // Before the statement: at its end the clock may have passed the deadline of a later handler.
           t.equal(signal.aborted, false)
           await product.effect('write', id, payload.note)
           if (payload.note !== 'stuck') return
@@ -45,7 +45,7 @@ onEachDatabase(t, 'K-013 transactional handlers that never end keep no connectio
     isIdle = true
   })
   await begun.promise
-  // Whoever did not get a connection yet has its deadline later, and the database takes its own time to give one.
+  // A handler without a connection has a later deadline, and the database needs time to provide one.
   await until(
     async () => {
       await clock.advance(deadlineMs / 30)

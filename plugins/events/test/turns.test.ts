@@ -1,4 +1,4 @@
-/** Whose turn it is among the events of a key, and what it costs to find that out. */
+/** Order of the events of a key, and the cost of finding the next event. */
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { databaseTime } from '@plinth/coordination'
@@ -24,7 +24,7 @@ const empty = async (db: Database) => {
   for (const table of ['outbox_event', 'outbox_delivery', 'outbox_stream']) await db.execute(`delete from ${table}`)
 }
 
-/** Events of which nobody would ever think: the first of their keys and put aside all the same. */
+/** Returns the number of lost events: first of their keys and still marked as waiting. */
 const stranded = async (db: Database) =>
   Number(
     (
@@ -69,7 +69,7 @@ onEachDatabase(t, 'K-013 whoever publishes, delivers, fails, skips and replays m
                 'select position from outbox_event where id = ?',
                 [id],
               )
-              // The operator may have skipped it while it is delivered: then it has no place any more.
+              // An operator may have skipped it during its delivery. Then it has no position.
               if (row?.position != null) arrived.push({ key: payload.key, place: Number(row.position) })
             },
             {},
@@ -123,7 +123,7 @@ onEachDatabase(t, 'K-013 whoever publishes, delivers, fails, skips and replays m
       await Promise.all(processes.map(({ dispatcher }) => dispatcher.idle()))
       return (await db.query(`select id from outbox_event where status in ('pending', 'failed')`)).length === 0
     }
-    // Events that are never delivered are named below.
+    // Events that are never delivered are listed below.
     await Promise.race([until(isDone, 'all are delivered').catch(() => {}), others])
     isOver = true
     await others
@@ -188,7 +188,7 @@ onEachDatabase(t, 'K-013 a look and a publication cost the same, whatever waits'
   const few = await statementsOfPublish()
   t.equal((await store.look()).ids.length, 1)
 
-  // Half of them under one key, half behind failed events of 64 keys.
+  // Half of them have one key. The others are behind failed events of 64 keys.
   for (let key = 0; key < 64; key++) await events.publish(numbered, { key, n: 0 }, { key: `failed ${key}` })
   await db.execute(`update outbox_event set status = 'failed' where stream_key <> 'long'`)
   const columns = 'type, payload, stream_key, status, attempts, created_at, next_at'

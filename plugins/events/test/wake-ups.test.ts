@@ -23,7 +23,7 @@ t.test('with Redis a worker learns at once what another process published', { sk
     handlers: (events) => events.on(noted, 'test.note', ({ payload }) => seen.resolve(payload.note)),
   })
   await worker.events.idle()
-  // No clock moves: no look comes by itself.
+  // No clock advances, so no poll takes place.
   await web.events.publish(noted, { note: 'from afar' })
   t.equal(await Promise.race([seen.promise, pause(120_000, 'nothing', { ref: false })]), 'from afar')
 })

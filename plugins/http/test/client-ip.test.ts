@@ -284,7 +284,9 @@ t.test('address sets hold addresses and ranges of both families', async (t) => {
   )
 })
 
-/** The 128 bits of an address, IPv4 as mapped; from the URL parser, which shares no code with ours. */
+/**
+ * Returns the 128 bits of an address, IPv4 as mapped. It uses the URL parser, which shares no code with the product.
+ */
 function naiveBits(address: string): bigint {
   const bare = address.split('%')[0] as string
   if (isIP(bare) === 4)

@@ -16,7 +16,7 @@ interface Changes {
 }
 const path = '/api/v1/shop/items/:id'
 
-/** One route that grows over time. */
+/** Returns one route that changes over time. */
 const addItems =
   (changes: Changes = {}) =>
   (server: HttpServer) =>

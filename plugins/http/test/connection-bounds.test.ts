@@ -1,4 +1,4 @@
-/** What one peer may make the process hold. */
+/** Limits of the resources that one peer can use. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -12,7 +12,7 @@ const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`
 
 type Step = PromiseWithResolvers<void>
 
-/** A connection of a test, closed with it, and all that comes back on it. */
+/** Opens a connection that is closed with the test, and records all received data. */
 async function open(t: Test, port: number) {
   const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -26,7 +26,7 @@ async function open(t: Test, port: number) {
     })
   const cut = closed.then(() => Promise.reject(new Error('The connection was closed')))
   cut.catch(() => {})
-  /** More has come. Rejects when nothing more comes. */
+  /** Waits for more data. Rejects if there is no more. */
   const more = () => Promise.race([once(socket, 'data'), cut])
   return { socket, closed, read, more, received: () => received }
 }
@@ -106,7 +106,7 @@ t.test('what a caller asked ahead is not begun after it went away', async (t) =>
   slow.socket.write(get('/api/v1/shop/slow'))
   await slowBegun.promise
   const { socket } = await open(t, port())
-  // Read together: when the first is begun, the others wait.
+  // Sent together: when the first request has started, the others wait.
   socket.write(get('/api/v1/shop/first') + get('/api/v1/shop/next').repeat(3))
   await firstBegun.promise
   socket.destroy()
@@ -169,8 +169,8 @@ t.test('who does not read is cut, who reads slowly is not', async (t) => {
 
   const slow = await open(t, port())
   slow.socket.write(get('/api/v1/shop/large'))
-  // The system keeps megabytes of its own and tells the sender of large steps only, a megabyte or so. Between two of them lie
-  // tens of turns of the event loop, which take long on a busy machine.
+  // The operating system buffers megabytes and reports only large steps to the sender, about a megabyte. Between two
+  // steps are tens of event loop ticks, which are slow on a busy host.
   let length = 0
   slow.socket.on('data', (chunk) => {
     length += chunk.length
@@ -183,7 +183,7 @@ t.test('who does not read is cut, who reads slowly is not', async (t) => {
   }
   t.ok(length >= megabytes.length, 'each byte that is taken starts the time anew')
   if (!served[0]?.destroyed) await once(served[0] as Socket, 'close')
-  // The deaf one finds out when it reads.
+  // The unresponsive client notices it when it reads.
   deaf.read()
   deaf.socket.resume()
   t.ok(lengthOf(await deaf.closed) < megabytes.length, 'the one that read nothing did not get it all')
@@ -207,11 +207,11 @@ t.test('who reads is not cut because the process was held up', async (t) => {
   const { socket, read, more, received } = await open(t, port())
   socket.write(get('/api/v1/shop/large'))
   await until(() => served[0]?.writableLength, 'the response waits for its reader')
-  // It is looked at before the standstill too, or that would not count.
+  // At least one check must take place before the pause, otherwise the pause would not be measured.
   await pause(600)
   const end = performance.now() + 2_200
   while (performance.now() < end);
-  // The looks that are due after the standstill come before the caller can read.
+  // The checks that are due after the pause run before the caller can read.
   await new Promise(setImmediate)
   t.equal(served[0]?.destroyed, false)
   read()

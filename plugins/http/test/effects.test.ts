@@ -258,7 +258,7 @@ t.test('a health check has the time of its deadline', async (t) => {
   )
 })
 
-/** Sends eleven requests that are handled only when all have arrived and `meanwhile` has ended. */
+/** Sends eleven requests that are only handled when all have arrived and `meanwhile` has ended. */
 async function overload(t: Test, values: KeyValues, meanwhile: (clock: ManualClock) => Promise<void> = async () => {}) {
   const clock = manualClock()
   const gate = Promise.withResolvers<void>()

@@ -18,7 +18,7 @@ const Item = Type.Object({
 })
 const item = { id: 7, displayName: 'Points', createdAt: '2026-01-02T03:04:05.000Z' }
 
-/** A public GET route under /api/v1/shop. */
+/** Adds a public GET route under /api/v1/shop. */
 function get(
   server: HttpServer,
   name: string,

@@ -17,7 +17,7 @@ import {
 } from '../src/index.ts'
 import { startHttp } from './start-http.ts'
 
-/** A server whose routes answer what their handler received. */
+/** Starts a server whose routes return their handler's input. */
 async function startEcho(
   t: Test,
   request: RequestSchemas,

@@ -11,7 +11,7 @@ import type { HttpServer } from '../src/index.ts'
 import { OverloadValve } from '../src/server/overload.ts'
 import { startHttp } from './start-http.ts'
 
-/** Half a second may be waited. */
+/** Starts a server with a maximum wait of half a second. */
 const start = (t: Test, addRoutes: (http: HttpServer) => void, options: StartOptions = {}) =>
   startHttp(t, addRoutes, { ...options, set: { 'platform.http.overload.max-wait': '500ms', ...options.set } })
 
@@ -30,7 +30,7 @@ const get = (http: HttpServer, name: string, handler: () => unknown) =>
     },
   })
 
-/** A handler that ends when the test says so, one call after the other. */
+/** Returns a handler whose calls the test ends, one after the other. */
 function held() {
   const ends: (() => void)[] = []
   const handler = () => new Promise<void>((resolve) => ends.push(resolve))
@@ -42,7 +42,7 @@ const refused = {
   body: { code: '503', data: { reason: 'http.overloaded' }, message: /Try again soon/ },
 }
 
-/** Counts the requests that have reached the server since. */
+/** Counts the requests that reached the server since the call. */
 function arrivals(t: Test) {
   let count = 0
   const note = () => count++
@@ -51,7 +51,7 @@ function arrivals(t: Test) {
   return () => count
 }
 
-/** A caller that can go away. */
+/** Opens a connection that the test can close. */
 async function open(t: Test, port: number, path: string): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -136,7 +136,7 @@ t.test('who would wait too long is refused at once, and told when there is room 
   const arrived = arrivals(t)
   let busy = item()
   await until(() => begun() >= 1, 'the calls have begun', 0)
-  // One that waits at a time: each begins a tenth of a second after the one before.
+  // One waiting call at a time: each starts a tenth of a second after the previous one.
   for (let calls = 1; calls <= 60; calls++) {
     const next = item()
     await until(() => arrived() > calls, 'the calls have arrived', 0)
@@ -146,7 +146,7 @@ t.test('who would wait too long is refused at once, and told when there is room 
     await until(() => begun() > calls, 'the calls have begun', 0)
     busy = next
   }
-  // Each takes a tenth of a second, and half a second may be waited.
+  // Each takes a tenth of a second, and the maximum wait is half a second.
   const waiting = Array.from({ length: 6 }, item)
   await until(() => arrived() >= 67, 'the calls have arrived', 0)
   const seconds: number[] = []
@@ -191,7 +191,7 @@ t.test('a request that took long does not turn others away where places are free
 t.test('a standstill of the process turns nobody away', async (t) => {
   const { port } = await start(t, (http) =>
     get(http, 'item', () => {
-      // Longer than anybody may wait.
+      // Longer than the maximum wait.
       const end = performance.now() + 600
       while (performance.now() < end);
     }),

@@ -16,7 +16,10 @@ const route = (path: string, more: Partial<RouteDeclaration> = {}): RouteDeclara
   ...more,
 })
 
-/** A product with one signed route and one public route; `seen` is what the guard of the stage `signature` was given. */
+/**
+ * Starts a product with one signed and one public route. `seen` contains the bodies passed to the guard of the stage
+ * `signature`.
+ */
 async function start(t: Test, { set = {}, more = () => {} }: { set?: object; more?: (http: HttpServer) => void } = {}) {
   const seen: (Buffer | undefined)[] = []
   const started = await startHttp(

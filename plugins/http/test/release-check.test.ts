@@ -1,5 +1,5 @@
 /**
- * The compatible and breaking changes of document 1, "Versioning", each planted in an API description and judged by
+ * The compatible and breaking changes of document 1, "Versioning". Each is applied to an API description and checked by
  * `plinth openapi --previous`.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -7,11 +7,11 @@ import t from 'tap'
 import { breakingChanges } from '../src/openapi/openapi-changes.ts'
 
 interface Row {
-  /** The words of the document. */
+  /** Text of the document. */
   readonly change: string
-  /** Plants the change. */
+  /** Applies the change. */
   readonly plant: (api: Api) => void
-  /** Absent: compatible. */
+  /** Undefined for a compatible change. */
   readonly expected?: readonly string[]
 }
 
@@ -21,7 +21,7 @@ const path = '/api/v1/shop/items/{id}'
 const place = `PUT ${path}`
 const list = 'GET /api/v1/shop/items'
 
-/** A small product: a list, and an operation that changes one item. */
+/** Returns a small API: a list, and an operation that changes one item. */
 function description() {
   const text = (): Record<string, unknown> => ({ type: 'string' })
   const properties = (members: Record<string, unknown>): Record<string, unknown> => members
@@ -92,7 +92,7 @@ function description() {
     paths,
     'x-reasons': reasons,
     components: { schemas: { Item: item, Failure: failure }, securitySchemes: { signature } },
-    // The same objects by name, so that a row changes one of them.
+    // The same objects by name, so that a row can change one of them.
     parts: { item, failure, list: getList, put, body, json, parameter, signature },
   }
 }

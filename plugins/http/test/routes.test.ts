@@ -35,7 +35,7 @@ const route = (path: string, more: Partial<RouteDeclaration> = {}): RouteDeclara
   ...more,
 })
 
-/** Starts with this one registration; `undefined` when it was accepted, else the reason. */
+/** Starts with this one registration. Returns the reason of its rejection, or `undefined` if it was accepted. */
 async function refusal(
   t: Test,
   register: (http: HttpServer) => void,
@@ -405,7 +405,7 @@ t.test('routes that a Fastify plugin brings are guarded by the access that they 
     app.get('/files/one', async () => 'one')
     app.route({ method: ['GET', 'POST'], url: '/files/two', handler: async () => 'two' })
   }
-  // Leaves its own context, as plugins wrapped by fastify-plugin do.
+  // Registers outside of its own context, like plugins wrapped by fastify-plugin.
   const spilling = Object.assign(async (app: FastifyInstance) => void app.get('/files/spilled', async () => 'x'), {
     [Symbol.for('skip-override')]: true,
   })

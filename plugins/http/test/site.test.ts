@@ -1,4 +1,4 @@
-/** The API description under the name and the address of the site. */
+/** The API description with the name and address of the site. */
 import sitePlugin from '@plinth/site'
 import t from 'tap'
 import { startHttp } from './start-http.ts'

@@ -4,7 +4,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import type { Test } from 'tap'
 import httpPlugin, { type HttpServer, http } from '../src/index.ts'
 
-/** An answer with its body read as text and, where it is JSON, as a value. */
+/** A response with its body as text and, if it is JSON, as a value. */
 interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -13,10 +13,10 @@ interface Answer {
   readonly body: any
 }
 
-/** On a busy machine too, none is refused for having waited. */
+/** Prevents rejections by the load shedder on a busy host. */
 const patience = { 'platform.http.overload.max-wait': '1m' }
 
-/** Starts a product with the server on a free port and routes of the test's own; stops it when the test ends. */
+/** Starts a product with the server on a free port and the routes of the test. It is stopped when the test ends. */
 export async function startHttp(
   t: Test,
   addRoutes: (server: HttpServer) => void = () => {},
@@ -53,7 +53,7 @@ export async function startHttp(
   return { running, server, call, send, port }
 }
 
-/** Writes exactly these bytes on a connection of its own and answers all that comes back until it closes. */
+/** Writes exactly these bytes on a new connection and returns everything received until it closes. */
 export function rawExchange(port: number, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = ''
@@ -67,6 +67,6 @@ export function rawExchange(port: number, request: string): Promise<string> {
   })
 }
 
-/** The JSON body of a raw response. */
+/** Returns the JSON body of a raw response. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
 export const bodyOf = (response: string): any => JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4))

@@ -10,7 +10,7 @@ import { bodyOf, rawExchange, startHttp } from './start-http.ts'
 
 const url = '/api/v1/shop/items'
 
-/** Routes that answer the name that they were sent. */
+/** Adds routes that return the name from the request. */
 function addItems(http: HttpServer): void {
   const name = Type.Object({ name: Type.String() })
   for (const method of ['POST', 'PUT'] as const) {
@@ -47,7 +47,7 @@ function addItems(http: HttpServer): void {
   })
 }
 
-/** The head of a raw answer in lower case. */
+/** Returns the head of a raw response in lower case. */
 const headOf = (answer: string) => answer.slice(0, answer.indexOf('\r\n\r\n')).toLowerCase()
 
 function isFailure(t: Test, answer: string, status: number, reason: string): void {

@@ -11,7 +11,7 @@ const roles = '/api/v1/admin/iam/roles'
 const refusedFor = (reason: string) => ({ reason }) as unknown as Error
 const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | null }) => `${code} ${data?.reason}`
 
-/** Rejects the names that begin with `0x` unless they are bound, and every login from a marked caller. */
+/** Returns a plugin that rejects unbound names that begin with `0x`, and every login of a marked caller. */
 function guardingPlugin(): Plugin {
   return definePlugin({
     id: 'guarding',

@@ -13,7 +13,7 @@ import { Type } from 'typebox'
 import verificationPlugin from '../src/verification/plugin.ts'
 import { adminPassword, origin, startIam, system } from './fixtures/product.ts'
 
-/** Brings two routes; declares the permission of one of them, or not. */
+/** Returns a plugin with two routes. It declares the permission of one of them if `isDeclared` is true. */
 const shop = (isDeclared: boolean) =>
   definePlugin({
     id: 'shop',
@@ -141,7 +141,7 @@ t.test('C-003 R-073 R-074 R-080..R-089 declarations are complete, with exactly t
   t.end()
 })
 
-/** What some database refuses when it gets there. */
+/** Values that a database rejects. */
 const hostileToDatabases: readonly unknown[] = [
   '\u0000',
   'a\u0000b',
@@ -205,7 +205,7 @@ onEachDatabase(t, 'C-017 no input of a user ever ends in "500"', async (t, db) =
       }),
     )
     requests++
-    // It may have ended the session.
+    // The call may have ended the session.
     if (method !== 'GET') accessToken = (await session.openSession(admin, attempt)).accessToken
     if (response.json<{ code: string }>().code !== '500' && response.statusCode < 500) return true
     t.fail(`${method} ${path} ${JSON.stringify({ id, query, body })} -> ${response.body}`)
@@ -235,7 +235,7 @@ onEachDatabase(t, 'C-017 no input of a user ever ends in "500"', async (t, db) =
   await fc.assert(property, { numRuns: 100 })
 })
 
-/** As a query string can carry it. */
+/** Returns a text that a query string can contain. */
 const wellFormedText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed()
 
 t.test('plinth admin create and plinth permissions', async (t) => {

@@ -47,7 +47,7 @@ async function start(t: Test, config = {}) {
     const set = [answer.headers['set-cookie'] ?? []].flat().join('\n')
     return { set, text: answer.body, ...(isJson ? answer.json() : {}), headers: answer.headers }
   }
-  /** Signs in as a page of this site does; answers the cookie as a browser sends it. */
+  /** Signs in like a page of this site. Returns the cookie as a browser sends it. */
   const signIn = async (headers: Headers = own) => {
     const { set } = await send('POST', login, headers, { ...body, session: 'cookie' })
     return set.split(';', 1)[0] as string

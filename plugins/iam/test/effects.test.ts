@@ -104,7 +104,7 @@ t.test('tokens of the cache are checked without the database', async (t) => {
 
 t.test('a login ends at its lifetime, when it is idle, and when a user has too many', async (t) => {
   const minute = 60_000
-  /** The codes of a token after each of these times, which begin when the last one ends. */
+  /** Returns the codes of a token after each of these periods, which follow each other. */
   const codesAfter =
     (...times: readonly number[]) =>
     async (config: KeyValues) => {
@@ -141,7 +141,7 @@ t.test('a login ends at its lifetime, when it is idle, and when a user has too m
 })
 
 t.test('a password must follow the configured rules', async (t) => {
-  /** The rules that each password breaks. */
+  /** Returns the broken rules of each password. */
   const brokenRules =
     (passwords: readonly string[], others: KeyValues = {}) =>
     async (config: KeyValues) => {

@@ -1,4 +1,4 @@
-/** How the databases answer the lists, whatever lies in the tables: each filter and order is a walk of an index. */
+/** Query plans of the lists on each database: every filter and order uses an index, whatever the size of the tables. */
 import { type Database, database } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t from 'tap'
@@ -50,7 +50,7 @@ async function fill(db: Database) {
   )
 }
 
-/** Path, and the index that answers a page, the page behind it and a count up to the cap. */
+/** Table, query, and the index for a page, the next page and a count up to the cap. */
 const lists: readonly (readonly [table: string, query: string, index: string])[] = [
   ['iam_user', 'users?sort=username', 'iam_user_username_key_unique'],
   ['iam_user', 'users?sort=-email', 'iam_user_email_folded_id_index'],
@@ -89,7 +89,7 @@ onEachDatabase(t, 'every list of users and audits is a walk of its index', async
       const { next } = await list(`${query}&size=1&count=capped`)
       if (next !== null) await list(`${query}&size=1&cursor=${next}`)
     })
-    // Who asks is known without a look at the table.
+    // The caller is identified without reading the table.
     t.ok(plans !== undefined && plans.length >= 1, query)
     for (const { sql, indexes, sorts, scans } of plans ?? []) {
       const isCount = sql.startsWith('select count')

@@ -1,4 +1,4 @@
-/** Parameters of the password hash that would lock everybody out are rejected before they are stored. */
+/** Password hash parameters that would lock all users out are rejected before they are stored. */
 import databasePlugin from '@plinth/database'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
@@ -15,7 +15,7 @@ import { adminPassword, system } from './fixtures/product.ts'
 const mebibyte = 2 ** 20
 const settings: HashSettings = { memoryBytes: 19 * mebibyte, passes: 2, concurrency: 2 }
 
-/** A machine on which one pass takes so long. */
+/** Returns a host on which one pass takes this time. */
 function machine(passMs: number, availableMemory = 1024 * mebibyte) {
   const clock = manualClock()
   const computed: number[] = []

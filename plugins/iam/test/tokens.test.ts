@@ -25,7 +25,9 @@ onEachDatabase(t, 'a revocation holds on the other instance within a second', as
   const account = await one.accounts.create({ username: 'mia', password: 'secret1', roleIds: [role.id] }, system)
   const user = `${users}/${account.id}`
 
-  /** Both instances know the token; the first makes the change; what the second says after 900 ms. */
+  /**
+   * Both instances know the token. The first one makes the change. Returns the result of the second one after 900 ms.
+   */
   const after = async (change: (token: string) => Promise<unknown>, url = users) => {
     const token = await one.login('mia', 'secret1')
     for (const instance of [one, two]) t.equal((await instance.call('GET', url, { token })).code, '200')
@@ -241,7 +243,7 @@ onSqlite(t, 'what changes for one user leaves what is known of all others, on ev
     ids.set(username, account.id)
   }
   const token = await one.login('noa', 'secret1')
-  /** A principal is made when token, user and roles are read: the same one again means that nothing was read. */
+  /** A principal is created when token, user and roles are read. The same object again means that nothing was read. */
   const known = async () => {
     await clock.advance(500)
     return Promise.all([one, two].map(({ running }) => running.service(identity).authenticate(token)))
@@ -309,7 +311,7 @@ t.test('an unknown name takes a hash like a known one', async (t) => {
   t.teardown(() => db.drop())
   const iam = await startIam(t, db, { config: { 'platform.iam.password.hash.memory': '32MiB' } })
   await iam.administrator()
-  /** Work of the processor, which does not depend on what else the machine does. */
+  /** Returns the CPU time, which does not depend on the load of the host. */
   const work = async (username: string) => {
     const samples: number[] = []
     for (let count = 0; count < 5; count++) {

@@ -11,13 +11,13 @@ import { changeSets } from '../src/migrations/index.ts'
 import { startIam, system } from './fixtures/product.ts'
 
 interface Shop {
-  /** Records in a transaction that then fails, or not. */
+  /** Records in a transaction, which fails if `fails` is true. */
   record(entry: AuditEntry, fails?: boolean): Promise<void>
   readonly deleted: number[]
 }
 const shop = service<Shop>('shop')
 
-/** Knows no identity plugin: only the kernel and the events. */
+/** Does not depend on the identity plugin, only on the kernel and the events. */
 const shopPlugin = definePlugin({
   id: 'shop',
   version: '1.0.0',

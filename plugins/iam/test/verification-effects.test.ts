@@ -20,7 +20,7 @@ async function startOnSqlite(settings: Parameters<typeof startCodes>[2] = {}) {
   return { ...codes, db, outbox }
 }
 
-/** Sends one code to `address` and returns the message. The texts of a login code are those of the configuration. */
+/** Sends one code to `address` and returns the message. The texts of a login code come from the configuration. */
 async function messageOf(config: Config, key: string) {
   const { send, outbox } = await startOnSqlite({ config })
   await send(channelOf(key), address[channelOf(key)])
@@ -117,7 +117,10 @@ t.test('codes and counts are stored under the prefix', async (t) => {
   }
 })
 
-/** Repeats one action until it is rejected, at most seven times. Returns how often it was accepted, and the wait in seconds. */
+/**
+ * Repeats one action until it is rejected, at most seven times. Returns the number of accepted actions, and the wait in
+ * seconds.
+ */
 async function limitOf(config: KeyValues, key: string) {
   const channel = channelOf(key)
   const [, verify, kind] = /\.(verify-)?(\w+)-(?:max-attempts|window)$/.exec(key) ?? []

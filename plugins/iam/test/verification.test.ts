@@ -19,7 +19,7 @@ const root = 'platform.iam.auth.login.verification'
 
 const other = (code: string) => (code.startsWith('0') ? `1${code.slice(1)}` : `0${code.slice(1)}`)
 
-/** Servers count by their own clocks: no window may end while a slow machine is at it. */
+/** Servers count by their own clocks: no window may end during the test on a slow host. */
 const longWindows = Object.fromEntries(
   ['sms.mobile', 'sms.verify-mobile', 'email.email', 'email.verify-email'].map((name) => [
     `${root}.${name}-window`,
@@ -27,10 +27,10 @@ const longWindows = Object.fromEntries(
   ]),
 )
 
-/** So long that no hash, trace id or time holds one by chance. */
+/** Long enough that no hash, trace id or time contains one by chance. */
 const longCodes = { [`${root}.sms.code-length`]: 10, [`${root}.email.code-length`]: 10 }
 
-/** Case 42 of the test catalogue and the rules of document 1, on two instances that share codes and quotas. */
+/** Case 42 of the test catalogue and the rules of document 1, on two instances with shared codes and quotas. */
 async function twoInstances(
   t: Test,
   db: TestDatabase,
@@ -252,7 +252,7 @@ t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per addres
   })
 })
 
-/** A plugin that collects the alerts about abuse. */
+/** Returns a plugin that collects the abuse alerts. */
 function alertListener() {
   const published: unknown[] = []
   const plugin = definePlugin({

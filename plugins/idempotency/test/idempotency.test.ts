@@ -19,7 +19,7 @@ async function sqlite(t: Test) {
   return configOn(db)
 }
 
-/** A gate that work waits at. */
+/** Returns a gate at which work waits. */
 function gate() {
   const { promise, resolve: open } = Promise.withResolvers<void>()
   const arrived = Promise.withResolvers<void>()
@@ -33,7 +33,7 @@ function gate() {
   }
 }
 
-/** A store of one process, which can be made to fail. */
+/** Returns a store of one process that can be made to fail. */
 function storeIn(values: Map<string, string>, broken = { get: false, keep: false }, held = new Set<string>()) {
   const store: Pick<SharedStore, 'get' | 'setIfAbsent' | 'acquire'> = {
     get: async (key) => {
@@ -316,7 +316,7 @@ t.test('nothing is done without the shared store, and what was done is not done 
   t.same(await run(), { value: 1, replayed: false }, 'the caller has the answer')
   t.match(log.join(''), /could not be kept/)
   await rejectsWith(t, run(), { code: '409', reason: 'idempotency.in-progress' })
-  // The lease ends.
+  // The lease expires.
   held.clear()
   broken.keep = false
   t.same(await run(), { value: 2, replayed: false })

@@ -1,4 +1,4 @@
-/** Messages to many, repeated ones, two instances, and what the tables cost when much lies in them. */
+/** Messages to many recipients, repeated messages, two instances, and the cost with large tables. */
 
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { type InboxMessage, inbox } from '@plinth/inbox'
@@ -32,7 +32,7 @@ onEachDatabase(t, '[N-006] the channel keeps its contract', async (t, at) => {
     }
   }
   const recipients = [7, 8].map((userId) => ({ kind: 'user' as const, userId }))
-  // Its next hop is the database of the product, whose failures the tests of the database hold.
+  // Its next hop is the database of the product. The database tests cover its errors.
   for (const { name, run } of notificationChannelCases(create, { nextHop: 'none', recipients })) await t.test(name, run)
 })
 
@@ -222,7 +222,8 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
     }
   })
   await t.test('no statement reads a table from end to end or sorts it', async (t) => {
-    // Of many items few are unread, and few of those of a rare module: the statistics of a server tell the indexes apart.
+    // Few of many items are unread, and few belong to a rare module. The statistics of a server then distinguish the
+    // indexes.
     await ada.call('PUT', `${path}/read-all`)
     const read = Array.from({ length: 2_000 }, (_, index) => index + 1)
     const columns = 'id, content_id, user_id, owner_id, module, unread'
@@ -239,7 +240,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
       values,
     )
     const { plansOf } = watchStatements(db, 'notification_inbox_item')
-    // For so few rows it takes any that has the order.
+    // With so few rows it uses any index with the order.
     const mallOfMariadb = /_owner_id_(?:module_|unread_)+id_index/
     const calls: readonly (readonly [string, RegExp])[] = [
       [`${path}?count=none`, /_owner_id_id_index/],
@@ -267,7 +268,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
       await purge()
     })
     t.ok(others.length >= 9)
-    // What an insert says of itself is no plan, and a purge may read the few contents of this test as they lie.
+    // The output for an insert is not a plan, and a purge may scan the few contents of this test.
     for (const { sql, scans } of others.filter(({ sql }) => !sql.startsWith('insert'))) {
       t.same(
         scans.filter((name) => name !== 'notification_inbox_content'),
@@ -330,7 +331,7 @@ onSqlite(t, 'items are added and stored as the keys say', async (t, at) => {
   t.match(results, { before: [{ success: true }], after: [{ success: false, skipped: true }] })
 
   let users = 0
-  /** Returns which items are left after 11 days. */
+  /** Returns the remaining items after 11 days. */
   const observe = async (values: KeyValues) => {
     await applyValues(running, values)
     const { id, call, inbox } = await user(`user-${++users}`)

@@ -1,4 +1,4 @@
-/** What users find in their inbox and do with it. */
+/** Inbox operations of users. */
 import { onEachDatabase } from '@plinth/database/testing'
 import t from 'tap'
 import { startInbox } from './fixtures/inbox-product.ts'

@@ -1,4 +1,4 @@
-/** What an item of an inbox shows and where it leads. */
+/** Content and link of an inbox item. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import type { InboxItemView } from '@plinth/inbox'
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** Fails closed: what cannot be read counts as installed; who died holds nothing up; production wants a real token. */
+/**
+ * Fails closed: an unreadable state means installed, a dead process blocks nothing, and production requires a real
+ * token.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,7 +20,7 @@ const markerOf = (root: string) => join(root, 'data/storage/install/installed.js
 
 type Started = Awaited<ReturnType<typeof startInstall>>
 
-/** Nothing may be entered, taken over or written. */
+/** Checks that nothing can be read, taken over or written. */
 async function assertClosed(t: Test, { look, install, execute, server, root, form }: Started) {
   const file = join(root, '.env')
   const before = existsSync(file) ? readFileSync(file, 'utf8') : undefined
@@ -182,7 +185,7 @@ onEachDatabase(
 
 onEachDatabase(t, 'the lock of a run that goes on is renewed', async (t, db) => {
   const { db: database, clock } = await startInstall(t, db)
-  // The product sleeps on the same clock, at times of its own.
+  // The product sleeps on the same clock, at its own times.
   let sleepsOfLock = 0
   const clockOfLock = {
     ...clock,
@@ -203,7 +206,7 @@ onEachDatabase(t, 'the lock of a run that goes on is renewed', async (t, db) => 
     for (let step = 0; step < 6; step++) {
       const seen = sleepsOfLock
       await clock.advance(10_000)
-      // Until the lock has been renewed and waits for its next time.
+      // Waits until the lock is renewed and sleeps again.
       await until(() => sleepsOfLock !== seen, 'the lock sleeps again', 0)
     }
     const renewed = await heldUntil()

@@ -1,4 +1,4 @@
-/** `plinth install`: answers, progress, exit codes, another database. */
+/** `plinth install`: results, progress, exit codes, another database. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialectsUnderTest, type TestServer } from '@plinth/database/testing'

@@ -1,4 +1,4 @@
-/** The real program: a new connection that cannot be used is given up for the previous one. */
+/** The real program: an unusable new connection is replaced by the previous one. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialectsUnderTest, startHalfOpenProxy, type TestServer } from '@plinth/database/testing'
@@ -8,7 +8,7 @@ import { databaseWithPassword, formFor, secrets } from './fixtures/product.ts'
 
 const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
 
-// Each waits for the end of its trial, which takes its time on the real clock: all at once.
+// Each waits for the end of its trial on the real clock, so they run concurrently.
 t.jobs = 4
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
   for (const cut of ['closed', 'silent'] as const) {

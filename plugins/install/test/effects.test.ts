@@ -30,7 +30,7 @@ const seen =
     return look(await product)
   }
 
-/** Returns the status of a page and where it leads to. */
+/** Returns the status of a page and its redirect target. */
 const page =
   (url: string) =>
   async ({ server }: Started) => {
@@ -39,7 +39,10 @@ const page =
   }
 
 const token = 'correct-horse-battery-staple-4711'
-/** Checks a token from an address of another network. Returns the reason, and how long the page may keep the token. */
+/**
+ * Checks a token from an address of another network. Returns the reason, and the time for which the page may store the
+ * token.
+ */
 const check = async ({ install, clock }: Started) => {
   const { data } = await install('token/verify', { body: { token }, remoteAddress: '192.0.2.7' })
   return data.expiresAt === '' ? data.reason : `${data.reason} ${Date.parse(data.expiresAt) - clock.now()}`

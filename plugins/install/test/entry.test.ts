@@ -1,4 +1,4 @@
-/** Who may enter the installation, and what strangers learn. */
+/** Access to the installer, and the information for callers without access. */
 
 import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
 import { defined } from '@plinth/kernel'
@@ -64,7 +64,7 @@ t.test('I-010 I-013 mode and switch', async (t) => {
     t.match((await install('token/verify', { body: {} })).data, { valid: allowed, reason }, about)
     t.match((await execute()).data, { authorized: allowed, passed: allowed }, about)
     t.equal(await accounts.hasUsers(), allowed, about)
-    // B55: forcing never opens what is installed.
+    // B55: the mode `forced` never opens an installed product.
     if (mode === 'forced') t.match((await look('status')).data, { installed: true, installAllowed: false })
   }
 })
@@ -124,7 +124,7 @@ t.test('I-023 the validity is configured', async (t) => {
   t.equal(Date.parse(data.expiresAt) - clock.now(), 90_000)
 })
 
-/** Every operation behind the entry check, with what it answers to who may not enter. */
+/** Every operation behind the access check, with its response to a caller without access. */
 const guarded = [
   ['GET', 'config/defaults', undefined],
   ['GET', 'config/schema', undefined],
@@ -535,7 +535,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
     `I-049 I-096 the defaults are those of the running product, on a server and with a site (${dialect})`,
     { skip, timeout: 600_000 },
     async (t) => {
-      // The tables of a test on PostgreSQL belong to its own user, who is let in with any password.
+      // In a PostgreSQL test the tables belong to a separate user, who may log in with any password.
       const form =
         dialect === 'mariadb'
           ? await databaseWithPassword(t, dialect, secrets.database)

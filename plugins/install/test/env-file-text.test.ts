@@ -12,7 +12,7 @@ interface Case {
   readonly after: string
 }
 
-/** The cases of the reference, and what else a file may hold. */
+/** The cases of the reference, and further file contents. */
 const cases: Readonly<Record<string, Case>> = {
   'E01 I-119 comments and empty lines stay': {
     before: '# db\nDB_HOST=old # main\n\nX=1\n',
@@ -103,7 +103,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
 }
 
-/** The values of a text as the product reads them. */
+/** Returns the values of a text as the product reads them. */
 const valuesIn = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(parseEnvFile(text).entries.map(({ name: key, value }) => [key, value]))
 
@@ -183,7 +183,7 @@ t.test('E38 I-118 names that an example file lists', async (t) => {
   ])
 })
 
-/** What dotenv makes of the value in a file with one entry. */
+/** Returns the value of a file with one entry as dotenv reads it. */
 function dotenvValue(line: string): string {
   const written = line.slice(line.indexOf('=') + 1).trim()
   const quote = /^(['"`])[\s\S]*\1$/.exec(written)?.[1]
@@ -214,7 +214,7 @@ const nasty = fc.string({
 })
 const name = fc.stringMatching(/^[A-D_][A-C0-1_]{0,2}$/)
 
-/** The plan, or nothing when the value has no portable form. */
+/** Returns the plan, or undefined if the value has no portable form. */
 function planOrRefusal(text: string, changes: Record<string, string>) {
   try {
     return planEnvFile(text, changes)
@@ -277,7 +277,7 @@ t.test(
         for (const other of new Set([...Object.keys(old), ...Object.keys(read)])) {
           if (other !== key && read[other] !== old[other]) return false
         }
-        // What looks like a comment may be in the middle of a quoted value.
+        // A text like a comment may be inside a quoted value.
         const all = before.split('\n')
         const isOpen = all.some((text) => ['"', "'", '`'].some((quote) => text.split(quote).length % 2 === 0))
         const untouched = isOpen ? [] : all.filter((text) => !text.includes(key) && /^\s*(?:#|$)/.test(text))

@@ -1,4 +1,4 @@
-/** The one-step installation on every database: order, failures, retry, parallel runs, logs, events. */
+/** The one-step installation on every database: order, errors, retry, parallel runs, logs, events. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
@@ -26,7 +26,7 @@ const builtIn = [
 ]
 const codesOf = (records: readonly { readonly stepCode: string }[]) => records.map(({ stepCode }) => stepCode)
 
-/** Listens to both events and keeps what it hears; `told` resolves with the first. */
+/** Returns a plugin that records both events. `told` resolves with the first one. */
 function listener() {
   const heard: { type: string; payload: unknown }[] = []
   const { promise: told, resolve } = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-/** A product that was never installed, with a database in `.env` that cannot be used: the wizard shows what is wrong. */
+/** A product that was never installed, with an unusable database in `.env`: the wizard shows the problem. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { maskedValue } from '@plinth/kernel'
@@ -13,7 +13,7 @@ const timeout = 600_000
 const embedded = { type: 'h2', host: '', port: null, database: '', username: '', password: '' }
 const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
 
-/** Nobody listens on this port. */
+/** No server listens on this port. */
 const closed = {
   PLATFORM_DATABASE_TYPE: 'postgresql',
   PLATFORM_DATABASE_HOST: '127.0.0.1',
@@ -47,7 +47,7 @@ t.test('the wizard shows the connection with the warning, and installs on a bett
   const [connection] = checks.filter(({ code }: { code: string }) => code === 'database-connection')
   t.hasStrict([passed, connection], [true, { status: 'warning', finding: 'unreachable' }])
 
-  // What would go with the process is not done.
+  // Steps whose results would be lost with the process are rejected.
   for (const [path, body] of [
     ['migrate', undefined],
     ['lock', undefined],

@@ -1,4 +1,4 @@
-/** The form: its fields, what it means, and what writing it would do. */
+/** The form: its fields, their meaning, and the plan of its writes. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
@@ -16,7 +16,7 @@ async function start(t: Test, settings: StartSettings = {}) {
 
 type Change = { readonly [G in keyof Form]?: Readonly<Record<string, unknown>> }
 
-/** The form with other values in some fields. */
+/** Returns the form with other values in some fields. */
 const changed = (form: Form, change: Change) =>
   Object.fromEntries(
     Object.entries(form).map(([group, fields]) => [group, { ...fields, ...change[group as keyof Form] }]),
@@ -86,12 +86,12 @@ t.test('I-039 I-040 I-109 I-110 I-113 I-115 I-117 a sound form passes, and nothi
   for (const check of data.checks) t.match(check, { message: /./, code: check.field, finding: 'passed' })
   t.notOk(existsSync(join(root, '.env')))
   t.equal(centre.version, 0)
-  // A server that nobody can reach is no fault of the form.
+  // An unreachable server is not an error of the form.
   const unreachable = changed(form, { database: { ...server, host: '192.0.2.1' } })
   t.match((await install('config/validate', { body: unreachable })).data, { passed: true })
 })
 
-/** What is wrong or remarkable about one field, by the finding. */
+/** Problems of single fields, by code. */
 const findings: readonly (readonly [Change, field: string, finding: string, status?: 'warning' | 'passed'])[] = [
   [{ site: { name: '' } }, 'site.name', 'required'],
   [{ site: { name: '   ' } }, 'site.name', 'required'],

@@ -1,4 +1,4 @@
-/** The install page, the ways to it, the root path and the protection before the installation. */
+/** The install page, its redirects, the root path and the protection before the installation. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { createDatabase } from '@plinth/database/testing'
@@ -196,7 +196,7 @@ t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
   for (const target of ['/', '/admin/', '/a?b=//c', '/a//b', '/%E4%B8%AD']) t.equal(ownPath(target), target)
   for (const target of ['//evil.com/x', '/\\evil.com', '/install/', '/install']) {
     const config = { 'platform.view.root.target': target, 'platform.install.root-route.target': '//evil.com' }
-    // A back office does not change it: what is configured, however wrong, is configured.
+    // A back office does not change the target: a configured target is used, even if it is wrong.
     const own = await start(t, config, { plugins: [pagePlugin(), entryPlugin('admin')] })
     t.equal((await own.get('/')).statusCode, 200, 'P15 the root path leads nowhere else')
     await own.execute()
@@ -307,7 +307,7 @@ t.test('I-190 forwarding to another page of the product', async (t) => {
   })
 })
 
-/** Sends the path as it is written; URLs and `inject` put it in order first. */
+/** Sends the path unchanged. `URL` and `inject` would normalise it. */
 async function asWritten(base: string, path: string): Promise<IncomingMessage> {
   const { hostname, port } = new URL(base)
   const sent = request({ hostname, port, path, agent: false }).end()

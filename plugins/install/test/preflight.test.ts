@@ -49,7 +49,7 @@ const storage = {
   probe: async () => {},
 }
 
-/** Everything as it should be, but for what the world changes. */
+/** Returns a context without problems, except for the changes of the world. */
 function contextOf({ runtime, probes, database, context, policy }: World): PreflightContext {
   return {
     clock: manualClock(now),
@@ -95,7 +95,7 @@ const disabledDisks = { ...storage, disks: () => ['public', 'local'].map((name) 
 const refusing = (code: string) => ({ ping: () => Promise.reject(new PlinthError(code, 'at /secret/place', 'mend')) })
 const lite: World['context'] = { database: undefined, cache: { isEnabled: false } }
 
-/** What is so, and what is found then, by code. */
+/** Changes of the environment, and the expected problems by code. */
 const worlds: readonly (World & { readonly name: string; readonly found: Readonly<Record<string, string>> })[] = [
   {
     name: 'I-101 all as it should be',

@@ -1,4 +1,4 @@
-/** Connections that log in, or connect, and on which the product could not work: rejected before anything is written. */
+/** Connections that succeed, but on which the product could not work, are rejected before any write. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -13,12 +13,12 @@ import { databaseFormFor, databaseWithPassword, secrets, startInstall } from './
 
 type DatabaseForm = Awaited<ReturnType<typeof databaseWithPassword>>
 
-/** A product on SQLite that is asked to install on another database. */
+/** Starts a product on SQLite that will be installed on another database. */
 async function start(t: Test) {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { execute, form, root, clock } = await startInstall(t, db)
-  /** Proves that the configuration was not written, and returns the failed step. */
+  /** Checks that the configuration was not written, and returns the failed step. */
   async function rejected(t: Test, database: object, field: string) {
     const { data } = await execute({ body: { ...form, database } })
     t.match(data, { passed: false, configWritten: false, restartRequired: false }, data.message)
@@ -31,7 +31,7 @@ async function start(t: Test) {
   return { rejected, clock }
 }
 
-/** An empty database, and a user who may only do there what is granted. */
+/** Creates an empty database and a user with only these grants. */
 async function databaseForUser(t: Test, server: TestServer, grants: readonly string[]) {
   const db = await createDatabase(server)
   const form = databaseFormFor(db)
@@ -46,7 +46,7 @@ async function databaseForUser(t: Test, server: TestServer, grants: readonly str
   return { ...form, username, password: secrets.database }
 }
 
-/** The database as another product uses it. */
+/** Starts another product on the database. */
 async function productOn(t: Test, server: TestServer, { database: name, username, password }: DatabaseForm) {
   const config = {
     'platform.database.type': server,
@@ -61,7 +61,7 @@ async function productOn(t: Test, server: TestServer, { database: name, username
   return running.service(database)
 }
 
-/** A server that accepts connections and sends nothing. */
+/** Starts a server that accepts connections and sends nothing. */
 async function silentServer(t: Test) {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => sockets.add(socket.on('error', () => {})))
@@ -129,7 +129,7 @@ t.test('a server that sends nothing is the host that is wrong, whichever wait en
   const { rejected, clock } = await start(t)
   const { port, sockets } = await silentServer(t)
   const target = { type: 'postgresql', host: '127.0.0.1', port, database: 'shop', username: 'u', password: 'x' }
-  // The wait of one connection takes five seconds, the probe as a whole ten.
+  // One connection waits five seconds, the whole probe ten.
   for (const [index, passedMs] of [5_000, 10_000].entries()) {
     const result = rejected(t, target, 'database.host')
     await until(() => sockets.size > index, 'the server is asked')

@@ -1,4 +1,4 @@
-/** What is written where, and what never is. */
+/** Written files and their contents, and data that is never written. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -93,7 +93,7 @@ t.test('I-121 passwords of every kind survive a restart', async (t) => {
   for (const password of passwords) {
     const { install, form, file, text } = await start(t)
     const cache = { enabled: true, host: '127.0.0.1', port: 6379, password }
-    // Redis of this machine knows no password; what is written is looked at without it.
+    // The local Redis has no password, so the written values are checked without it.
     const planned = await install('config/plan', { body: withCache(form, cache) })
     t.match(planned.data, { passed: true, restartRequired: true }, password)
     await writeEnvFile(file, { PLATFORM_CACHE_PASSWORD: password }, { allowed: ['PLATFORM_CACHE_PASSWORD'] })
@@ -175,13 +175,13 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
       const { data } = await install('execute', { body, headers: { 'accept-language': locale } })
       return { field: data.failedField, message: data.records.at(-1).message as string }
     }
-    // A server that trusts its own machine takes any password, but not a user that it does not know.
+    // A server that trusts its own host accepts any password, but only for known users.
     const stranger = await attempt({ username: 'nobody_here', password: 'wrong' }, 'zh-CN')
     t.equal(stranger.field, 'database.password')
     t.match(stranger.message, /拒绝了该用户或密码，未写入任何内容。请更正/)
     t.notMatch(stranger.message, /refuses|Nothing/, 'one language')
     const elsewhere = await attempt({ database: 'no_such_shop' }, 'en')
-    // MariaDB does not tell a user without rights which databases there are.
+    // MariaDB does not reveal existing databases to a user without rights.
     const field = dialect === 'postgresql' ? 'database.database' : /^database\.(?:database|password)$/
     t.match(elsewhere.field, field)
     t.match(elsewhere.message, /Nothing was written\. [A-Z][^:;]*\.$/)
@@ -198,7 +198,7 @@ t.test('the embedded database under another name', async (t) => {
 
 t.test('a file that cannot be written stops the run, and the next one ends installed', async (t) => {
   const { install, execute, form, root, accounts } = await start(t)
-  // A directory stands where the file should be: that holds for root as well.
+  // A directory has the name of the file, which fails for root as well.
   mkdirSync(join(root, '.env'))
   const body = { ...form, site: { ...form.site, defaultLocale: 'zh-CN' } }
   const failed = (await install('execute', { body })).data
@@ -218,7 +218,7 @@ t.test('a product that comes back with the old connection says so', async (t) =>
   const body = { ...first.form, database: { type: 'h2', database: 'other' } }
   t.match((await first.install('execute', { body })).data, { passed: true, restartRequired: true })
   await first.running.stopped
-  // The same process stands for a fresh one: what tells starts apart is read from the note.
+  // The same process acts as a new one, because starts are distinguished by the note.
   const note = join(first.root, 'data/storage/install/restart.json')
   writeFileSync(note, JSON.stringify({ by: 'an earlier start' }))
   const second = await startInstall(t, db, settings)
@@ -282,7 +282,7 @@ t.test('E34 what is no file is refused by writing and by executing alike, and no
   t.equal((await install('config/plan', { body })).code, '200', 'the example file is looked at in the same way')
 })
 
-/** A server that takes connections and says nothing. */
+/** Starts a server that accepts connections and sends nothing. */
 async function silentServer(t: Test) {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => sockets.add(socket.on('error', () => {})))
