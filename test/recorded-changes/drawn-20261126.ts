@@ -6,7 +6,7 @@ import type { RecordedChange } from './recorded-change.ts'
  */
 export const drawn20261126: readonly RecordedChange[] = [
   {
-    file: 'plugins/iam/src/accounts/scripts.ts',
+    file: 'plugins/iam/src/accounts/account-names.ts',
     fragment: `  'Devanagari',
 `,
     replacement: '',
@@ -482,7 +482,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     noticedBy: ['plugins/member-points/test/rewards.test.ts'],
   },
   {
-    file: 'plugins/iam/src/accounts/scripts.ts',
+    file: 'plugins/iam/src/accounts/account-names.ts',
     fragment: 'writings ??= [...together, ...recommended',
     replacement: 'writings ??= [...recommended',
     effect: 'A user name in Japanese, Korean or Taiwanese writing is rejected when it has characters of two scripts.',

@@ -1,9 +1,12 @@
-export { assertPermitted, isAdmitted, requirePrincipal } from './access/access-guard.ts'
+export { assertPermitted, isAdmitted, isOperator, operatorOf, requirePrincipal } from './access/access-guard.ts'
 export { callerRows, callerRowsSql } from './access/data-scope.ts'
-export { isOperator } from './access/is-operator.ts'
-export { operatorOf } from './access/operator.ts'
 export * from './contract.ts'
 export { default } from './plugin.ts'
-export { answerSession, assertSessionAnswerable, openedSession, sessionChoice } from './sessions/session-answer.ts'
-export { cookieToken } from './sessions/session-cookie.ts'
+export {
+  answerSession,
+  assertSessionAnswerable,
+  cookieToken,
+  openedSession,
+  sessionChoice,
+} from './sessions/session-cookie.ts'
 export * from './verification/contract.ts'

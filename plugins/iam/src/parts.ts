@@ -13,10 +13,9 @@ import {
 import type { RateLimiter } from '@plinth/rate-limit'
 import { Authority } from './access/authority.ts'
 import { PermissionCatalogue } from './access/permission-catalogue.ts'
-import { RoleGrants } from './access/role-grants.ts'
+import { RoleGrants, UserRules } from './access/role-grants.ts'
 import { Roles } from './access/roles.ts'
 import { AccountService } from './accounts/account-service.ts'
-import { UserRules } from './accounts/user-rules.ts'
 import { Users } from './accounts/users.ts'
 import { AuditTrail } from './audit/audit.ts'
 import type { keys } from './config.ts'
@@ -24,13 +23,12 @@ import type { LoginGuard, RenameGuard } from './contract.ts'
 import { PasswordHasher } from './passwords/password-hash.ts'
 import { PasswordPolicy } from './passwords/password-policy.ts'
 import { IdentityService } from './sessions/identity-service.ts'
-import { Login } from './sessions/login.ts'
-import { loginLimiter } from './sessions/login-limiter.ts'
+import { Login, loginLimiter } from './sessions/login.ts'
 import { Sessions } from './sessions/sessions.ts'
 import { TokenCheck } from './sessions/token-check.ts'
 
-/** What the product gives to the plugin. */
-interface Given {
+/** Services and values that the product passes to the plugin. */
+interface IamServices {
   readonly db: Database
   /** Absent: nobody is told of deleted users. */
   readonly events: Events | undefined
@@ -46,8 +44,8 @@ interface Given {
   readonly renameGuards: ReadonlyMap<string, RenameGuard>
 }
 
-/** Everything that the parts of the plugin may be made of, by name; each names what it needs by `Pick`. */
-export interface Parts extends Given {
+/** Every part of the plugin, by the name under which the others receive it. */
+export interface Parts extends IamServices {
   readonly catalogue: PermissionCatalogue
   readonly passwords: PasswordPolicy
   readonly hasher: PasswordHasher
@@ -66,8 +64,8 @@ export interface Parts extends Given {
   readonly identity: IdentityService
 }
 
-/** A resolver for each part that is not given. */
-export const resolvers: Resolvers<Parts, Given> = {
+/** A resolver for each part that the product does not pass. */
+export const resolvers: Resolvers<Parts, IamServices> = {
   catalogue: asFunction(({ plugins }) => new PermissionCatalogue(plugins)),
   passwords: asFunction(({ config }) => new PasswordPolicy(config)),
   hasher: asFunction(

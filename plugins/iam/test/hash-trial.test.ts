@@ -8,8 +8,7 @@ import { defineProduct, isBusinessError } from '@plinth/kernel'
 import { manualClock, rejectsWith } from '@plinth/kernel/testing'
 import systemConfigPlugin, { type ConfigChange, configCentre } from '@plinth/system-config'
 import t from 'tap'
-import { assertHashInTime } from '../src/passwords/hash-trial.ts'
-import type { HashSettings } from '../src/passwords/password-hash.ts'
+import { assertHashInTime, type HashSettings } from '../src/passwords/password-hash.ts'
 import { adminPassword, system } from './fixtures/product.ts'
 
 const mebibyte = 2 ** 20

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream'
 import { createDatabase } from '@plinth/database/testing'
 import { rejectsWith, watchProcess } from '@plinth/kernel/testing'
 import t from 'tap'
-import { readPassword } from '../src/passwords/password-prompt.ts'
+import { readPassword } from '../src/commands.ts'
 import { startIam } from './fixtures/product.ts'
 
 t.test('an administrator without a name is refused before anything is asked', async (t) => {

@@ -2,14 +2,13 @@ import type { ConfigView } from '@plinth/kernel'
 import { throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
-import { covers, type RoleGrant, resolveGrants } from '../src/access/grants.ts'
+import { covers, type RoleGrant, resolveGrants } from '../src/access/role-grants.ts'
 import { emailForms, loginKey, masked, mobileForm, usernameForms } from '../src/accounts/account-names.ts'
 import type { keys } from '../src/config.ts'
 import type { DataScope } from '../src/contract.ts'
 import { PasswordHasher } from '../src/passwords/password-hash.ts'
-import { passwordPattern } from '../src/passwords/password-pattern.ts'
-import { PasswordPolicy } from '../src/passwords/password-policy.ts'
-import { isTokenShaped, newAccessToken, tokenHash } from '../src/sessions/access-token.ts'
+import { PasswordPolicy, passwordPattern } from '../src/passwords/password-policy.ts'
+import { isTokenShaped, newAccessToken, tokenHash } from '../src/sessions/sessions.ts'
 
 const refusedFor = (reason: string) => ({ reason }) as unknown as Error
 const code = fc.constantFrom('a:view', 'a:save', 'b:view', 'b:save', 'c:run')

@@ -11,7 +11,7 @@ import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { mobileNumber } from '../src/accounts/mobile-number.ts'
+import { mobileNumber } from '../src/accounts/account-names.ts'
 import { system } from './fixtures/product.ts'
 import { address, type Config, phone, sink, startCodes as start } from './fixtures/verification.ts'
 

@@ -1,10 +1,29 @@
 import type { Access, HttpReply, HttpServer, PermissionAccess, RouteGuard, RouteInfo } from '@plinth/http'
-import type { Clock } from '@plinth/kernel'
-import type { GuardedRequest, Identity, Principal } from '../contract.ts'
+import { type Clock, defined } from '@plinth/kernel'
+import type { GuardedRequest, Identity, Operator, Principal } from '../contract.ts'
 import { iamError } from '../errors.ts'
 import { refusal } from '../failures.ts'
 import { assertOwnPage, clearAllCookies, cookieToken, isAmbiguous, sessionCookie } from '../sessions/session-cookie.ts'
 import { longestTrust } from './authority.ts'
+
+/** True for a user with a permission. Anybody else may be a stranger: some ways to sign in create accounts. */
+export const isOperator = ({ isSuperAdmin, permissions }: Pick<Principal, 'isSuperAdmin' | 'permissions'>): boolean =>
+  isSuperAdmin || permissions.size > 0
+
+type Request = Pick<Operator, 'clientIp' | 'traceId'> & {
+  readonly principal: Principal | undefined
+  readonly reason?: string | undefined
+}
+
+/**
+ * Who asks for something, as use cases and the audit need it.
+ *
+ * @throws BusinessError "401" for a request without a principal
+ */
+export function operatorOf(request: Request): Operator {
+  const { clientIp, traceId, reason } = request
+  return defined({ principal: requirePrincipal(request), clientIp, traceId, reason })
+}
 
 /**
  * Lets a request pass that may: a valid token for `user` routes, the permission as well where a route asks for one. That

@@ -1,11 +1,33 @@
+import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { assertCovered } from '../accounts/user-rules.ts'
+import { countRows, type Database, type RowCount } from '@plinth/database'
+import type { Clock } from '@plinth/kernel'
 import { touch } from '../accounts/users.ts'
+import type { AuditTrail } from '../audit/audit.ts'
 import type { Actor, DataScope } from '../contract.ts'
 import { Role, RolePermission, UserRole } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
-import { resolveGrants } from './grants.ts'
+import type { Authority } from './authority.ts'
+import type { PermissionCatalogue } from './permission-catalogue.ts'
+import { assertCovered, type RoleGrants, resolveGrants, type UserRules } from './role-grants.ts'
+
+/** Users who hold a role. */
+interface Holders {
+  /** Condition for them, whatever their number. */
+  readonly condition: object
+  readonly count: RowCount
+}
+
+export async function holdersOf(db: Database, roleId: number): Promise<Holders> {
+  const holders = { table: 'iam_user_role', where: 'role_id = ?', parameters: [roleId], orderBy: 'user_id' }
+  const count = await countRows(db, holders)
+  // Few are listed by their ids; of many each user in the order of the list is asked, and soon one is found.
+  const held = (alias: string) =>
+    count.isCapped
+      ? `exists (select 1 from iam_user_role held where held.user_id = ${alias}.id and held.role_id = ?)`
+      : `${alias}.id in (select held.user_id from iam_user_role held where held.role_id = ?)`
+  return { condition: { [raw(held, [roleId])]: [] }, count }
+}
 
 interface RoleContent {
   readonly name: string
@@ -14,7 +36,15 @@ interface RoleContent {
   readonly permissions: readonly string[]
 }
 
-type RoleParts = Pick<Parts, 'db' | 'clock' | 'authority' | 'grants' | 'rules' | 'catalogue' | 'audit'>
+interface RoleParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly authority: Authority
+  readonly grants: RoleGrants
+  readonly rules: UserRules
+  readonly catalogue: PermissionCatalogue
+  readonly audit: AuditTrail
+}
 
 /** Every change of roles, under the lock of `Authority`. */
 export class Roles {

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { isBusinessError } from '@plinth/kernel'
 import { userInScope } from '../access/data-scope.ts'
-import { holdersOf } from '../access/role-holders.ts'
+import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
+import { holdersOf } from '../access/roles.ts'
 import {
   type Account,
   type AccountFault,
@@ -14,14 +15,16 @@ import {
 } from '../contract.ts'
 import { ExternalIdentity, Role, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
 import { emailForms, loginKey, mobileForm, usernameForms } from './account-names.ts'
-import type { UserParts } from './users.ts'
+import type { UserParts, Users } from './users.ts'
 
 /** Attempts to find a free generated name: of 2^32 names, one attempt is nearly always enough. */
 const nameAttempts = 5
 
-type AccountParts = UserParts & Pick<Parts, 'users' | 'catalogue'>
+interface AccountParts extends UserParts {
+  readonly users: Users
+  readonly catalogue: PermissionCatalogue
+}
 
 /** The service `accounts`: users for other plugins. */
 export class AccountService implements Accounts {

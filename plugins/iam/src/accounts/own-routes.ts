@@ -6,8 +6,14 @@ import type { Principal } from '../contract.ts'
 import { User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Login } from '../sessions/login.ts'
-import { answerSession, assertSessionAnswerable, openedSession, sessionChoice } from '../sessions/session-answer.ts'
-import { clearCookie, cookieToken } from '../sessions/session-cookie.ts'
+import {
+  answerSession,
+  assertSessionAnswerable,
+  clearCookie,
+  cookieToken,
+  openedSession,
+  sessionChoice,
+} from '../sessions/session-cookie.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { actorOf, attemptOf, password } from './inputs.ts'
 import type { Users } from './users.ts'

@@ -1,12 +1,18 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
+import type { Database } from '@plinth/database'
+import type { Events } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
+import type { Authority } from '../access/authority.ts'
 import { assertMayMove, orgOfNewUser, userInScope } from '../access/data-scope.ts'
-import type { Grants } from '../access/grants.ts'
-import { type Actor, type NewUser, userDeleted } from '../contract.ts'
+import type { Grants, RoleGrants, UserRules } from '../access/role-grants.ts'
+import type { AuditTrail } from '../audit/audit.ts'
+import { type Actor, type NewUser, type RenameGuard, userDeleted } from '../contract.ts'
 import { ExternalIdentity, Role, Token, User, UserRole } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
+import type { PasswordHasher } from '../passwords/password-hash.ts'
+import type { PasswordPolicy } from '../passwords/password-policy.ts'
+import type { Sessions } from '../sessions/sessions.ts'
 import { emailForms, mobileForm, usernameForms } from './account-names.ts'
 import { signInEmailReplaced } from './email-notice.ts'
 
@@ -31,20 +37,19 @@ interface PasswordProof {
 /** What no token and no role depends on: a change of these alone withdraws nobody's authority. */
 const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
 
-export type UserParts = Pick<
-  Parts,
-  | 'db'
-  | 'clock'
-  | 'authority'
-  | 'grants'
-  | 'rules'
-  | 'hasher'
-  | 'passwords'
-  | 'sessions'
-  | 'audit'
-  | 'renameGuards'
-  | 'events'
->
+export interface UserParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly authority: Authority
+  readonly grants: RoleGrants
+  readonly rules: UserRules
+  readonly hasher: PasswordHasher
+  readonly passwords: PasswordPolicy
+  readonly sessions: Sessions
+  readonly audit: AuditTrail
+  readonly renameGuards: ReadonlyMap<string, RenameGuard>
+  readonly events: Events | undefined
+}
 
 /**
  * Every change of users. Each runs under the lock of `Authority`, so rows are read, judged and written without

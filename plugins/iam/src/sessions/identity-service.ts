@@ -3,7 +3,6 @@ import { assertOrgInScope, rowsInScope, usersInScope } from '../access/data-scop
 import type { Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
 import { User } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
 import type { Login } from './login.ts'
 import type { TokenCheck } from './token-check.ts'
 
@@ -16,7 +15,7 @@ export class IdentityService implements Identity {
   readonly #tokens: TokenCheck
   readonly #login: Login
 
-  constructor({ db, tokens, login }: Pick<Parts, 'db' | 'tokens' | 'login'>) {
+  constructor({ db, tokens, login }: { readonly db: Database; readonly tokens: TokenCheck; readonly login: Login }) {
     this.#db = db
     this.#tokens = tokens
     this.#login = login

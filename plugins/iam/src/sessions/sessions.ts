@@ -1,15 +1,40 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Database } from '@plinth/database'
+import type { Clock, ConfigView } from '@plinth/kernel'
+import type { Authority } from '../access/authority.ts'
 import { scopeOf, userInScope } from '../access/data-scope.ts'
-import { storedOrigin } from '../audit/audit.ts'
+import type { UserRules } from '../access/role-grants.ts'
+import { type AuditTrail, storedOrigin } from '../audit/audit.ts'
+import type { keys } from '../config.ts'
 import type { Actor, LoginAttempt, Session } from '../contract.ts'
 import { Token, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
-import { newAccessToken, tokenHash } from './access-token.ts'
+
+/** Lets people and secret scanners recognise a token. */
+const prefix = 'plinth_'
+const secretBytes = 32
+const form = /^plinth_[A-Za-z0-9_-]{43}$/
+
+/** A new token of 256 random bits. */
+export const newAccessToken = () => prefix + randomBytes(secretBytes).toString('base64url')
+
+/** What is stored of a token: enough to recognise it, useless to whoever reads the database. */
+export const tokenHash = (token: string) => hash('sha256', token, 'hex')
+
+/** False for what was never a token: it costs no query. */
+export const isTokenShaped = (text: string) => form.test(text)
 
 /** Sessions that are shown of one user. Those that ended are removed, so more would take a flood of logins. */
 const mostShown = 200
 
-type SessionParts = Pick<Parts, 'db' | 'clock' | 'authority' | 'rules' | 'audit' | 'config'>
+interface SessionParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly authority: Authority
+  readonly rules: UserRules
+  readonly audit: AuditTrail
+  readonly config: ConfigView<typeof keys>
+}
 
 /** The tokens of users: opening, listing, ending. */
 export class Sessions {

@@ -1,13 +1,14 @@
 import type { Database } from '@plinth/database'
+import type { ConfigView } from '@plinth/kernel'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
 import type { Authority } from '../access/authority.ts'
 import type { RoleGrants } from '../access/role-grants.ts'
+import type { keys } from '../config.ts'
 import type { Principal } from '../contract.ts'
 import { Token, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { Parts } from '../parts.ts'
-import { isTokenShaped, tokenHash } from './access-token.ts'
+import { isTokenShaped, tokenHash } from './sessions.ts'
 
 /** Milliseconds between two records of the use of a token. */
 const seenInterval = 60_000
@@ -25,6 +26,15 @@ interface CheckedToken {
   restingUntil: number
 }
 
+interface TokenCheckParts {
+  readonly db: Database
+  readonly authority: Authority
+  readonly grants: RoleGrants
+  readonly clock: Clock
+  readonly log: Logger
+  readonly config: ConfigView<typeof keys>
+}
+
 /**
  * Says who holds a token. A token that was checked stays known as long as the authority of its user does not change. Known tokens are
  * kept in clear: they are in the memory of every request anyway, and hashing each time would cost a simple route a tenth
@@ -36,11 +46,11 @@ export class TokenCheck {
   readonly #grants: RoleGrants
   readonly #clock: Clock
   readonly #log: Logger
-  readonly #config: Parts['config']
+  readonly #config: ConfigView<typeof keys>
   readonly #known: LRUCache<string, CheckedToken>
   readonly #checks = new Map<string, Promise<CheckedToken>>()
 
-  constructor(parts: Pick<Parts, 'db' | 'authority' | 'grants' | 'clock' | 'log' | 'config'>) {
+  constructor(parts: TokenCheckParts) {
     this.#db = parts.db
     this.#authority = parts.authority
     this.#grants = parts.grants
