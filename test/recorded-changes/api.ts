@@ -47,7 +47,7 @@ export const api: readonly RecordedChange[] = [
     noticedBy: ['plugins/open-platform/test/signature.test.ts'],
   },
   {
-    file: 'plugins/open-platform/src/usage/call-records.ts',
+    file: 'plugins/open-platform/src/usage/call-meter.ts',
     fragment: `      const fresh = calls.filter(({ callKey }) => !known.has(callKey))
 `,
     replacement: `      const fresh = calls.filter(({ callKey }) => callKey !== '' || !known.has(callKey))

@@ -94,7 +94,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/system-config/test/config-centre.test.ts'],
   },
   {
-    file: 'plugins/sms/src/drivers/answers.ts',
+    file: 'plugins/sms/src/drivers/call.ts',
     fragment: `    providerCode: code,
     // The facade`,
     replacement: '    // The facade',

@@ -1,5 +1,14 @@
-import { adminList } from '@plinth/admin'
-import { bilingual as text } from '@plinth/kernel'
+import { adminList, type LabelSource, listedLabels } from '@plinth/admin'
+import { localize, bilingual as text } from '@plinth/kernel'
+import type { ApprovalWorkflow } from './contract.ts'
+import { own } from './permissions.ts'
+
+/** Workflows by their codes. */
+export const workflowLabels = (workflows: ReadonlyMap<string, ApprovalWorkflow>): LabelSource =>
+  listedLabels(
+    (locale) => [...workflows].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
+    own.instanceView,
+  )
 
 const records = adminList('getAdminApprovals', (row) => ({
   id: 'approval.records',

@@ -4,7 +4,7 @@ import { config } from './config.ts'
 import { mail, mailDriver } from './contract.ts'
 import { file, logged } from './drivers/local.ts'
 import { smtp } from './drivers/smtp/smtp.ts'
-import { smtpKeys, smtpSettings } from './drivers/smtp/smtp-settings.ts'
+import { smtpKeys, smtpSettings } from './drivers/smtp/smtp-session.ts'
 import { MailService } from './mail-service.ts'
 
 /** Sends mails through the driver of the configuration: an SMTP server, files, the log, or another plugin's (decision A16). */

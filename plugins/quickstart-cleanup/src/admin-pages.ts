@@ -1,5 +1,13 @@
-import { adminDetail } from '@plinth/admin'
-import { bilingual as text } from '@plinth/kernel'
+import { adminDetail, type LabelSource, listedLabels } from '@plinth/admin'
+import { localize, type QuickstartCleanup, bilingual as text } from '@plinth/kernel'
+import { own } from './permissions.ts'
+
+/** Names of the modules that have demo data. */
+export const moduleLabels = (cleanups: ReadonlyMap<string, QuickstartCleanup>): LabelSource =>
+  listedLabels(
+    (locale) => [...cleanups].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
+    own.view,
+  )
 
 const tones = { ready: 'info', blocked: 'warn', clean: 'good', unknown: 'bad' } as const
 const labels = {

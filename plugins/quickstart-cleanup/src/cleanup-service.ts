@@ -18,10 +18,8 @@ import {
   type ResultView,
   type RunView,
 } from './contract.ts'
-import { errorKeyOf, ResidualDataError } from './failure-cause.ts'
-import { outcomeText, refusal } from './failures.ts'
-import { byModule } from './module-order.ts'
-import { moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
+import { errorKeyOf, outcomeText, ResidualDataError, refusal } from './failures.ts'
+import { byModule, moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
 
 interface CleanupParts {
   readonly cleanups: ReadonlyMap<string, QuickstartCleanup>

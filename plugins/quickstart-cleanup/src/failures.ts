@@ -1,7 +1,57 @@
-import { businessFailures, type LocalizedText } from '@plinth/kernel'
+import { ConnectionException, ForeignKeyConstraintViolationException } from '@mikro-orm/core'
+import type { DatabaseErrorCode } from '@plinth/database'
+import { businessFailures, isPlinthError, type LocalizedText } from '@plinth/kernel'
 import type { ErrorKey, Outcome } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+/** Demo data that was still there after its module said that it had removed it. */
+export class ResidualDataError extends Error {
+  override readonly name = 'ResidualDataError'
+}
+
+const unusable: ReadonlySet<string> = new Set<DatabaseErrorCode>([
+  'PLINTH_DATABASE_UNREACHABLE',
+  'PLINTH_DATABASE_ACCESS_DENIED',
+  'PLINTH_DATABASE_UNKNOWN',
+  'PLINTH_DATABASE_FILE',
+  'PLINTH_DATABASE_FAILED',
+  'PLINTH_DATABASE_CLOSED',
+  'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
+  'PLINTH_DATABASE_NO_WRITES',
+  'PLINTH_DATABASE_READ_ONLY',
+  'PLINTH_DATABASE_DISK',
+])
+
+/**
+ * What drivers and databases say when the connection, the server or its disk is gone. 1927 is MariaDB's number for a
+ * connection that was killed, which the driver has no name for.
+ */
+const lost = new RegExp(
+  [
+    '^(?:08|53|57P)',
+    '^E(?:CONN|PIPE|TIMEDOUT|HOSTUNREACH)',
+    '_CONNECTION_LOST$|^ER_(?:SERVER_SHUTDOWN|SESSION_WAS_KILLED)$|^1927$',
+    '^SQLITE_(?:FULL|IOERR|READONLY)',
+  ].join('|'),
+)
+
+/** Why a removal failed, whatever its module wrapped around the cause. */
+export function errorKeyOf(error: unknown): ErrorKey {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof ResidualDataError) return 'residual-data'
+    if (cause instanceof ForeignKeyConstraintViolationException) return 'foreign-key'
+    if (isPlinthError(cause) && cause.code === 'PLINTH_DATABASE_TRANSACTION_GAVE_UP') return 'conflict'
+    if (isDataSource(cause)) return 'data-source'
+    if (cause.name === 'TimeoutError') return 'timed-out'
+  }
+  return 'removal-failed'
+}
+
+function isDataSource(error: Error & { readonly code?: unknown; readonly errno?: unknown }): boolean {
+  const code = String(error.code ?? error.errno)
+  return error instanceof ConnectionException || unusable.has(code) || lost.test(code)
+}
 
 export const messages = { en, 'zh-CN': zhCN }
 

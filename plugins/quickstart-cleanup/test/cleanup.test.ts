@@ -5,7 +5,7 @@ import { kernel, PlinthError } from '@plinth/kernel'
 import { applyValues, assertMembers, effectOf } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { knownModules } from '../src/module-order.ts'
+import { knownModules } from '../src/module-view.ts'
 import { allPhrase, type ModuleSettings, origin, startCleanup } from './fixtures/products.ts'
 
 const aBlocker = { code: 'real-orders', message: { en: 'Real orders', 'zh-CN': '真实订单' }, count: 3 }

@@ -3,8 +3,7 @@ import { Type } from '@plinth/http'
 import type { Logger } from '@plinth/kernel'
 import type { FastifyPluginAsync } from 'fastify'
 import type { SmsConfig } from './config.ts'
-import { receiptPath } from './drivers/twilio.ts'
-import { isTwilioSignature, twilioSignature } from './drivers/twilio-signature.ts'
+import { isTwilioSignature, receiptPath, twilioSignature } from './drivers/twilio.ts'
 
 /** What became of a message after its company took it. */
 export const smsReceipt = event(

@@ -7,7 +7,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { smsReceipt } from '@plinth/sms'
 import t from 'tap'
-import { twilioSignature } from '../src/drivers/twilio-signature.ts'
+import { twilioSignature } from '../src/drivers/twilio.ts'
 
 const path = '/api/v1/sms/receipts/twilio'
 const token = 'planted-token-4711'

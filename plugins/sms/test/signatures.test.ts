@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { aliyunHeaders } from '../src/drivers/aliyun-signature.ts'
-import { tencentAuthorization } from '../src/drivers/tencent-signature.ts'
-import { isTwilioSignature, twilioSignature } from '../src/drivers/twilio-signature.ts'
+import { aliyunHeaders } from '../src/drivers/aliyun.ts'
+import { tencentAuthorization } from '../src/drivers/tencent.ts'
+import { isTwilioSignature, twilioSignature } from '../src/drivers/twilio.ts'
 
 const signatureOf = (authorization = '') => /Signature=([0-9a-f]+)$/.exec(authorization)?.[1]
 

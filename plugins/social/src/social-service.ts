@@ -6,8 +6,16 @@ import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import type { OutboundLog } from './outbound-log.ts'
 import { type AccessTokens, TokenRefused } from './wechat/access-tokens.ts'
-import { hintOf, outcomeOf, outcomeOfAnswer, provider, readAnswer, tokenCodes } from './wechat/answers.ts'
-import { capabilities, templateValues } from './wechat/bodies.ts'
+import {
+  capabilities,
+  hintOf,
+  outcomeOf,
+  outcomeOfAnswer,
+  provider,
+  readAnswer,
+  templateValues,
+  tokenCodes,
+} from './wechat/messages.ts'
 
 interface SocialParts {
   readonly accounts: () => Readonly<Record<string, SocialAccount>>

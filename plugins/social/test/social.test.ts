@@ -1,6 +1,5 @@
 import t from 'tap'
-import { outcomeOf, readAnswer } from '../src/wechat/answers.ts'
-import { templateValues } from '../src/wechat/bodies.ts'
+import { outcomeOf, readAnswer, templateValues } from '../src/wechat/messages.ts'
 
 t.test('the values of a template keep the rules of their kinds', async (t) => {
   const of = (data: Record<string, string>) => templateValues(data)

@@ -1,4 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { refusal } from '../failures.ts'
 
 /**
  * The signature of the open platform (decision A25). Header names, canonical text, tolerance and error reasons are part
@@ -96,4 +98,54 @@ function recode(text: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** What a signed request says about itself, well-formed but not yet believed. */
+export interface SignedHeaders {
+  readonly appKey: string
+  /** Seconds since the epoch. */
+  readonly timestamp: string
+  readonly nonce: string
+  readonly signature: string
+}
+
+const wellFormed: Readonly<Record<keyof SignedHeaders, RegExp>> = {
+  appKey: /^[A-Za-z0-9_-]{1,32}$/,
+  timestamp: /^[1-9]\d{0,11}$/,
+  nonce: /^[A-Za-z0-9._~-]{16,64}$/,
+  signature: /^[0-9a-f]{64}$/,
+}
+const names = ['appKey', 'timestamp', 'nonce', 'signature'] as const
+
+const headerValue = (headers: IncomingHttpHeaders, name: keyof SignedHeaders) =>
+  headers[signatureHeaders[name].toLowerCase()]
+
+/** Throws "401" `open-platform.header-missing` with all that are missing, or `open-platform.header-invalid`. */
+export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
+  const missing = names.filter((name) => !headerValue(headers, name))
+  if (missing.length > 0) {
+    const listed = missing.map((name) => signatureHeaders[name])
+    throw refusal('header-missing', { params: { headers: listed.join(', ') }, data: { headers: listed } })
+  }
+  const read = (name: keyof SignedHeaders): string => {
+    const value = headerValue(headers, name)
+    // A header that was sent twice arrives as one text with a comma, or as a list.
+    if (typeof value === 'string' && wellFormed[name].test(value)) return value
+    const header = signatureHeaders[name]
+    throw refusal('header-invalid', { params: { header }, data: { header } })
+  }
+  return { appKey: read('appKey'), timestamp: read('timestamp'), nonce: read('nonce'), signature: read('signature') }
+}
+
+/**
+ * Throws "401" `open-platform.timestamp-out-of-range` with the time of this server.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function assertFresh({ timestamp }: SignedHeaders, now: number): void {
+  if (Math.abs(Number(timestamp) * 1000 - now) <= timestampToleranceMs) return
+  throw refusal('timestamp-out-of-range', {
+    params: { seconds: timestampToleranceMs / 1000 },
+    data: { serverTime: Math.floor(now / 1000) },
+  })
 }

@@ -1,14 +1,54 @@
-import type { HttpServer, RouteGuard, RouteInfo } from '@plinth/http'
+import { type HttpServer, type RouteGuard, type RouteInfo, routesWith, Type } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
 import { largestLimit } from '../config.ts'
-import { type GuardedRequest, type OpenApi, type OpenCaller, openApiAnnotation } from '../contract.ts'
+import { type GuardedRequest, type OpenApi, type OpenCaller, openApi, openApiAnnotation } from '../contract.ts'
 import { openPlatformError } from '../errors.ts'
 import { refusal } from '../failures.ts'
 import type { ScopeRegistry } from '../scopes.ts'
-import type { Authenticator } from './authenticator.ts'
-import { canonicalLines, canonicalRequest, signatureHeaders, timestampToleranceMs } from './canonical-request.ts'
-import type { Nonces } from './nonces.ts'
-import { assertFresh, readSignedHeaders } from './signed-headers.ts'
+import type { Authenticator, Nonces } from './authenticator.ts'
+import {
+  assertFresh,
+  canonicalLines,
+  canonicalRequest,
+  readSignedHeaders,
+  signatureHeaders,
+  timestampToleranceMs,
+} from './canonical-request.ts'
+
+const callerMembers = {
+  appKey: Type.String(),
+  name: Type.String(),
+  scopes: Type.Array(Type.String(), { description: 'Scopes that the application holds.' }),
+}
+
+const facts = (request: Parameters<typeof requireOpenCaller>[0]) => {
+  const { appKey, name, scopes } = requireOpenCaller(request)
+  return { appKey, name, scopes: [...scopes].sort() }
+}
+const shared = { access: 'signed', annotations: [openApi({ scopes: [] })] } as const
+
+const { route } = routesWith()
+
+/** Two routes without a scope with which a third party tests its signature: one with a query, one with a body. */
+export const openRoutes = [
+  route({
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/open/whoami',
+    summary: 'Which application signed this request',
+    response: Type.Object(callerMembers),
+    handler: facts,
+  }),
+  route({
+    ...shared,
+    method: 'POST',
+    path: '/api/v1/open/echo',
+    summary: 'Answers the message of a signed request',
+    request: { body: Type.Object({ message: Type.String({ maxLength: 10_000 }) }) },
+    response: Type.Object({ ...callerMembers, message: Type.String() }),
+    handler: (request) => ({ ...facts(request), message: request.body.message }),
+  }),
+]
 
 interface SignatureParts {
   readonly authenticator: Authenticator

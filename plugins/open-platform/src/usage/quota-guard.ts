@@ -2,9 +2,9 @@ import type { RouteGuard } from '@plinth/http'
 import { type RateLimiter, type RateLimitResult, retryAfterSeconds, tooManyRequests } from '@plinth/rate-limit'
 import type { ApplicationAlerts } from '../applications/application-alerts.ts'
 import type { GuardedReply } from '../contract.ts'
-import type { Nonces } from '../signature/nonces.ts'
+import type { Nonces } from '../signature/authenticator.ts'
+import { readSignedHeaders } from '../signature/canonical-request.ts'
 import { openApiOf, requireOpenCaller } from '../signature/signature-guards.ts'
-import { readSignedHeaders } from '../signature/signed-headers.ts'
 import type { CallMeter } from './call-meter.ts'
 
 const windowMs = 60_000

@@ -7,7 +7,7 @@ import type { Static } from 'typebox'
 import { usageOwner } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { own } from '../permissions.ts'
-import type { CallRecords } from './call-records.ts'
+import type { CallRecords } from './call-meter.ts'
 
 interface UsageRouteParts {
   readonly records: CallRecords

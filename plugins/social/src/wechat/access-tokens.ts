@@ -4,7 +4,7 @@ import { jsonOf, memberAt, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SharedStore } from '@plinth/shared-store'
 import type { SealedBox } from '@plinth/system-config'
 import type { SocialAccount } from '../config.ts'
-import { readAnswer, type WechatAnswer } from './answers.ts'
+import { readAnswer, type WechatAnswer } from './messages.ts'
 
 interface TokenParts {
   readonly http: OutgoingHttp

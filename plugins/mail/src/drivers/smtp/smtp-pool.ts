@@ -1,5 +1,4 @@
-import { SmtpSession } from './smtp-session.ts'
-import type { SmtpSettings } from './smtp-settings.ts'
+import { SmtpSession, type SmtpSettings } from './smtp-session.ts'
 
 /** Sends that may wait for a connection. */
 const longestQueue = 1_000

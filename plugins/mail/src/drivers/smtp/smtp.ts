@@ -2,8 +2,7 @@ import { bilingual, ChannelFault } from '@plinth/kernel'
 import type { MailDelivery, MailDriver, OutgoingMail } from '../../contract.ts'
 import { deliveriesOf, deliveriesOfFailure } from './smtp-outcome.ts'
 import { SmtpPool } from './smtp-pool.ts'
-import { type SmtpError, SmtpFailure } from './smtp-session.ts'
-import { type SmtpSettings, smtpKeys } from './smtp-settings.ts'
+import { type SmtpError, SmtpFailure, type SmtpSettings, smtpKeys } from './smtp-session.ts'
 
 interface SmtpParts {
   readonly settings: () => SmtpSettings
