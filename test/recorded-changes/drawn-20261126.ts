@@ -336,8 +336,8 @@ export const drawn20261126: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/member-points/src/lots/lot-claims.ts',
-    fragment: "const [claimed, recovered] = [sum('claimed'), sum('recovered')]",
-    replacement: "const [claimed, recovered] = [sum('claimed'), 0]",
+    fragment: 'owed, recovered, ruleSnapshot: rule } = orderSums.read(row)',
+    replacement: 'owed, recovered, ruleSnapshot: rule } = { ...orderSums.read(row), recovered: 0 }',
     effect: 'Points of a refund that were recovered are recovered again.',
     breaks: [],
     noticedBy: ['plugins/member-points/test/rewards.test.ts'],

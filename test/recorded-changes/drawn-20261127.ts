@@ -231,8 +231,8 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification/src/send-log/purge-task.ts',
-    fragment: '[kindOf(values), -rows]',
-    replacement: '[kindOf(values), rows]',
+    fragment: '[kindOf(kinds.read(values)), -rows]',
+    replacement: '[kindOf(kinds.read(values)), rows]',
     effect: 'Removed rows of the send log are counted twice instead of not at all.',
     breaks: [],
     noticedBy: ['plugins/notification/test/send-log.test.ts'],

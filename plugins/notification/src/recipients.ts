@@ -26,11 +26,12 @@ const nobody: RecipientOwner = { userId: null, orgId: null }
 export const ownerFinder =
   (identity: Pick<Identity, 'commonOrganisation'> | undefined): OwnerOf =>
   async (recipients) => {
-    const userIds = new Set(recipients.map((recipient) => ('userId' in recipient ? recipient.userId : undefined)))
+    const users = recipients.filter((recipient) => 'userId' in recipient)
+    const userIds = new Set(users.map(({ userId }) => userId))
     const [userId] = userIds
-    if (userId === undefined || userIds.has(undefined)) return nobody
+    if (userId === undefined || users.length < recipients.length) return nobody
     if (userIds.size === 1) return { userId, orgId: null }
-    return { userId: null, orgId: (await identity?.commonOrganisation([...(userIds as Set<number>)])) ?? null }
+    return { userId: null, orgId: (await identity?.commonOrganisation([...userIds])) ?? null }
   }
 
 /** Channels that disturb: in quiet hours they wait. */

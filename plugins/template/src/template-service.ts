@@ -81,7 +81,8 @@ export class TemplateService implements Templates {
     if (row === null) return undefined
     const { code, channel, locale, version, variables } = row
     const info = { id, code, channel, locale, version, variables }
-    const loaded = { info, compiled: JSON.parse(row.compiled) as CompiledTemplate }
+    const compiled: CompiledTemplate = JSON.parse(row.compiled)
+    const loaded = { info, compiled }
     this.#loaded.set(keyOf(row), loaded, { size: row.compiled.length + 1 })
     return loaded
   }

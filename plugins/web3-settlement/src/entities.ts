@@ -153,8 +153,8 @@ export const AuditCount = defineEntity({
   uniques: [{ properties: ['handlingStatus', 'riskLevel', 'chainReorgSuspected'] }],
   properties: {
     id: column.primaryKey(),
-    handlingStatus: column.text(16),
-    riskLevel: column.text(8),
+    handlingStatus: column.text(16).$type<HandlingStatus>(),
+    riskLevel: column.text(8).$type<RiskLevel>(),
     chainReorgSuspected: column.boolean(),
     total: column.bigint(),
   },

@@ -13,7 +13,7 @@ const form = /^0x[0-9a-fA-F]{40}$/
 const looseForm = /^0x[0-9a-f]{40}$/i
 
 /** Letters alone tell: digits are the same in both cases. */
-const lower = (text: string) => text.toLowerCase()
+const lower = (text: string): Hex => `0x${text.slice(2).toLowerCase()}`
 const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
 
 /**
@@ -28,7 +28,7 @@ export function isAddress(text: string): boolean {
 /** The address in lower case, or null when the text is none. */
 export function normalize(text: string): Address | null {
   if (typeof text !== 'string' || text.length !== 42 || !form.test(text)) return null
-  const folded = lower(text) as Address
+  const folded = lower(text)
   return text === folded || text === upper(text) || text === checksumOf(folded) ? folded : null
 }
 

@@ -10,6 +10,9 @@ export const toHex = (bytes: Uint8Array): Hex => `0x${viewOf(bytes).toString('he
 export const isHexBytes = (text: string, least = 0, most = Number.POSITIVE_INFINITY): text is Hex =>
   text.length % 2 === 0 && text.length >= 2 + 2 * least && text.length <= 2 + 2 * most && /^0x[0-9a-fA-F]*$/.test(text)
 
+/** The same text with lower-case digits. */
+export const lowerHex = (text: Hex): Hex => `0x${text.slice(2).toLowerCase()}`
+
 /** The bytes of a text for which `isHexBytes` holds. */
 export const fromHex = (text: Hex): Uint8Array => Buffer.from(text.slice(2), 'hex')
 

@@ -31,9 +31,8 @@ export class ContentReader {
 
   async find(messageId: string): Promise<StoredContent | undefined> {
     const row = await this.#parts.db.fork().findOne(ContentRow, { messageId })
-    return row === null
-      ? undefined
-      : { contentId: row.id, content: (await this.#contentsOf([row])).get(row.id) as InboxContent }
+    const content = row === null ? undefined : (await this.#contentsOf([row])).get(row.id)
+    return row === null || content === undefined ? undefined : { contentId: row.id, content }
   }
 
   /** By id; one that is gone is left out. */

@@ -128,7 +128,7 @@ const routeOf = (value: unknown): string | null =>
 
 function senderOf(value: unknown): JumpTarget['sender'] {
   if (typeof value !== 'object' || value === null) return null
-  const { userId, name, avatar } = value as Attributes
+  const { userId, name, avatar }: Attributes = { ...value }
   const sender = {
     userId: userIdOf(userId),
     name: textOf(name, 128),

@@ -79,7 +79,7 @@ function attachmentsOf(value: unknown): readonly AttachmentDraft[] {
 }
 
 function attachmentOf(value: unknown, field: string): AttachmentDraft {
-  const { name, disk, path, contentType, size, url } = Object(value) as Readonly<Record<string, unknown>>
+  const { name, disk, path, contentType, size, url }: Readonly<Record<string, unknown>> = Object(value)
   const check = (member: string, isRight: boolean, rule: string) => {
     if (!isRight) throw invalid(`${field}.${member}`, rule)
   }

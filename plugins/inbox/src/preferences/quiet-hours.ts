@@ -33,12 +33,9 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 
 /** Milliseconds that the clocks of a zone are ahead of UTC at a moment. */
 function offsetAt(timeZone: string, ms: number): number {
-  const part = Object.fromEntries(
-    formatOf(timeZone)
-      .formatToParts(ms)
-      .map(({ type, value }) => [type, Number(value)]),
-  ) as Record<string, number>
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part
+  const parts: Record<string, number> = {}
+  for (const { type, value } of formatOf(timeZone).formatToParts(ms)) parts[type] = Number(value)
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1000) * 1000
 }
 

@@ -6,7 +6,7 @@ import { isBusinessError } from '@plinth/kernel'
 import { ExpireBatchRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
-import { type LapsedSource, lapsePage } from './lapsing.ts'
+import { type LapsedSource, lapsedSources, lapsePage } from './lapsing.ts'
 
 const table = 'points_expire_batch'
 /** A scan that nobody has begun. */
@@ -131,10 +131,11 @@ export class ExpiryRuns {
     try {
       return await db.transactional(async () => {
         const sources = await this.#due(batch)
-        if (sources.length === 0) return this.#complete(batch)
+        const last = sources.at(-1)
+        if (last === undefined) return this.#complete(batch)
         const { posted, amount, refused } = await lapsing.expire(batch.asset, sources)
         const result = { scanned: sources.length, expired: posted, points: amount, refused: refused.length }
-        return this.#advance(batch, sources.at(-1) as LapsedSource, result)
+        return this.#advance(batch, last, result)
       })
     } catch (error) {
       if (!isBusinessError(error)) throw error
@@ -169,18 +170,13 @@ export class ExpiryRuns {
       [id],
     )
     const [expiry, last] = [exactInteger(at?.['cursor_expires_at']), exactInteger(at?.['cursor_id'])]
-    const rows = await db.query<Record<string, unknown>>(
-      `select id, account_id, expires_at from points_source
-       where asset = ? and status = 'active' and remaining > 0 and expires_at >= ? and expires_at <= ?
+    return lapsedSources.select(
+      db,
+      `where asset = ? and status = 'active' and remaining > 0 and expires_at >= ? and expires_at <= ?
          and (expires_at > ? or id > ?)
        order by expires_at, id limit ${lapsePage}`,
       [asset, expiry, asOf, expiry, last],
     )
-    return rows.map((row) => ({
-      id: exactInteger(row['id']),
-      accountId: exactInteger(row['account_id']),
-      expiresAt: exactInteger(row['expires_at']),
-    }))
   }
 
   async #advance(batch: TakenBatch, { id, expiresAt }: LapsedSource, result: PageResult): Promise<boolean> {

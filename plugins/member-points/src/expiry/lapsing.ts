@@ -1,14 +1,15 @@
-import { type Database, exactInteger } from '@plinth/database'
+import { type Database, type Selected, selectionOf } from '@plinth/database'
 import type { BatchResult, Ledger } from '@plinth/money'
-import type { ExpiryDetails } from '../lots/lot-moves.ts'
+import { SourceRow } from '../entities.ts'
+import { type ExpiryDetails, listsOf } from '../lots/lot-moves.ts'
 import type { Parts } from '../parts.ts'
 
-/** A source that has lapsed, before its account is locked. */
-export interface LapsedSource {
-  readonly id: number
-  readonly accountId: number
-  readonly expiresAt: number
-}
+/** Sources that have lapsed, before their accounts are locked. */
+export const lapsedSources = selectionOf(SourceRow).pick('id', 'accountId', 'expiresAt')
+export type LapsedSource = Selected<typeof lapsedSources>
+
+const remainingSources = selectionOf(SourceRow).pick('id', 'accountId', 'remaining', 'expired')
+type RemainingSource = Selected<typeof remainingSources>
 
 /** Sources of one transaction. */
 export const lapsePage = 500
@@ -41,12 +42,11 @@ export class Lapsing {
       // Read under the locks: a spend may have been quicker.
       postings: async () => {
         const rows = await this.#remaining(ids)
-        return rows.map((row) => {
-          const [id, expired] = [exactInteger(row['id']), exactInteger(row['expired'])]
+        return rows.map(({ id, accountId, remaining, expired }) => {
           const details: ExpiryDetails = { lapsed: { sourceId: id } }
           return {
-            accountId: exactInteger(row['account_id']),
-            amount: exactInteger(row['remaining']),
+            accountId,
+            amount: remaining,
             // Units that were held when the source lapsed lapse when they come back.
             key: `member-points:expire:${id}${expired === 0 ? '' : `:${expired}`}`,
             reference: { type: 'points-source', id: String(id) },
@@ -61,35 +61,32 @@ export class Lapsing {
   async sweep(accountId: number, asset: string, at: number): Promise<number> {
     let found = 0
     for (let page = 0; page < mostPages; page++) {
-      const rows = await this.#db.query<Record<string, unknown>>(
-        `select id, expires_at from points_source
-         where account_id = ? and status = 'active' and expires_at <= ? and remaining > 0
+      const sources = await lapsedSources.select(
+        this.#db,
+        `where account_id = ? and status = 'active' and expires_at <= ? and remaining > 0
          order by expires_at, id limit ${lapsePage}`,
         [accountId, at],
       )
-      if (rows.length === 0) break
-      found += rows.length
-      const sources = rows.map((row) => ({
-        id: exactInteger(row['id']),
-        accountId,
-        expiresAt: exactInteger(row['expires_at']),
-      }))
+      if (sources.length === 0) break
+      found += sources.length
       await this.expire(asset, sources)
-      if (rows.length < lapsePage) break
+      if (sources.length < lapsePage) break
     }
     return found
   }
 
-  async #remaining(ids: readonly number[]): Promise<readonly Record<string, unknown>[]> {
-    const places = [...ids, ...Array<number>(paddingOf(ids.length)).fill(ids.at(-1) as number)]
-    const rows = await this.#db.query<Record<string, unknown>>(
-      `select id, account_id, remaining, expired from points_source
-       where id in (${places.map(() => '?').join(', ')}) and status = 'active' and remaining > 0`,
-      places,
-    )
-    return rows
+  async #remaining(ids: readonly number[]): Promise<readonly RemainingSource[]> {
+    const found: RemainingSource[] = []
+    for (const list of listsOf(ids)) {
+      const places = list.map(() => '?').join(', ')
+      found.push(
+        ...(await remainingSources.select(
+          this.#db,
+          `where id in (${places}) and status = 'active' and remaining > 0`,
+          list,
+        )),
+      )
+    }
+    return found
   }
 }
-
-/** Few lengths of the list keep the number of prepared texts small. */
-const paddingOf = (length: number) => ([1, 5, 50].find((size) => size >= length) ?? lapsePage) - length

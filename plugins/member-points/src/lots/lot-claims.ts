@@ -1,6 +1,6 @@
-import { type Database, exactInteger, insertRows, type NewRow } from '@plinth/database'
+import { type Database, exactInteger, insertRows, type NewRow, selectionOf } from '@plinth/database'
 import type { LotClaim, LotMovement } from '@plinth/money'
-import { SubstituteRow } from '../entities.ts'
+import { OrderRewardRow, SubstituteRow } from '../entities.ts'
 import type { RuleSettings } from '../rules/rule-types.ts'
 import { type ClaimDetails, type LotMoves, listsOf } from './lot-moves.ts'
 
@@ -28,6 +28,16 @@ interface OrderSums {
 }
 
 const orderTable = 'points_order_reward'
+const orderSums = selectionOf(OrderRewardRow).pick(
+  'granted',
+  'deducted',
+  'claimed',
+  'shortfall',
+  'owed',
+  'recovered',
+  'ruleSnapshot',
+)
+const substitutes = selectionOf(SubstituteRow).pick('id', 'lenderId', 'units')
 
 /**
  * Claims on points that were on hold when their order was refunded or their member was deleted (decision F.7). A claim is settled
@@ -113,19 +123,12 @@ export class LotClaims {
 
   /** Puts units of a source in the place of those that stood in for them, and gives these back to their sources. */
   async #replace({ sourceId, units }: ReturnedPart): Promise<readonly { lenderId: number; units: number }[]> {
-    const rows = await this.#db.query<Record<string, unknown>>(
-      'select id, lender_id, units from points_substitute where source_id = ? order by id',
-      [sourceId],
-    )
+    const rows = await substitutes.select(this.#db, 'where source_id = ? order by id', [sourceId])
     const back: { lenderId: number; units: number }[] = []
     let left = units
     for (const row of rows) {
       if (left === 0) break
-      const [id, lenderId, lent] = [row['id'], row['lender_id'], row['units']].map(exactInteger) as [
-        number,
-        number,
-        number,
-      ]
+      const { id, lenderId, units: lent } = row
       const replaced = Math.min(left, lent)
       left -= replaced
       await this.#db.execute('update points_substitute set units = units - ? where id = ?', [replaced, id])
@@ -220,20 +223,17 @@ export class LotClaims {
 
   async #lock(orderNo: string): Promise<OrderSums | undefined> {
     await this.#db.execute(`update ${orderTable} set version = version + 1 where order_no = ?`, [orderNo])
-    const [row] = await this.#db.query<Record<string, unknown>>(
-      `select o.granted, o.deducted, o.claimed, o.shortfall, o.owed, o.recovered, o.rule_snapshot, s.expired
+    const [row] = await this.#db.query<{ readonly expired: unknown }>(
+      `select ${orderSums.listOf('o')}, s.expired
        from ${orderTable} o left join points_source s on s.id = o.source_id where o.order_no = ?`,
       [orderNo],
     )
     if (row === undefined) return undefined
-    const snapshot = row['rule_snapshot']
-    const rule = (typeof snapshot === 'string' ? JSON.parse(snapshot) : snapshot) as RuleSettings | null
-    const sum = (column: string) => exactInteger(row[column] ?? null)
-    const [claimed, recovered] = [sum('claimed'), sum('recovered')]
-    const recoverable = sum('granted') - (rule?.recoverExpired === true ? 0 : sum('expired'))
-    const untaken = recoverable - sum('deducted') - claimed - recovered
-    const short = Math.max(0, Math.min(sum('shortfall') - recovered, untaken))
-    return { claimed, short, owed: sum('owed'), recovery: rule?.recovery }
+    const { granted, deducted, claimed, shortfall, owed, recovered, ruleSnapshot: rule } = orderSums.read(row)
+    const recoverable = granted - (rule?.recoverExpired === true ? 0 : exactInteger(row.expired))
+    const untaken = recoverable - deducted - claimed - recovered
+    const short = Math.max(0, Math.min(shortfall - recovered, untaken))
+    return { claimed, short, owed, recovery: rule?.recovery }
   }
 
   async #reduce(sourceId: number, units: number): Promise<void> {

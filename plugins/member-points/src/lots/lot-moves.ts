@@ -91,8 +91,9 @@ export class LotMoves {
         left -= lot.remaining
       }
       const next = lots[whole.length]
-      if (whole.length === 1 && whole[0] !== undefined) await this.takeFrom(moved, taking, whole[0], whole[0].remaining)
-      else if (whole.length > 1) await this.#takeWhole(moved, taking, whole.at(-1) as FreeLot)
+      const end = whole.at(-1)
+      if (end !== undefined && whole.length === 1) await this.takeFrom(moved, taking, end, end.remaining)
+      else if (end !== undefined) await this.#takeWhole(moved, taking, end)
       if (next !== undefined && left > 0) {
         await this.takeFrom(moved, taking, next, left)
         left = 0

@@ -91,7 +91,7 @@ export function faultOf(type: RuleType, settings: RuleSettings): SettingFault | 
   const { needs, allows } = settingsBy[type]
   for (const name of needs) if (settings[name] === undefined) return { field: `config.${name}`, rule: 'required' }
   for (const [name, value] of Object.entries(settings)) {
-    const isKnown = [...needs, ...allows].includes(name as Setting)
+    const isKnown = [...needs, ...allows].some((known) => known === name)
     if (value !== undefined && !isKnown) return { field: `config.${name}`, rule: 'not-allowed' }
   }
   const bonuses = settings.bonuses ?? []

@@ -100,11 +100,11 @@ export class PostingEngine {
     const { db, assets, accounts } = this.#parts
     const { asset, legs, draft, opens, counter } = movement
     if (movement.closes !== undefined) await this.#closeHold(movement.closes, work.now)
-    const touched: LockedAccount[] = []
+    const touched: { readonly leg: Leg; readonly account: LockedAccount }[] = []
     for (const [index, leg] of legs.entries()) {
       const account = locked.get(ids[index] ?? 0)
       if (account !== undefined && account.available + leg.available < 0) await this.#giveBackDue(account, asset, work)
-      touched.push(allowed(leg, account, movement.isClaim))
+      touched.push({ leg, account: allowed(leg, account, movement.isClaim) })
     }
     const reversed = movement.reverses && (await this.#reversing(movement.reverses, legs[0]?.available ?? 0))
     const left = legs.reduce((sum, { available, frozen }) => sum - available - frozen, 0)
@@ -112,8 +112,7 @@ export class PostingEngine {
     const monthKey = assets.monthKeyOf(asset, draft.at ?? work.now)
     const holdId = opens === undefined ? undefined : db.newId()
     const common = { journalId, kind: draft.kind, monthKey, createdAt: work.now }
-    const after = legs.map((leg, index) => {
-      const account = touched[index] as LockedAccount
+    const after = touched.map(({ leg, account }) => {
       account.available += leg.available
       account.frozen += leg.frozen
       account.version++
@@ -134,7 +133,7 @@ export class PostingEngine {
     })
     if (system !== undefined)
       work.entries.push({ ...common, id: db.newId(), accountId: system, dAvailable: left, dFrozen: 0 })
-    const [first] = touched
+    const first = touched[0]?.account
     if (opens !== undefined && holdId !== undefined && first !== undefined) {
       const { amount, expiresAt } = opens
       const unused = { captured: 0, released: 0, state: 'open' } as const
@@ -142,14 +141,14 @@ export class PostingEngine {
     }
     const book = assets.get(asset).lots
     if (book !== undefined) {
-      legs.forEach((leg, index) => {
-        const { id, ownerType, ownerId } = touched[index] as LockedAccount
-        if (leg.lots === undefined) return
+      for (const { leg, account } of touched) {
+        if (leg.lots === undefined) continue
+        const { id, ownerType, ownerId } = account
         const owner = { type: ownerType, id: ownerId }
         const hold = holdId === undefined ? {} : { holdId }
         const about = { accountId: id, owner, asset, journalId, at: work.now }
         work.lots.push({ book, movement: { ...about, ...hold, ...(reversed && { reversed }), ...leg.lots } })
-      })
+      }
       const given = work.lots.at(-1)
       if (first !== undefined && given !== undefined && givesBack(movement)) await this.#payClaims(given, first, work)
     }

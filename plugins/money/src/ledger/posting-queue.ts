@@ -70,7 +70,7 @@ export class PostingQueue {
   async #group(group: readonly Waiting[]): Promise<void> {
     try {
       const verdicts = await this.#db.statements(() => this.#engine.post(group.map(({ movement }) => movement)))
-      for (const [index, { resolve }] of group.entries()) resolve(verdicts[index] as Verdict)
+      for (const [index, verdict] of verdicts.entries()) group[index]?.resolve(verdict)
     } catch (error) {
       // Of one alone, or of the database: it would not go better one by one.
       if (group.length === 1 || isPlinthError(error)) for (const { reject } of group) reject(error)
@@ -90,14 +90,15 @@ function take(lane: Lane): readonly Waiting[] {
   const group: Waiting[] = []
   const later: Waiting[] = []
   const { waiting } = lane
-  let index = 0
-  for (; index < waiting.length && group.length < largestGroup; index++) {
-    const one = waiting[index] as Waiting
+  let seen = 0
+  for (const one of waiting) {
+    if (group.length === largestGroup) break
     const { idemHash } = one.movement.draft
     if (keys.has(idemHash)) later.push(one)
     else group.push(one)
     keys.add(idemHash)
+    seen++
   }
-  lane.waiting = [...later, ...waiting.slice(index)]
+  lane.waiting = [...later, ...waiting.slice(seen)]
   return group
 }

@@ -31,8 +31,8 @@ export const reconcileCommand: CommandDeclaration<Uses> = {
   options: [{ flags: '--asset <asset>', description: 'only the accounts of this asset' }],
   async run({ own }, { options, output, signal }) {
     const reconciler = own(reconciliations)
-    const { asset } = options as { readonly asset?: string }
-    const id = await reconciler.request(asset ?? null, 'cli')
+    const { asset } = options
+    const id = await reconciler.request(typeof asset === 'string' ? asset : null, 'cli')
     let last = -1
     const onProgress = (percent: number) => {
       const whole = Math.floor(percent / 10) * 10

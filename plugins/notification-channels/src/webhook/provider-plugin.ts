@@ -66,7 +66,7 @@ export function webhookProviderPlugin(
     version,
     kernel: '^1.0.0',
     contributes: [webhookProvider],
-    config: Object.assign({}, ...names.map((name) => keysOf(provider, name))) as Record<string, Setting>,
+    config: Object.fromEntries(names.flatMap((name) => Object.entries(keysOf(provider, name)))),
     setup({ config, contribute }) {
       const own = (name: string): Settings => {
         const read = (setting: string) => config.get(`${prefixOf(name)}.${setting}`)

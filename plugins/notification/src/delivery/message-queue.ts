@@ -190,11 +190,14 @@ const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, ty
     topic: ['topic', 'string'],
   }
 
+const isRecipientKind = (kind: unknown): kind is RecipientKind =>
+  typeof kind === 'string' && Object.hasOwn(recipientFields, kind)
+
 /** The message is sent later, from what is stored: a recipient that cannot be read then must be rejected now. */
 function checkRecipients(recipients: readonly Recipient[]): void {
   for (const [index, recipient] of recipients.entries()) {
-    const { kind } = Object(recipient) as Partial<Recipient>
-    if (kind === undefined || !Object.hasOwn(recipientFields, kind)) {
+    const kind: unknown = Object(recipient).kind
+    if (!isRecipientKind(kind)) {
       throw new TypeError(`recipients[${index}].kind must be one of ${Object.keys(recipientFields).join(', ')}`)
     }
     const [name, type] = recipientFields[kind] ?? []

@@ -1,4 +1,4 @@
-import { type Database, findPage, type PageWindow } from '@plinth/database'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import {
   answerList,
   count,
@@ -38,11 +38,10 @@ export class MessageList {
     this.#db = db
   }
 
-  async list({ state, rows }: MessageFilter, window: PageWindow) {
+  list({ state, rows }: MessageFilter, window: PageWindow): Promise<FoundPage<ListedMessage>> {
     const where = { $and: [state === undefined ? {} : { state }, rows] }
     const options = { exclude: ['payload', 'idempotencyHash'] as const }
-    const found = await findPage<NotificationRow>(this.#db.fork(), NotificationRow, where, window, options)
-    return { ...found, items: found.items as readonly ListedMessage[] }
+    return findPage<NotificationRow>(this.#db.fork(), NotificationRow, where, window, options)
   }
 
   /** @throws BusinessError `404` `notification.message-not-found`, also for a row outside `rows` */

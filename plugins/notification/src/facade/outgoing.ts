@@ -142,7 +142,7 @@ export class Outgoing {
       const rendered = filled instanceof Promise ? await filled : filled
       return { code, channel, message: rendered, source, shown: { subject: subjectOf(rendered) } }
     } catch (error) {
-      const { reason } = error as { readonly reason?: unknown }
+      const reason: unknown = Object(error).reason
       if (typeof reason === 'string') return refused(reason, this.#parts.redact(reasonOf(error), secretsOf(message)))
       this.#logThrown(code, message, error)
       const text = 'The message could not be prepared; the log says why'

@@ -33,10 +33,9 @@ export async function changeMessageCounts(db: Database, changes: readonly Outcom
 export type SendLogKind = SendLogState | 'retryable'
 type Changes = Readonly<Partial<Record<SendLogKind, number>>>
 
-/** @param row of the send log; also as a driver gives it */
-export function kindOf({ status, restorable }: { readonly status?: unknown; readonly restorable?: unknown }) {
-  return status === 'failed' && restorable ? 'retryable' : (status as SendLogState)
-}
+/** @param row of the send log; `restorable` also as a driver returns it */
+export const kindOf = (row: { readonly status: SendLogState; readonly restorable?: unknown }): SendLogKind =>
+  row.status === 'failed' && row.restorable ? 'retryable' : row.status
 
 /** How many rows there are of each kind, for `changeCounts`. */
 export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number]>): Changes {

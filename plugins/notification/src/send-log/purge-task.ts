@@ -1,16 +1,19 @@
 import { olderThan, purgeTask } from '@plinth/coordination'
-import type { Database, RemovedRows } from '@plinth/database'
+import { type Database, type RemovedRows, selectionOf } from '@plinth/database'
 import type { OptionalRef, ScheduledTask } from '@plinth/kernel'
 import type { config } from '../config.ts'
+import { SendLog } from '../entities.ts'
 import { changeCounts, kindOf, tallied } from './counts.ts'
 import { markInterrupted, releaseInterrupted } from './send-log-writer.ts'
 
 type Uses = { requires: { database: OptionalRef<Database> }; config: typeof config }
 
+const kinds = selectionOf(SendLog).pick('status', 'restorable')
+
 const tally = {
   columns: ['status', 'restorable'],
   subtract: (db: Database, groups: readonly RemovedRows[]) =>
-    changeCounts(db, tallied(groups.map(({ rows, values }) => [kindOf(values), -rows]))),
+    changeCounts(db, tallied(groups.map(({ rows, values }) => [kindOf(kinds.read(values)), -rows]))),
 }
 
 /** Removes rows past their retention, the oldest first, and gives back those whose retry was cut off. */

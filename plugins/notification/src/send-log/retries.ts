@@ -93,8 +93,7 @@ export class SendLogRetries {
       return
     }
     try {
-      const [claimed] = await this.#claim([id], ['failed', 'unknown'], {})
-      await this.#sendAgain(claimed as Claimed)
+      for (const claimed of await this.#claim([id], ['failed', 'unknown'], {})) await this.#sendAgain(claimed)
     } catch (error) {
       if (!isBusinessError(error)) throw error
       // Somebody was faster, and may yet come to nothing.

@@ -1,4 +1,4 @@
-import { countRows, type Database, findPage, type PageWindow } from '@plinth/database'
+import { countRows, type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { SendLog, type SendLogState } from '../entities.ts'
 import { refusal } from '../failures.ts'
@@ -43,7 +43,7 @@ const dayMs = 86_400_000
 export const retryable = { status: 'failed', restorable: true } as const
 
 /** A row as the list has it. */
-export type ListedSendLog = Awaited<ReturnType<SendLogReader['list']>>['items'][number]
+export type ListedSendLog = Omit<SendLog, 'payload'>
 
 /** What operators see of the send log. */
 export class SendLogReader {
@@ -55,17 +55,17 @@ export class SendLogReader {
     this.#clock = clock
   }
 
-  async list({ channel, retryableOnly, status, notificationId, rows }: SendLogFilter, window: PageWindow) {
+  list(
+    { channel, retryableOnly, status, notificationId, rows }: SendLogFilter,
+    window: PageWindow,
+  ): Promise<FoundPage<ListedSendLog>> {
     const where = {
       ...(channel === undefined ? {} : { channel: channel.trim().toLowerCase() }),
       ...(status === undefined ? {} : { status }),
       ...(notificationId === undefined ? {} : { notificationId }),
       ...(retryableOnly ? retryable : {}),
     }
-    const found = await findPage<SendLog>(this.#db.fork(), SendLog, { $and: [where, rows] }, window, {
-      exclude: ['payload'],
-    })
-    return { ...found, items: found.items as readonly Omit<SendLog, 'payload'>[] }
+    return findPage<SendLog>(this.#db.fork(), SendLog, { $and: [where, rows] }, window, { exclude: ['payload'] })
   }
 
   /** @throws BusinessError `404` `notification.send-log-not-found`, also for a row outside `rows` */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { type BusinessError, type Clock, withinDeadline } from '@plinth/kernel'
+import { type BusinessError, type Clock, codeOf, withinDeadline } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
 import type { Compilation } from './compile.ts'
 import type { CompiledTemplate } from './program.ts'
@@ -128,8 +128,8 @@ async function answerOf(worker: Worker, source: TemplateSource, signal: AbortSig
   }
 }
 
-const isOutOfMemory = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
-const isSourceRefused = (error: unknown) => (error as Partial<BusinessError>).reason === 'template.source-refused'
+const isOutOfMemory = (error: unknown) => codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY'
+const isSourceRefused = (error: unknown) => Object(error).reason === 'template.source-refused'
 
 /** The refusal of a source, with the place and the rule. */
 function refused(fault: SourceFault): BusinessError {

@@ -1,3 +1,4 @@
+import { reasonOf } from '@plinth/kernel'
 import { parseSource } from './parse.ts'
 import type { Program } from './program.ts'
 import { RefusedSource, type SourceRule, sourceLimits } from './source.ts'
@@ -30,8 +31,8 @@ async function htmlOf(source: string, locale: string | null): Promise<string> {
     const { html } = await mjml2html(inLanguage(source, locale), { ...options, fonts: {} })
     return html
   } catch (error) {
-    const [first] = (error as { errors?: readonly { line: number; message: string }[] }).errors ?? []
-    throw refusal('mjml-refused', first?.message ?? (error as Error).message, first?.line)
+    const { errors: [first] = [] }: { errors?: readonly { line: number; message: string }[] } = Object(error)
+    throw refusal('mjml-refused', first?.message ?? reasonOf(error), first?.line)
   }
 }
 

@@ -35,7 +35,7 @@ export function treeOf(source: string, field: SourceField): hbs.AST.Program {
 
 /** The parser says where in different ways: by members, or in the first line of its message. */
 function placeOf(error: unknown): { readonly line: number; readonly column: number; readonly near: string } {
-  const { message = '', lineNumber, column } = error as Partial<Handlebars.Exception>
+  const { message = '', lineNumber, column }: Partial<Handlebars.Exception> = Object(error)
   const [head = '', shown = '', marker = ''] = message.split('\n')
   const line = Number(lineNumber ?? /line (\d+)/.exec(head)?.[1] ?? 1)
   return { line, column: column === undefined ? marker.length || 1 : Number(column) + 1, near: shown || head }

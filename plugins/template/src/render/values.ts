@@ -32,17 +32,18 @@ export function plainVariables(variables: Variables): Variables {
     values += 1
     if (values > valueLimits.values || depth > valueLimits.depth) throw tooMuch()
     if (typeof value === 'string') return measure(value)
-    if (value === null || typeof value === 'boolean' || Number.isFinite(value)) return value as TemplateValue
+    if (value === null || typeof value === 'boolean') return value
+    if (typeof value === 'number' && Number.isFinite(value)) return value
     if (Array.isArray(value)) return Array.from(value, (item) => copy(item, depth + 1))
     if (!isPlain(value)) throw tooMuch()
     return copyMembers(value, depth)
   }
-  const copyMembers = (from: object, depth: number): Variables => {
+  const copyMembers = (from: Readonly<Record<string, unknown>>, depth: number): Variables => {
     const members: Record<string, TemplateValue> = Object.create(null)
     for (const name in from) {
       if (!Object.hasOwn(from, name)) continue
       if (depth === 0) variable = name
-      const value = (from as Readonly<Record<string, unknown>>)[name]
+      const value = from[name]
       // As JSON does.
       if (value !== undefined) members[measure(name)] = copy(value, depth + 1)
     }
@@ -51,7 +52,7 @@ export function plainVariables(variables: Variables): Variables {
   return copyMembers(variables, 0)
 }
 
-function isPlain(value: unknown): value is object {
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
@@ -62,9 +63,9 @@ export function valueAt(from: TemplateValue | undefined, path: readonly string[]
   let value = from
   for (const name of path) {
     if (value === null || value === undefined) return undefined
-    const members: object = Object(value)
+    const members: Readonly<Record<string, TemplateValue>> = Object(value)
     if (!Object.hasOwn(members, name)) return undefined
-    value = (members as Readonly<Record<string, TemplateValue>>)[name]
+    value = members[name]
   }
   return value
 }

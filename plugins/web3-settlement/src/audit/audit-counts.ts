@@ -1,19 +1,13 @@
-import { addToRows, type Database, exactInteger, type RemovedRows } from '@plinth/database'
-import { AuditCount, type HandlingStatus } from '../entities.ts'
-import type { RiskLevel } from './risk.ts'
+import { addToRows, type Database, type RemovedRows, type Selected, selectionOf } from '@plinth/database'
+import { AuditCount } from '../entities.ts'
 
-/** What the summary tells audit logs by. */
-interface AuditKind {
-  readonly handlingStatus: HandlingStatus
-  readonly riskLevel: RiskLevel
-  readonly chainReorgSuspected: boolean
-}
-
-export interface AuditKindCount extends AuditKind {
-  readonly total: number
-}
-
+/** The columns by which the summary groups audit logs. */
 const kind = ['handlingStatus', 'riskLevel', 'chainReorgSuspected'] as const
+const counts = selectionOf(AuditCount).pick(...kind, 'total')
+const kinds = selectionOf(AuditCount).pick(...kind)
+
+type AuditKind = Selected<typeof kinds>
+export type AuditKindCount = Selected<typeof counts>
 
 const keyOf = ({ handlingStatus, riskLevel, chainReorgSuspected }: AuditKind) =>
   `${handlingStatus} ${riskLevel} ${chainReorgSuspected}`
@@ -37,25 +31,18 @@ export async function changeAuditCounts(db: Database, changes: readonly AuditKin
 
 /** For the purge. */
 export const auditTally = {
-  columns: ['handling_status', 'risk_level', 'chain_reorg_suspected'],
+  columns: kinds.columns.map(({ name }) => name),
   subtract: (db: Database, groups: readonly RemovedRows[]) =>
     changeAuditCounts(
       db,
       groups.map(({ rows, values }) => ({
-        handlingStatus: values['handling_status'] as HandlingStatus,
-        riskLevel: values['risk_level'] as RiskLevel,
-        chainReorgSuspected: isTrue(values['chain_reorg_suspected']),
+        ...kinds.read(values),
         total: -rows,
       })),
     ),
 }
 
-export async function readAuditCounts(db: Database): Promise<readonly AuditKindCount[]> {
-  const rows = await db.query<Record<string, unknown>>(
-    'select handling_status, risk_level, chain_reorg_suspected, total from web3_settlement_audit_count',
-  )
-  return rows.map(countOf)
-}
+export const readAuditCounts = (db: Database): Promise<readonly AuditKindCount[]> => counts.select(db, '')
 
 /** A condition for rows of a table. */
 export interface RowsSql {
@@ -65,20 +52,9 @@ export interface RowsSql {
 
 /** The same numbers of some logs, counted one by one. */
 export async function countAuditLogs(db: Database, { sql, parameters }: RowsSql): Promise<readonly AuditKindCount[]> {
-  const kind = 'handling_status, risk_level, chain_reorg_suspected'
-  const rows = await db.query<Record<string, unknown>>(
-    `select ${kind}, count(*) as total from web3_settlement_audit_log where ${sql} group by ${kind}`,
+  const rows = await db.query<object>(
+    `select ${kinds.list}, count(*) as total from web3_settlement_audit_log where ${sql} group by ${kinds.list}`,
     parameters,
   )
-  return rows.map(countOf)
+  return rows.map((row) => counts.read(row))
 }
-
-const countOf = (row: Record<string, unknown>): AuditKindCount => ({
-  handlingStatus: row['handling_status'] as HandlingStatus,
-  riskLevel: row['risk_level'] as RiskLevel,
-  chainReorgSuspected: isTrue(row['chain_reorg_suspected']),
-  total: exactInteger(row['total']),
-})
-
-/** As a driver gives it. */
-const isTrue = (value: unknown) => value === true || Number(value) === 1

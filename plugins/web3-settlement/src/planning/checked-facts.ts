@@ -194,7 +194,7 @@ export function readFacts(
   if (!isObject(given)) return undefined
   const transaction = isObject(given['transaction']) ? given['transaction'] : null
   const receipt = isObject(given['receipt']) ? given['receipt'] : null
-  const listed = receipt !== null && Array.isArray(receipt['logs']) ? (receipt['logs'] as unknown[]) : []
+  const listed: readonly unknown[] = Array.isArray(receipt?.['logs']) ? receipt['logs'] : []
   if (listed.length > mostLogs && checks === factChecks) return undefined
   const answers = { hash, facts: given, transaction, receipt, logs: listed.filter(isObject) }
   if (!checks.every(({ holds }) => holds(answers))) return undefined

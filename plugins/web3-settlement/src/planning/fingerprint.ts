@@ -43,9 +43,9 @@ function isSorted(value: CanonicalValue): boolean {
 function sortedJson(value: CanonicalValue): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (isList(value)) return `[${value.map(sortedJson).join(',')}]`
-  const members = Object.keys(value)
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${sortedJson(value[name] as CanonicalValue)}`)
+  const members = Object.entries(value)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, member]) => `${JSON.stringify(name)}:${sortedJson(member)}`)
   return `{${members.join(',')}}`
 }
 

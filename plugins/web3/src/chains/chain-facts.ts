@@ -11,7 +11,7 @@ import type {
   ProviderAttempt,
   ProviderFault,
 } from '../contract.ts'
-import { isHexBytes } from '../hex.ts'
+import { isHexBytes, lowerHex } from '../hex.ts'
 import type { ContractAnswer, ContractCall } from '../signatures/contract-wallets.ts'
 import { agreedFacts, Votes } from './agreement.ts'
 import { RpcFault } from './json-rpc.ts'
@@ -181,5 +181,5 @@ function failureOf(attempts: readonly ProviderAttempt[]): ChainFactsFailure {
 
 function checkedHash(text: string): Hex {
   if (typeof text !== 'string' || !isHexBytes(text, 32, 32)) throw new RangeError('no hash of a transaction')
-  return text.toLowerCase() as Hex
+  return lowerHex(text)
 }

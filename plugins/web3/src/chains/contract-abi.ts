@@ -1,4 +1,4 @@
-import type { Hex } from '../hex.ts'
+import { type Hex, lowerHex } from '../hex.ts'
 
 /** Loaded with the first call of a contract, which most products never make: loading takes half a second. */
 const viem = () => import('viem')
@@ -21,7 +21,7 @@ const signatureAbi = [
 export async function signatureCall(digest: Hex, signature: Hex): Promise<{ readonly data: Hex; readonly yes: Hex }> {
   const { encodeFunctionData, encodeFunctionResult, toFunctionSelector } = await viem()
   return {
-    data: encodeFunctionData({ abi: signatureAbi, args: [digest, signature.toLowerCase() as Hex] }),
+    data: encodeFunctionData({ abi: signatureAbi, args: [digest, lowerHex(signature)] }),
     yes: encodeFunctionResult({ abi: signatureAbi, result: toFunctionSelector(signatureAbi[0]) }),
   }
 }

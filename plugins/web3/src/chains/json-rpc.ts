@@ -137,7 +137,7 @@ function parse(text: string): unknown {
 
 /** An answer that belongs to no call is a sign that answers were mixed up: then none of them counts. */
 function settleAll(calls: readonly WaitingCall[], answers: readonly unknown[]): void {
-  const byId = new Map(answers.map((answer) => [Object(answer).id as unknown, Object(answer) as object]))
+  const byId = new Map<unknown, object>(answers.map((answer) => [Object(answer).id, Object(answer)]))
   const known = new Set<unknown>(calls.map(({ id }) => id))
   if (byId.size !== answers.length || ![...byId.keys()].every((id) => known.has(id)))
     throw new RpcFault('answer-invalid')

@@ -240,9 +240,9 @@ export class ProviderPool {
     const { http, clock, settings } = this.#parts
     try {
       const url = await opened.url()
-      const [chainRpc, transactionRpc, contractRpc] = [0, 1, 2].map(() => new JsonRpc(http, url, settings)) as Rpcs
+      const connection = () => new JsonRpc(http, url, settings)
+      const connections = { chainRpc: connection(), transactionRpc: connection(), contractRpc: connection() }
       const breaker = new CircuitBreaker(clock, () => settings().breaker)
-      const connections = { chainRpc, transactionRpc, contractRpc }
       const made = this.#providers.get(key) ?? {
         id: opened.id,
         endpoint: endpointOf(url),
@@ -262,8 +262,6 @@ export class ProviderPool {
     }
   }
 }
-
-type Rpcs = [JsonRpc, JsonRpc, JsonRpc]
 
 const highestAt = (now: number) => (Math.max(now, earliestNow) - firstBlockAt) / minBlockMs
 

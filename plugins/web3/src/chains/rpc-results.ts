@@ -1,5 +1,5 @@
 import type { Address, ChainLog, ChainReceipt, ChainTransaction, Hex } from '../contract.ts'
-import { isHexBytes } from '../hex.ts'
+import { isHexBytes, lowerHex } from '../hex.ts'
 import { RpcFault } from './json-rpc.ts'
 
 /** The parts of a block that are read. */
@@ -108,7 +108,7 @@ function bigQuantity(value: unknown): bigint {
 
 function bytesOf(value: unknown, size?: number): Hex {
   if (typeof value !== 'string' || !isHexBytes(value, size, size)) throw new RpcFault('result-invalid')
-  return value.toLowerCase() as Hex
+  return lowerHex(value)
 }
 
 /** In lower case, whatever checksum the node writes: it is no typing person. */

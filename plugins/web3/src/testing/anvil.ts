@@ -117,7 +117,7 @@ function chainOn(port: number, chainId: number, child: ChildProcess, released: (
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     })
-    const { result, error } = (await response.json()) as { result: Result; error?: { message: string } }
+    const { result, error }: { result: Result; error?: { message: string } } = JSON.parse(await response.text())
     if (error !== undefined) throw new Error(`${method}: ${error.message}`)
     return result
   }

@@ -3,7 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { keccak256, toHex, utf8 } from '../hex.ts'
+import { keccak256, lowerHex, toHex, utf8 } from '../hex.ts'
 import type { Anvil } from './anvil.ts'
 import { source, sourceName } from './token-sources.ts'
 import type { Address, Hex } from './values.ts'
@@ -43,10 +43,8 @@ function compile(): Bytecodes {
   const fatal = errors.filter(({ severity }: { severity: string }) => severity === 'error')
   if (fatal.length > 0)
     throw new Error(fatal.map((one: { formattedMessage: string }) => one.formattedMessage).join('\n'))
-  const codes = Object.entries(contracts[sourceName]).map(([name, contract]) => [
-    name,
-    `0x${(contract as { evm: { bytecode: { object: string } } }).evm.bytecode.object}`,
-  ])
+  const compiled: Record<string, { evm: { bytecode: { object: string } } }> = contracts[sourceName]
+  const codes = Object.entries(compiled).map(([name, { evm }]) => [name, `0x${evm.bytecode.object}`])
   const found: Bytecodes = Object.fromEntries(codes)
   // Several test files compile at the same time: whoever reads sees all of it or nothing.
   const whole = `${cacheFile()}.${randomUUID()}`
@@ -73,7 +71,7 @@ export async function deploy(chain: Anvil, name: TestContract, ...values: readon
   const hash = await chain.send({ from, data, gas: 3_000_000 })
   const receipt = await chain.rpc<{ contractAddress: Address } | null>('eth_getTransactionReceipt', [hash])
   if (receipt === null) throw new Error('a contract can only be deployed while the chain mines by itself')
-  return receipt.contractAddress.toLowerCase() as Address
+  return lowerHex(receipt.contractAddress)
 }
 
 /** How a transaction of a token is sent. */

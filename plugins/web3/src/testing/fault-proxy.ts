@@ -99,7 +99,8 @@ export async function startFaultProxy(target: string, secret = 'PLANTED-provider
     const calls = [asked].flat()
     requests.push(calls.map(({ method }) => method))
     const response = await fetch(target, { method: 'POST', headers: jsonHeaders, body: JSON.stringify(calls) })
-    const answers = [(await response.json()) as ProxiedAnswer[]].flat()
+    const answered: ProxiedAnswer | ProxiedAnswer[] = JSON.parse(await response.text())
+    const answers = [answered].flat()
     const byId = new Map(answers.map((answer) => [answer.id, answer]))
     const ordered = calls.map((call) => byId.get(call.id) ?? { jsonrpc: '2.0', id: call.id, result: null })
     return { calls, answers: ordered, isBatch: Array.isArray(asked) }

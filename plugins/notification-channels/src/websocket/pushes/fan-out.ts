@@ -76,7 +76,7 @@ export class FanOut {
   }
 
   #hear(text: string): void {
-    const { from, push } = JSON.parse(text) as Travelling
+    const { from, push }: Travelling = JSON.parse(text)
     if (from !== this.#id) void this.#parts.deliverer.deliverQuietly(push)
   }
 

@@ -25,11 +25,14 @@ export function parseBoundedJson(text: string): JsonObject {
   }
   if (depthOf(text) > deepest) throw new TypedDataFault('too deep')
   const parsed = parse(text)
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new TypedDataFault('no object')
-  return parsed as JsonObject
+  if (!isJsonObject(parsed)) throw new TypedDataFault('no object')
+  return parsed
 }
 
-function parse(text: string): unknown {
+export const isJsonObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function parse(text: string): JsonValue {
   try {
     return JSON.parse(text, (_name, value, context?: { readonly source?: string }) => {
       if (typeof value === 'number' && !/^-?\d{1,16}$/.test(context?.source ?? '')) throw new TypedDataFault('a number')

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { normalize } from '../../addresses.ts'
 import { fromHex, type Hex, isHexBytes, keccak256, utf8 } from '../../hex.ts'
-import { type JsonObject, type JsonValue, TypedDataFault } from './bounded-json.ts'
+import { isJsonObject, type JsonValue, TypedDataFault } from './bounded-json.ts'
 import { bitsOf, domainType, elementOf, type StructTypes, type TypedDataDocument } from './document.ts'
 
 const wordBytes = 32
@@ -45,14 +45,13 @@ class Encoder {
   }
 
   struct(type: string, value: JsonValue | undefined): Uint8Array {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypedDataFault('no struct')
+    if (!isJsonObject(value)) throw new TypedDataFault('no struct')
     const fields = this.#types.get(type) ?? []
-    const given = value as JsonObject
-    if (Object.keys(given).length !== fields.length) throw new TypedDataFault('a struct with other members')
+    if (Object.keys(value).length !== fields.length) throw new TypedDataFault('a struct with other members')
     const words = [this.#typeHash(type)]
     for (const field of fields) {
-      if (!Object.hasOwn(given, field.name)) throw new TypedDataFault('a struct without a member')
-      words.push(this.#word(field.type, given[field.name]))
+      if (!Object.hasOwn(value, field.name)) throw new TypedDataFault('a struct without a member')
+      words.push(this.#word(field.type, value[field.name]))
     }
     return this.#hash(words)
   }

@@ -1,4 +1,4 @@
-import { type JsonObject, parseBoundedJson, TypedDataFault } from './bounded-json.ts'
+import { isJsonObject, type JsonObject, parseBoundedJson, TypedDataFault } from './bounded-json.ts'
 
 interface StructField {
   readonly name: string
@@ -66,7 +66,7 @@ function readFields(fields: unknown): readonly StructField[] {
 }
 
 function readField(field: unknown): StructField {
-  const { name, type, ...rest } = Object(field) as JsonObject
+  const { name, type, ...rest }: JsonObject = Object(field)
   const isRead = typeof name === 'string' && name.length <= longestName && fieldName.test(name)
   if (!isRead || typeof type !== 'string' || type.length > longestName || Object.keys(rest).length > 0) {
     throw new TypedDataFault('a field without name or type')
@@ -150,7 +150,6 @@ function domainFieldsOf(domain: JsonObject, declared: readonly StructField[] | u
 
 function objectIn(root: JsonObject, name: string): JsonObject {
   const value = Object.hasOwn(root, name) ? root[name] : undefined
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new TypedDataFault(`no object: ${name}`)
-  return value as JsonObject
+  if (!isJsonObject(value)) throw new TypedDataFault(`no object: ${name}`)
+  return value
 }
