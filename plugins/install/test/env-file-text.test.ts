@@ -214,7 +214,7 @@ const nasty = fc.string({
 })
 const name = fc.stringMatching(/^[A-D_][A-C0-1_]{0,2}$/)
 
-/** Returns the plan, or undefined if the value has no portable form. */
+/** Returns the plan, or the error if the value has no portable form. */
 function planOrRefusal(text: string, changes: Record<string, string>) {
   try {
     return planEnvFile(text, changes)

@@ -1,4 +1,4 @@
-/** What needs no database: days in a row, points of orders, what refunds take back. */
+/** Rules without a database: consecutive days, points of orders, points taken back by refunds. */
 import { localDays } from '@plinth/site'
 import fc from 'fast-check'
 import t from 'tap'
@@ -6,7 +6,7 @@ import { checkInPoints, daysBetween, type LastCheckIn, streakOn } from '../src/c
 import { orderPoints, reversalTarget, splitReversal } from '../src/orders/order-points.ts'
 import { faultOf } from '../src/rules/rule-types.ts'
 
-/** Day 3 of each cycle of 7 gives 10 more, day 7 gives 30 more. */
+/** Day 3 of each cycle of 7 adds 10 points, day 7 adds 30. */
 const rule = {
   points: 5,
   cycleDays: 7,
@@ -16,7 +16,7 @@ const rule = {
   ],
 }
 
-/** Check-ins at these moments: streaks and points, `A` where there was one already. */
+/** Returns the streaks and points of check-ins at these times; `A` for a repeated check-in. */
 function checkIns(zone: string, moments: readonly string[]) {
   const dayOf = localDays(() => zone)
   let last: LastCheckIn | undefined
@@ -174,7 +174,7 @@ t.test('P-020 whatever the zone: each day once, and a streak is as long as its d
   t.equal(localDays(() => 'Pacific/Apia')(new Date('2011-12-30T10:00:00Z')), '2011-12-31', 'a day that never was')
 })
 
-/** Refunds of one order: the points that each wants back. */
+/** Returns the points that each refund of one order takes back. */
 function wantsOf(paid: number, granted: number, refunds: readonly number[]) {
   let [refunded, target] = [0, 0]
   return refunds.map((refund) => {

@@ -1,4 +1,4 @@
-/** Sources of points: which are spent, which lapse, and that no point is lost or invented between the two. */
+/** Sources of points: the order of spending, the expiry, and that no point is lost or added. */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { onEachDatabase } from '@plinth/database/testing'
@@ -13,7 +13,7 @@ import { asset, day, type Points, reasonOf, startPoints } from './fixtures/produ
 const never = Number.MAX_SAFE_INTEGER
 const june = (date: number) => Date.UTC(2026, 5, date)
 
-/** A source of points, as plugins post them. */
+/** Returns a function that adds a source of points, like plugins do. */
 function granter({ ledger, ref, db }: Pick<Points, 'ledger' | 'ref' | 'db'>) {
   return async (userId: number, name: string, amount: number, expiresAt: number) => {
     const id = db.newId()
@@ -22,7 +22,7 @@ function granter({ ledger, ref, db }: Pick<Points, 'ledger' | 'ref' | 'db'>) {
     return id
   }
 }
-/** Many sources of one point each over some users, in few statements. */
+/** Adds many sources of one point each for some users, in few statements. */
 async function grantMany(product: Points, name: string, users: readonly number[], count: number, expiresAt: number) {
   const { ledger, ref, db } = product
   const grant = granter(product)
@@ -181,7 +181,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
       for (const [index, { what, amount, lasts }] of commands.entries()) {
         if (what === 'wait') clock.shiftWallClock(amount * 10)
         if (what === 'grant') {
-          // Several lapse at the same moment, some never.
+          // Several expire at the same time, some never.
           const expiresAt = lasts === 4 ? never : clock.now() + 10 * (1 + lasts)
           live.push({ id: await grant(userId, `i14 ${index}`, amount, expiresAt), left: amount, expiresAt })
         }
@@ -255,7 +255,7 @@ onEachDatabase(t, 'P-038 a scan that a request starts pauses when its time is up
   const query = product.db.query.bind(product.db)
   const monotonic = clock.monotonic.bind(clock)
   let passedMs = 0
-  // Each page of sources takes as long as a request may take.
+  // Each page of sources takes the maximum time of a request.
   Object.assign(clock, { monotonic: () => monotonic() + passedMs })
   Object.defineProperty(product.db, 'query', {
     configurable: true,
@@ -268,7 +268,7 @@ onEachDatabase(t, 'P-038 a scan that a request starts pauses when its time is up
   t.same([data.status, data.scanned], ['running', 500])
 })
 
-/** Statements that a piece of work sends through the bound ways of the database. */
+/** Counts the statements that the work sends through the database service. */
 async function countStatements({ db }: Pick<Points, 'db'>, work: () => Promise<unknown>): Promise<number> {
   let count = 0
   const owner = db as unknown as Record<string, (...all: never[]) => unknown>
@@ -442,14 +442,14 @@ onEachDatabase(t, 'X7 P-041 a process that is killed between the pages of a scan
   const { rows, db, points } = product
   await grantMany(product, 'x7', [1, 2, 3, 4, 5], 1600, june(2))
   clock.shiftWallClock(day)
-  // At a statement of the second page, of the third and of the last.
+  // At a statement of the second page, of the third page and of the last page.
   for (const after of [9, 22, 40]) {
     const about = JSON.stringify({ config: at.config, now: clock.now(), after })
     const program = join(import.meta.dirname, 'fixtures', 'killed-scan.ts')
     const scan = watchProcess(t, fork(program, [about], { silent: true }))
     t.same(await scan.ended(), [null, 'SIGKILL'], `killed at statement ${after}`)
     t.same(await brokenRules(product), [])
-    // Its lease runs out.
+    // The lease expires.
     await db.execute('update points_expire_batch set lease_until = 1 where holder is not null')
   }
   const [cut] = await rows('select scanned, status from points_expire_batch')

@@ -1,4 +1,4 @@
-/** What members and operators see and do over HTTP. */
+/** HTTP operations of members and operators. */
 import { onEachDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import idempotency from '@plinth/idempotency'
@@ -99,7 +99,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
   })
 
   await t.test('P-013 P-014 P-020 B6 a month begins where the programme is at home', async (t) => {
-    // 23:59:59.999 of May 31 in Shanghai.
+    // 23:59:59.999 of 31 May in Shanghai.
     clock.shiftWallClock(Date.UTC(2026, 4, 31, 15, 59, 59, 999) - clock.now())
     t.match((await ada.call('POST', `${me}/check-in`)).data, { date: '2026-05-31', consecutiveDays: 2, points: 5 })
     await points.spend({ userId: ada.id, points: 3, key: 'may' })
@@ -211,7 +211,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
   t.same(await brokenRules(product), [])
 })
 
-/** Another points asset, brought with the lot book of member points, and one without. */
+/** Another points asset that uses the lots of member points, and one without lots. */
 const vip = definePlugin({
   id: 'vip',
   version: '1.0.0',

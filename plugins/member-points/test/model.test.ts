@@ -1,7 +1,7 @@
 /**
- * Random orders, refunds, holds, spends and reversals of several members at the same time. Every rule of the points holds after
- * them, and when all holds have ended, all spent points came back and all orders are refunded, a member has the points that no
- * order granted: nothing was earned by a refund, a cancellation or their order.
+ * Random orders, refunds, holds, spends and reversals of several concurrent members. Every rule of the points holds
+ * after them. When all holds have ended, all spent points are returned and all orders are refunded, a member has
+ * exactly the points that no order granted. A refund or a cancellation never adds points, in any order.
  */
 import { onEachDatabase, onServer } from '@plinth/database/testing'
 import { orderPaid, orderRefunded } from '@plinth/events'
@@ -15,7 +15,7 @@ const members = 4
 const steps = 240
 const callers = 6
 
-/** By how many in a hundred. */
+/** Percentage of each action. */
 const shares = { pay: 22, refund: 16, hold: 16, capture: 10, release: 10, spend: 8, reverse: 12, gift: 6 } as const
 type Action = keyof typeof shares
 
@@ -24,7 +24,7 @@ const step = fc.record({
     ...Object.entries(shares).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as Action) })),
   ),
   member: fc.nat(members - 1),
-  /** 1 to 1,000: of the points or of the cash that there is, in thousandths. */
+  /** 1 to 1,000: thousandths of the available points or cash. */
   share: fc.integer({ min: 1, max: 1_000 }),
   pick: fc.nat(1_000_000),
 })
@@ -37,7 +37,7 @@ interface Order {
   refunded: number
 }
 
-/** Carries steps out and keeps what is open, so that it can be brought to its end. */
+/** Executes steps and records open operations, so that they can be completed. */
 class Season {
   readonly #product: Points
   readonly #orders: Order[] = []
@@ -130,7 +130,7 @@ class Season {
     }
   }
 
-  /** Ends all holds, gives all spent points back, and refunds all orders. */
+  /** Ends all holds, returns all spent points, and refunds all orders. */
   async end(pick: number): Promise<void> {
     const { ledger, events } = this.#product
     const work = [
@@ -142,7 +142,7 @@ class Season {
         .filter(({ cash, refunded }) => refunded < cash)
         .map((order) => () => this.#refund(order, order.cash, `end:${order.orderNo}`)),
     ]
-    // In an order of their own.
+    // In random order.
     while (work.length > 0) await work.splice((pick * 31 + work.length) % work.length, 1)[0]?.()
     await events.idle()
   }
@@ -176,7 +176,7 @@ class Season {
 
 onEachDatabase(t, 'random orders, holds, refunds and reversals leave a member what is due', async (t, at) => {
   if (at.dialect === 'postgresql') {
-    // It looks for deadlocks after a second of waiting otherwise.
+    // By default it detects deadlocks after one second.
     await onServer('postgresql', `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`)
   }
   const clock = manualClock(Date.UTC(2026, 5, 1))
@@ -188,7 +188,7 @@ onEachDatabase(t, 'random orders, holds, refunds and reversals leave a member wh
   await admin.call('POST', 'admin/member-points/rules', { code: 'order-reward', type: 'order', config })
   clock.shiftWallClock(1_000)
   const season = new Season(product)
-  // A refund of points on hold is among the steps, whatever is drawn.
+  // These steps always include a refund of points on hold.
   for (const action of ['pay', 'hold', 'refund'] as const)
     await season.run([{ action, member: 0, share: 1_000, pick: 0 }])
   await season.run(fc.sample(step, { numRuns: steps, seed }))

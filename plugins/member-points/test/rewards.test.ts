@@ -1,4 +1,4 @@
-/** Rewards that events ask for, what refunds take back, tasks and prizes, on each database. */
+/** Rewards requested by events, points taken back by refunds, tasks and prizes, on each database. */
 import { onEachDatabase } from '@plinth/database/testing'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
@@ -8,7 +8,7 @@ import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
 import { day, type Points, reasonOf, startPoints } from './fixtures/product.ts'
 
-/** What modules publish, delivered. */
+/** Publishes events of other plugins and waits for their delivery. */
 function publisher({ events, clock }: Pick<Points, 'events' | 'clock'>) {
   const paid = (
     orderNo: string,
@@ -37,7 +37,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
   const { paid, refunded } = publisher(product)
   await product.administrator()
   const save = async (config: object, more: object = {}) =>
-    // A session does not last as long as these tests do by their clock.
+    // A session expires during these tests, because they move the clock.
     (await product.loginAs('root')).call('POST', 'admin/member-points/rules', {
       code: 'order-reward',
       type: 'order',
@@ -554,7 +554,7 @@ onEachDatabase(t, 'a check-in right after midnight counts on the one right befor
   const { call } = await other.loginAs('ada')
   const isWritten = Promise.withResolvers<void>()
   const commits = Promise.withResolvers<void>()
-  /** Has something done before the statements of an instance about check-ins. */
+  /** Runs the work before the check-in statements of an instance. */
   const before = ({ db }: Points, statement: RegExp, work: () => Promise<void>) => {
     const execute = db.execute.bind(db)
     db.execute = async (sql, parameters) => {

@@ -1,4 +1,4 @@
-/** Texts that members read: names of ledger entries, amounts of rules, tasks that are done, and figures that are true. */
+/** Texts for members: names of ledger entries, amounts of rules, completed tasks, and correct figures. */
 import { onSqlite } from '@plinth/database/testing'
 import { orderPaid, orderRefunded } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'

@@ -1,4 +1,4 @@
-/** What operators see and do over HTTP and on the command line. */
+/** Operations of operators over HTTP and on the command line. */
 import asyncTask, { asyncTasks } from '@plinth/async-task'
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, startMigrated, type TestDatabase, watchStatements } from '@plinth/database/testing'
@@ -189,7 +189,7 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
         const asked = `${path}${path.includes('?') ? '&' : '?'}count=none&size=2`
         for (const { sql, sorts, scans } of await watchStatements(db, table).plansOf(() => get(asked))) {
           if (!/ order by /.test(sql)) continue
-          // An owner has as many accounts as there are assets: those are put in order.
+          // An owner has one account per asset, so sorting them is cheap.
           t.notOk(sorts && !path.includes('owner'), `${path} sorts: ${sql}`)
           t.notOk(scans.length > 0 && path.includes('='), `${path} scans ${scans}: ${sql}`)
         }

@@ -1,4 +1,4 @@
-/** Many random movements of several callers at once; every rule of the ledger holds after them. */
+/** Many random movements of several concurrent callers. Every ledger rule holds after them. */
 import { onEachDatabase, onServer } from '@plinth/database/testing'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
@@ -11,7 +11,7 @@ const operations = 10_000
 
 onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with deadlocks', async (t, at) => {
   if (at.dialect === 'postgresql') {
-    // It looks for deadlocks after a second of waiting otherwise, and there are many here.
+    // By default it detects deadlocks after one second, and there are many here.
     await onServer('postgresql', `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`)
   }
   const lots = new TestLots()
@@ -22,7 +22,7 @@ onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with dead
     config: at.dialect === 'sqlite' ? {} : pool,
   })
   lots.db = db
-  // One movement in 150 meets a deadlock of its own, besides those of the server.
+  // One movement in 150 gets a simulated deadlock, in addition to those of the server.
   let movements = 0
   lots.beforeMove = () => {
     if (++movements % 150 === 0) throw Object.assign(new Error('deadlock, injected'), { errno: 1213 })

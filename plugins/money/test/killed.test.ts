@@ -1,4 +1,7 @@
-/** Processes that are killed while they post: what was answered stays, what was not is whole or not there. */
+/**
+ * Processes that are killed during postings: a posting with a result is stored; any other is stored completely or not
+ * at all.
+ */
 
 import { fork } from 'node:child_process'
 import { onEachDatabase } from '@plinth/database/testing'
@@ -21,7 +24,7 @@ onEachDatabase(t, 'K-014 S-037 a process is killed while it posts and has orders
   for (const id of [0, 1, 2]) await ledger.credit({ ...of(id), amount: 1_000, key: `grant:${id}`, kind: 'test.grant' })
 
   const answered = new Set<string>()
-  /** @param killAfter answers of which it kills itself; none: it ends by itself */
+  /** @param killAfter number of results after which it kills itself; if omitted, it ends normally */
   const run = async (round: string, killAfter?: number) => {
     const about = JSON.stringify({ config: at.config, round, postings, callers: 8, killAfter })
     const worker = watchProcess(t, fork(program, [about], { silent: true }))

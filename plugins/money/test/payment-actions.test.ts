@@ -8,10 +8,10 @@ import t from 'tap'
 import { startBackOffice } from './fixtures/back-office.ts'
 
 const hash = `0x${'ab'.repeat(32)}`
-/** Transaction that pays the order on a chain. */
+/** Chain transaction that pays the order. */
 const paidBy = `0x${'cd'.repeat(32)}`
 
-/** A module that makes the refunds of its orders. */
+/** A plugin that executes refunds of its orders. */
 const shop = definePlugin({
   id: 'test.shop',
   version: '1.0.0',

@@ -1,4 +1,4 @@
-/** Payers of orders, orders that claim a transfer, and walks over paid orders. */
+/** Payers of orders, orders that claim a transfer, and iteration over paid orders. */
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'

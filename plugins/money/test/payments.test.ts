@@ -22,7 +22,7 @@ import { reasonOf, user } from './fixtures/product.ts'
 const asset = 'wallet:cny'
 const start = Date.UTC(2026, 10, 1, 12)
 
-/** A scene whose handler books something and then fails, and who listens. */
+/** Returns a scene whose handler writes a booking and then fails, and a plugin that records events. */
 function scenes() {
   const heard: { readonly type: string; readonly payload: object }[] = []
   const plugin = definePlugin({
@@ -269,7 +269,7 @@ onEachDatabase(
 
 onEachDatabase(t, 'M10 S-027 S-029 S-035 of ten callers one settles, on one instance and on two', async (t, db) => {
   const one = await startPayments(t, db)
-  // Two connections of one process would wait for each other on SQLite.
+  // On SQLite, two connections of one process would wait for each other.
   const two = db.dialect === 'sqlite' ? one : await startPayments(t, db)
   const at = (i: number) => (i % 2 === 0 ? one : two).payments
   const ten = (call: (i: number) => Promise<SettlementOutcome>) =>
@@ -453,7 +453,7 @@ onEachDatabase(t, 'orders and transactions of many numbers are read in one state
     t.equal(plans.length, 1)
     for (const { sql, scans } of plans) t.same(scans, [], sql)
   }
-  // What is read without entities is what is read with them.
+  // Both ways of reading, with and without entities, return the same.
   const window = { orderBy: [{ property: 'id', direction: 'asc' }], size: 50, offset: 0, count: 'none' } as const
   const { items: all } = await payments.list({}, window)
   const numbers = all.map(({ outTradeNo }) => outTradeNo)

@@ -1,4 +1,4 @@
-/** Scenarios of the ledger, one after the other and at the same time, on each database. */
+/** Sequential and concurrent scenarios of the ledger on each database. */
 
 import { onEachDatabase } from '@plinth/database/testing'
 import { defined } from '@plinth/kernel'

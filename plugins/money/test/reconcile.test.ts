@@ -1,4 +1,4 @@
-/** Reconciliation finds each kind of row that was changed behind the ledger's back, and nothing else. */
+/** Reconciliation finds each kind of row that was changed outside of the ledger, and nothing else. */
 import type { Database } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
@@ -120,7 +120,7 @@ onEachDatabase(t, 'K-014 reconciliation reads all journals, also beyond the firs
 async function assertWalksIndexes(t: Test, db: Database, work: () => Promise<unknown>): Promise<void> {
   for (const table of ['money_entry', 'money_journal', 'money_hold']) {
     for (const { sql, scans } of await watchStatements(db, table).plansOf(work)) {
-      // All seven accounts that there are, asked for by id: MariaDB takes them in one look.
+      // All seven accounts by id: MariaDB reads them in one scan.
       const small = new Set(['a', 'money_account'])
       t.same(sql.startsWith('insert') ? [] : scans.filter((name) => !small.has(name)), [], sql)
     }

@@ -1,4 +1,4 @@
-/** Effects of the keys of the channels that send by drivers. */
+/** Effects of the keys of channels with drivers. */
 import { defineProduct } from '@plinth/kernel'
 import { effectOf, type KeyValues, manualClock, startForTest } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
@@ -22,7 +22,7 @@ const messages = {
   memory: { content: 'x' },
 }
 
-/** A product with all these channels, whose mail server and SMS company can fail. */
+/** Starts a product with all these channels, whose mail server and SMS company can fail. */
 async function start(config: KeyValues) {
   const [company, clock] = [await startCompany(t), manualClock()]
   let isDown = false

@@ -13,7 +13,7 @@ const outcomes: Readonly<Record<DeliveryOutcome['outcome'], DeliveryOutcome>> = 
 }
 const never = new AbortController().signal
 
-/** A choice between providers that answer what the table says. */
+/** Chooses between providers that return the outcomes of the table. */
 function choose(clock = manualClock()) {
   const choice = new ProviderChoice({ clock, restMs: () => 60_000 })
   const answers = new Map<string, DeliveryOutcome>()

@@ -26,7 +26,7 @@ const twilio = (url: string) => ({
   'platform.sms.twilio.from': '+15005550006',
 })
 let taking = 0
-/** Messages are taken, and the account is known. */
+/** Accepts messages and the account query. */
 const taken = ({ method }: Pick<Asked, 'method'>) =>
   method === 'GET'
     ? { status: 200, body: JSON.stringify({ sid: 'AC1', status: 'active' }) }
@@ -136,7 +136,7 @@ t.test(
     const company = await startCompany(t)
     const key = 'platform.notification.channels.sms'
     const order = {
-      // The facility itself has no driver: those of the order are enough.
+      // The SMS service itself has no driver. The drivers of the order are enough.
       ...twilio(company.url),
       'platform.sms.driver': '',
       [`${key}.drivers-order`]: ['tencent', 'twilio', 'log'],

@@ -1,4 +1,4 @@
-/** Built-in channels that are asked whether they could send, through the operation that operators use. */
+/** Built-in channels report whether they can send, through the operation for operators. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -74,7 +74,7 @@ async function start(t: Test, { config, plugins }: Started) {
   }
 }
 
-/** A service on this machine that answers as the test says. */
+/** Starts a local service whose responses the test defines. */
 async function service(t: Test) {
   const asked: string[] = []
   const it = { asked, status: 200, body: '{}', port: 0, hangs: false }

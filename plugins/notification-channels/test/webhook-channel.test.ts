@@ -13,7 +13,7 @@ const root = 'platform.notification.channels.webhook'
 const token = 'endpoint-T0ken-4711'
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
-/** A service that can be asked whether it knows the address. */
+/** A provider whose service can verify an address. */
 const acme = webhookProviderPlugin(
   { id: 'acme.webhook', version: '1.0.0' },
   {
@@ -30,7 +30,7 @@ const acme = webhookProviderPlugin(
   },
 )
 
-/** A receiver of webhooks that can be closed or fall silent, and the channel that posts to it. */
+/** Creates a webhook receiver that can be closed or stop responding, and the channel that posts to it. */
 async function createReceiver() {
   const delivered: DeliveredMessage[] = []
   let state: 'open' | 'closed' | 'silent' = 'open'

@@ -1,4 +1,4 @@
-/** What clients may do with a connection, and when it ends. */
+/** Client operations on a connection, and the end of a connection. */
 import { once } from 'node:events'
 import { createDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
@@ -18,7 +18,7 @@ async function start(
   return startWebsocket(t, at, { config, plugins })
 }
 
-/** Lets into `team-<user id>` whom it names, and fails for two groups. */
+/** Admits the listed users to `team-<user id>`, and fails for two groups. */
 const teams = definePlugin({
   id: 'test.teams',
   version: '1.0.0',
@@ -268,7 +268,7 @@ t.test('200 connections come and go, and leave nothing behind', async (t) => {
   t.ok(received.every(({ data }) => data.content === 'to all pages'))
   for (const { ws } of clients) ws.close()
   await Promise.all(clients.map(({ closed }) => closed))
-  // The server learns of it from the connections.
+  // The server notices it from the connections.
   await until(() => presence.sockets === 0, 'nobody is connected')
   t.equal(presence.users, 0)
   t.equal(presence.ofUser(ada.id), 0)

@@ -10,17 +10,17 @@ async function start(config: KeyValues) {
   return startWebsocket(t, at, { config })
 }
 
-/** Asks a question and returns the type or the code of the result. */
+/** Sends a question and returns the type or the code of the result. */
 async function ask(client: Client, message: unknown): Promise<string> {
   client.say(message)
   const { type, code } = await client.next()
   return code ?? type
 }
 
-/** Waits until the server has seen all that the client sent, or has closed the connection. */
+/** Waits until the server has processed everything that the client sent, or has closed the connection. */
 const settled = (client: Client) => Promise.race([client.closed, client.settled().catch(() => client.closed)])
 
-/** The reason for which a handshake is rejected, or `connected`. */
+/** Returns the reason of a rejected handshake, or `connected`. */
 const reasonOf = (connecting: Promise<unknown>) =>
   connecting.then(
     () => 'connected',
@@ -101,7 +101,7 @@ t.test('a client that sends too much is closed', async (t) => {
 })
 
 t.test('a client that does not answer pings, or whose login has ended, is closed', async (t) => {
-  /** True if the connection is closed at the end of some time. */
+  /** True if the connection is closed after some time. */
   const isClosedAfter = async (client: Client, advance: () => Promise<void>) => {
     let isClosed = false
     const closed = client.closed.then(() => {
@@ -153,7 +153,7 @@ t.test('a client that reads nothing is closed when more than the limit waits for
       const { ws } = await connect({ token })
       ws.pause()
       const [content, { signal }] = ['x'.repeat(60_000), new AbortController()]
-      // The system stores some megabytes of its own. It gets 12 of them.
+      // The operating system buffers some megabytes. This sends 12 of them.
       for (let sent = 0; sent < 200; sent++) {
         const recipients = [{ kind: 'user' as const, userId }]
         const message = { id: `m${sent}`, subject: 's', content, variables: {}, attributes: {}, recipients }

@@ -1,4 +1,4 @@
-/** Who may open a realtime connection, and how many. */
+/** Access to realtime connections, and their number. */
 
 import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
@@ -16,7 +16,7 @@ async function start(t: Test, config: Record<string, string | number | boolean> 
   return startWebsocket(t, at, { config })
 }
 
-/** What a handshake is refused with. */
+/** Returns the response to a rejected handshake. */
 async function refusedBy(product: Product, options: ConnectOptions): Promise<unknown> {
   try {
     await product.connect(options)
@@ -156,7 +156,7 @@ t.test('switched off, it lets nobody in and pushes nothing', async (t) => {
 t.test('what is no handshake of this endpoint stays a request, and no connection is left behind', async (t) => {
   const { url } = await start(t)
   const port = Number(new URL(url).port)
-  /** All that the server says until it closes the connection. */
+  /** Returns everything that the server sends until it closes the connection. */
   const ask = async (lines: readonly string[], body = '') => {
     const socket = connectSocket(port, '127.0.0.1')
     socket.on('error', () => {})

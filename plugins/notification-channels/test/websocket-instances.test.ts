@@ -1,4 +1,4 @@
-/** Several instances: what one sends, clients of the others receive. */
+/** Several instances: clients of one instance receive messages of another. */
 import { createDatabase, onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
 import { definePlugin, type Recipient } from '@plinth/kernel'
 import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
@@ -76,10 +76,10 @@ onEachDatabase(t, '[N-007] through the database, without Redis', async (t, at) =
     isThere = true
     return message
   })
-  // The clock of the instance that polls stands still by itself.
+  // The clock of the polling instance does not advance by itself.
   for (const late = AbortSignal.timeout(120_000); !isThere; late.throwIfAborted()) {
     await two.clock.advance(100)
-    // The database has its own pace: time must not run away from it.
+    // The time must not advance faster than the database works.
     await two.db.query('select 1')
   }
   t.match(await arrived, { event: 'notification.created', data: { content: 'from one' } })
@@ -95,7 +95,7 @@ onEachDatabase(t, '[N-007] through the database, without Redis', async (t, at) =
   t.equal(Number(row?.total), 0, 'no secret lies in a table')
 })
 
-/** Lets everybody into the one group of the cases. */
+/** Admits every user to the one group of the cases. */
 const open = definePlugin({
   id: 'test.open',
   version: '1.0.0',
@@ -152,7 +152,7 @@ t.test(
     const heardStore = there.running.service(sharedStore)
     let hear = () => {}
     await heardStore.subscribe('test.end', () => hear())
-    /** What was published so far has been heard by the other instance, and written to its connections. */
+    /** Waits until the other instance has received all published messages and written them to its connections. */
     const heard = async () => {
       const isHeard = new Promise<void>((resolve) => {
         hear = resolve
@@ -170,7 +170,7 @@ t.test(
       }
       clients[3]?.say({ type: 'subscribe', group: 'readers' })
       await clients[3]?.next()
-      /** What each client got, under the recipient that led to it. */
+      /** Returns the messages of each client, with the recipient that caused them. */
       const delivered = async (): Promise<DeliveredMessage[]> => {
         await heard()
         const all = clients.map(async (client, index) => {
@@ -200,7 +200,7 @@ t.test(
           await store.get('probe')
           return
         } catch {
-          // The connection that fell silent is given up at the command timeout; the next one is made after a pause.
+          // The silent connection is destroyed at the command timeout. The next one is opened after a pause.
           await here.clock.advance(1_000)
         }
       }

@@ -1,4 +1,4 @@
-/** Open websockets and the process that holds them. */
+/** Open websockets and their process. */
 
 import { fork } from 'node:child_process'
 import { connect } from 'node:net'
@@ -14,7 +14,7 @@ async function startProcess(t: Test, config: Readonly<Record<string, unknown>>) 
   const all = {
     ...at.config,
     'platform.http.port': 0,
-    // On a busy machine too, nobody is refused for having waited.
+    // Prevents rejections by the load shedder on a busy host.
     'platform.http.overload.max-wait': '1m',
     'platform.notification.default-channel': 'log',
     [`${key}.guests.enabled`]: true,
@@ -28,7 +28,7 @@ async function startProcess(t: Test, config: Readonly<Record<string, unknown>>) 
 }
 
 t.test('[N-007] SIGTERM tells every open socket to go, and the process ends within its deadline', async (t) => {
-  // The clients that listen have so long on a busy machine.
+  // Time limit of the listening clients on a busy host.
   const deadlineMs = 20_000
   const { server, url } = await startProcess(t, { 'platform.kernel.drain-deadline': `${deadlineMs}ms` })
   const clients = await Promise.all(Array.from({ length: 50 }, () => connectTo(url)))
@@ -43,10 +43,10 @@ t.test('[N-007] SIGTERM tells every open socket to go, and the process ends with
   await rejectsWith(t, connectTo(url), { code: 'ECONNREFUSED' })
 })
 
-/** A masked frame that says goodbye (RFC 6455, 5.5.1): code 1000 under a mask of zeros. */
+/** A masked close frame (RFC 6455, 5.5.1): code 1000 under a mask of zeros. */
 const goodbye = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8])
 
-/** Opens a socket, reads the greeting and closes it, without more of a client than that. */
+/** Opens a socket, reads the greeting and closes it, without a client library. */
 async function visit(port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   socket.write(

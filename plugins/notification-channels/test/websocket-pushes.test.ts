@@ -1,4 +1,4 @@
-/** What users see at once while a page of theirs is open. */
+/** Immediate updates of an open page. */
 import { createDatabase } from '@plinth/database/testing'
 import t from 'tap'
 import { startWebsocket } from './fixtures/websocket-product.ts'

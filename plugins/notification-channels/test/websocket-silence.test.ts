@@ -1,4 +1,7 @@
-/** The database falls silent under an inbox and its websockets, with every connection open, as after a lost host. */
+/**
+ * The database of an inbox and its websockets stops responding while all connections stay open, as after the loss of a
+ * host.
+ */
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
@@ -7,7 +10,7 @@ import t from 'tap'
 import { key, startWebsocket } from './fixtures/websocket-product.ts'
 
 const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
-/** Milliseconds: a few statements of a second each, one after the other, on a machine that may be busy. */
+/** Milliseconds: a few consecutive statements of a second each, on a busy host. */
 const deadlineMs = 120_000
 
 onEachDatabase(
@@ -30,7 +33,10 @@ onEachDatabase(
     const ada = await user('ada')
     const clients = await Promise.all(Array.from({ length: 5 }, () => connect({ token: ada.token })))
     const told = () => clients.map(({ received }) => received.map(({ data }) => data?.content).filter(Boolean))
-    /** What the work comes to, before the deadline: statements end by the time of the machine, the rest by the clock. */
+    /**
+     * Returns the result of the work if it ends before the deadline. Statements time out in real time, other waits by
+     * the clock.
+     */
     const inTime = async <T>(work: Promise<T>): Promise<T> => {
       let isOver = false
       const end = () => {
@@ -64,7 +70,7 @@ onEachDatabase(
     t.same(told(), Array(5).fill(['before']))
 
     proxy.recover()
-    // A connection from before stays silent, and is given up when it is next used.
+    // An earlier connection stays silent, and is destroyed on its next use.
     for (let isBack = false; !isBack; )
       isBack = await inTime(add('after')).then(
         () => true,

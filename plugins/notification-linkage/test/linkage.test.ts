@@ -1,4 +1,4 @@
-/** What becomes of facts that other plugins publish: who is told, of what, through which channel. */
+/** Notifications about facts of other plugins: recipients, content and channel. */
 import { join } from 'node:path'
 import asyncTaskPlugin from '@plinth/async-task'
 import databasePlugin from '@plinth/database'
@@ -19,7 +19,7 @@ const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent
 const administrator = { username: 'root', password: 'correct horse battery staple' }
 const forumKey = 'platform.forum.notifications.enabled'
 
-/** A channel that keeps what it is given. */
+/** Returns a channel that records its messages. */
 function keeping(code: string) {
   const sent: NotificationMessage[] = []
   const plugin = definePlugin({
@@ -80,7 +80,7 @@ async function start(
   const server = running.service(http)
   const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: administrator })
   const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
-  /** What has been sent since the last call, by channel. */
+  /** Returns the messages since the last call, by channel. */
   const sent = async (code = 'database') => {
     await bus.idle()
     return kept.get(code)?.sent.splice(0) ?? []
@@ -89,7 +89,7 @@ async function start(
     running,
     bus,
     sent,
-    /** Publishes a fact and answers what the users are told of it. */
+    /** Publishes a fact and returns the resulting messages to users. */
     async told<T>(ref: facts.EventRef<T>, fact: T) {
       await bus.publish(ref, fact)
       return sent()
@@ -221,7 +221,7 @@ onSqlite(t, 'N-014 the switch of conversations stops their notices alone', async
 })
 
 const [reason, name] = ['no answer', 'Acme']
-/** One fact of each subject that document 2 serves alerts for. */
+/** One fact for each alert subject of document 2. */
 const alerts: readonly (readonly [ref: facts.EventRef, fact: object])[] = [
   [facts.openBalanceLow, { appId: 1, appName: name, balance: 5 }],
   [facts.openPackageExhausted, { appId: 1, appName: name, package: 'small' }],
@@ -285,7 +285,7 @@ onSqlite(
     for (const [ref, fact] of alerts) {
       t.same(await told(ref, fact), [], `${ref.id}: without a rule nobody is told`)
     }
-    // What operations took over from the recommendations: see the templates.
+    // Subjects with recommended channels: see the templates.
     const either = ['install.', 'cms.', 'short-link.', 'live-code.']
     for (const [ref, fact] of alerts) {
       const isEither = either.some((module) => ref.id.startsWith(module))

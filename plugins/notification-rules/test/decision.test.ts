@@ -1,4 +1,4 @@
-/** Whether an event is sent: the pure decision, by example and by properties. */
+/** The pure decision whether an event is sent, by examples and properties. */
 import { decide, type NotificationRule, type RuleEvent, stateAfter } from '@plinth/notification-rules'
 import fc from 'fast-check'
 import t from 'tap'
@@ -140,7 +140,7 @@ interface Step {
   readonly escalated: boolean
 }
 
-/** What becomes of events one after the other. */
+/** Returns the decisions about consecutive events. */
 function play(
   rule: NotificationRule,
   events: readonly { pause: number; count: number; windowMs: number | undefined }[],

@@ -1,4 +1,4 @@
-/** What becomes of events that are raised: counted in the database, decided once, sent by the facade. */
+/** Raised events are counted in the database, decided once, and sent by the facade. */
 
 import { hash } from 'node:crypto'
 import { insertRows } from '@plinth/database'
@@ -104,7 +104,7 @@ onEachDatabase(t, 'N-077 of two instances that raise one alert at once one sends
   const ann = await first.user('ann')
   await first.rules('POST', '', { code, dedupeWindow: 600, recipientUserIds: [ann] })
   const instances = [first]
-  // A file has one writer; two processes on it are two on one server as far as the statements go.
+  // A file has one writer. For the statements, two processes on it equal two on one server.
   if (at.dialect !== 'sqlite') instances.push(await startRules(t, at, { isFirst: false }))
   const raised = await Promise.all(
     Array.from({ length: 12 }, (_, index) => {
@@ -328,7 +328,7 @@ onEachDatabase(t, 'what is known of alerts that are over is removed, by an index
   const plans = await plansOf(async () => purge())
   const left = await db.query<{ code: string }>('select code from notification_rule_state')
   t.same(left, [{ code }], 'as long as a window of its rule')
-  // Of two rows MariaDB would rather read both.
+  // With two rows MariaDB scans both.
   if (at.dialect !== 'mariadb') for (const { sql, scans } of plans) t.same(scans, [], sql)
   t.ok(plans.some(({ indexes }) => indexes.includes('notification_rule_state_expires_at_ms_id_index')))
 })

@@ -45,7 +45,7 @@ interface Asked {
   readonly language?: string
 }
 
-/** A channel as a third party may write it. */
+/** Returns a channel as a third party may write it. */
 const thirdParty = (code: string, more: Partial<NotificationChannel>, kinds: readonly RecipientKind[] = []) =>
   channel(code, kinds, {}, more).plugin
 

@@ -17,7 +17,7 @@ const inMessage = 'one-time-code-81723'
 
 type Answer = (text: string) => DeliveryOutcome
 
-/** A plugin whose channel repeats its token, and what the message contains, wherever an outcome has a text. */
+/** Returns a plugin whose channel repeats its token and the message in every text of an outcome. */
 const careless = (answer: Answer, write: (secret: string) => string) =>
   definePlugin({
     id: 'test.careless',
@@ -58,7 +58,7 @@ const answers: Readonly<Record<string, Answer>> = {
   deferred: (text) => ({ outcome: 'deferred', errorCode: 'a.b', errorMessage: text, providerCode: text }),
 }
 
-/** Parts of a text that would give a secret away: any eight characters of it in a row. */
+/** Returns the parts of a secret that would reveal it: each sequence of eight characters. */
 const partsOf = (secret: string) => Array.from({ length: secret.length - 7 }, (_, at) => secret.slice(at, at + 8))
 
 for (const [form, write] of Object.entries(forms)) {

@@ -1,4 +1,4 @@
-/** What the documents leave open, and what holds for all of the code: decided here, looked up in the source. */
+/** Decisions that the documents leave open, and rules for all code, checked in the sources. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url))
 const routes = [...sendRoutes, ...sendLogRoutes, ...messageRoutes].map(({ declaration }) => declaration)
 const named = (path: string) => routes.find((route) => route.path.endsWith(path))
 
-/** Source files of all plugins and examples, by path. */
+/** Returns the source files of all plugins and examples, with their paths. */
 function sources(): readonly { readonly path: string; readonly text: string }[] {
   return ['plugins', 'examples'].flatMap((folder) =>
     readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })
@@ -27,7 +27,7 @@ t.test('N-002 business code imports the facade, never a channel', async (t) => {
   t.ok(all.length > 500, 'that was a look at the source')
   const importers = all.filter(({ text }) => /from '@plinth[/]notification-channels/.test(text)).map(({ path }) => path)
   t.ok(importers.length > 0)
-  // A preset is a list of plugins for product files.
+  // A preset is a plugin list for product files.
   const mayImport =
     /^plugins[/](?:notification-channels|webhook-providers|presets)[/]|[/]plinth[.]config[.]ts$|^examples[/]acme-/
   for (const path of importers) t.match(path, mayImport)

@@ -13,11 +13,14 @@ import { type SendLogSettings, startSendLog } from './fixtures/send-log-product.
 const hourMs = 3_600_000
 const busy: Send = async () => ({ outcome: 'deferred', errorCode: 'acme.busy', errorMessage: 'Busy' })
 
-/** A product with a queue; `pigeon` takes one recipient at a time, `safe` is idempotent, `hook` needs no recipient. */
+/**
+ * Starts a product with a queue. `pigeon` accepts one recipient per message, `safe` is idempotent, `hook` needs no
+ * recipient.
+ */
 async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) {
   const unwanted = new Set<number>()
   const quiet = new Map<number, number>()
-  /** Every message waits here before it leaves. */
+  /** Every message waits here before it is sent. */
   const door = { opens: Promise.resolve() }
   const preferences = definePlugin({
     id: 'test.preferences',
@@ -52,7 +55,7 @@ async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) 
     mysql: 'next_at - interval ? * 1000 microsecond',
     mariadb: 'next_at - interval ? * 1000 microsecond',
   }
-  /** Time passes for the process and for its database, whose clock cannot be moved. */
+  /** Advances the time for the process and for its database, whose clock cannot be moved. */
   const pass = async (ms: number) => {
     if (db.dialect !== 'sqlite') {
       const sql = `update outbox_event set next_at = ${back[db.dialect]} where next_at between ? and ?`
@@ -69,7 +72,7 @@ async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) 
 const users = (count: number, from = 1) =>
   Array.from({ length: count }, (_, index) => ({ kind: 'user' as const, userId: from + index }))
 
-/** Rows that a retry has claimed and not yet sent. */
+/** Counts the rows that a retry has claimed and not yet sent. */
 const claimed = async (db: Database) =>
   (await db.query("select id from notification_send_log where status = 'retried' and claimed_until is not null")).length
 
@@ -415,7 +418,7 @@ onEachDatabase(t, 'B26 a process that stood still between claim and send has los
   t.hasStrict(await second, { code: '200', data: { result: { success: true } } })
   t.equal(other.mail.sent.length, 1)
 
-  // The same with a claim that comes to a send.
+  // The same with a claim that is sent.
   still.mail.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
   await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   const next = (await still.list('retryableOnly=true')).items[0].id
@@ -537,7 +540,7 @@ onEachDatabase(t, 'N-032 a part whose process died is taken up where it was', as
   await until(() => begun.length >= 2, 'the calls have begun', 0)
   t.match(await list('status=sending'), { total: 2 }, 'recorded before it leaves')
 
-  // Another process finds the events of one that died; here both live.
+  // In production, another process only takes over the events of a dead one. Here both are alive.
   const other = await start(t, at)
   await db.execute('update outbox_event set lease_token = null, next_at = ?', [new Date(0)])
   await other.idle()

@@ -27,7 +27,7 @@ t.test('a channel that is busy is asked again as the keys of retries say', async
     })
     await facade.send({ content: 'Hi', recipients: [{ kind: 'user', userId: 1 }] }, { channels: ['mail'] })
     while (clock.monotonic() < 150_000) {
-      // The delay begins when the result is in the send log. The list waits for that.
+      // The delay starts when the result is in the send log. The list waits for that.
       await list()
       await clock.advance(10_000)
       await running.service(events).idle()

@@ -1,4 +1,4 @@
-/** A process is killed in the middle of a fan-out. */
+/** A process is killed during a fan-out. */
 import { fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ const worker = new URL('fixtures/fan-out-worker.ts', import.meta.url)
 const number = async (db: Database, sql: string) => Number((await db.query<{ n: unknown }>(sql))[0]?.n)
 
 onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-out', async (t, at) => {
-  // Two databases with all of them are enough for what this costs.
+  // Because of the cost, only two databases run with all recipients.
   const people = at.dialect === 'mariadb' ? 2_000 : 10_000
   const [inbox, together, each] = [Math.ceil(people / 5_000), people / 1_000, people / 50]
   const directory = mkdtempSync(join(tmpdir(), 'plinth-fan-out-'))
@@ -32,7 +32,7 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
     ...at.config,
     'platform.http.port': 0,
     'platform.notification.default-channel': 'database',
-    // Nobody but the one who is killed leaves a send without its outcome.
+    // Only the killed process leaves a send without an outcome.
     'platform.notification.send-deadline': '5m',
     'platform.events.dispatcher.lease': '1s',
     'platform.events.dispatcher.poll-interval': '50ms',
@@ -69,7 +69,7 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
 
   const heir = start(false)
   const partsDone = () => number(db, 'select parts_done as n from notification_message')
-  // One wait for each part: a slow machine takes long for all of them.
+  // One wait per part, because a slow host needs long for all of them.
   for (let part = 1; part <= inbox + together + each; part++) {
     await heir.until(async () => (await partsDone()) >= part, `part ${part} is done`)
   }

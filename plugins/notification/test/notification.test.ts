@@ -18,7 +18,7 @@ import t from 'tap'
 
 type Send = (message: NotificationMessage, context: SendContext) => Promise<DeliveryOutcome>
 
-/** A plugin that brings one channel. */
+/** Returns a plugin with one channel. */
 function channelPlugin(code: string, send: Send, more: Partial<NotificationChannel> = {}) {
   const channel: NotificationChannel = {
     displayName: code,

@@ -1,4 +1,7 @@
-/** Many sends at a time on a real database: none is missing in the send log. No time decides; the rate is told. */
+/**
+ * Many concurrent sends on a real database: all of them are in the send log. The rate is reported and does not affect
+ * the result.
+ */
 import { onEachDatabase } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'
 import t from 'tap'

@@ -7,7 +7,7 @@ import { refuse, startSendLog } from './fixtures/send-log-product.ts'
 const mobile = { kind: 'mobile', number: '13800138000' } as const
 type Started = Awaited<ReturnType<typeof startSendLog>>
 
-/** Sends that fail; answers their ids, in order. */
+/** Makes failing sends; returns their ids in order. */
 async function failures({ facade, sms, list }: Started, count: number): Promise<number[]> {
   sms.behave = refuse
   for (let sent = 0; sent < count; sent++) {

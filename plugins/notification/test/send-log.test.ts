@@ -307,11 +307,11 @@ onEachDatabase(
     for (const [query, index] of [
       ['channel=sms', 'channel_id_index'],
       ['retryableOnly=true', 'status_restorable_id_index'],
-      // Where all that can be sent again is of one channel, both indexes are as good.
+      // If all retryable rows belong to one channel, both indexes are as good.
       ['channel=sms&retryableOnly=true', 'status_restorable_id_index'],
       ['channel=sms&sort=createdAt', 'channel_created_at_id_index'],
       ['sort=-createdAt', 'created_at_id_index'],
-      // A server knows that this is all that can be sent again, of any channel.
+      // The statistics of a server show that these are all retryable rows of all channels.
       ...(db.dialect === 'sqlite'
         ? [['channel=sms&retryableOnly=true&sort=createdAt', 'retryable_of_channel_index'] as const]
         : []),
@@ -328,7 +328,7 @@ onEachDatabase(
       for (const { sql, indexes, sorts } of plans) {
         t.notOk(sorts, `${query} sorts: ${sql}`)
         t.equal(indexes.length, 1, `${query} by ${indexes}: ${sql}`)
-        // Only PostgreSQL counts in an order.
+        // Only PostgreSQL uses an ordered index for a count.
         if (db.dialect === 'postgresql' || !sql.startsWith('select count'))
           t.ok(indexes[0]?.endsWith(index), `${query} by ${indexes}: ${sql}`)
       }

@@ -1,4 +1,4 @@
-/** The writing of the send log while the database is slow, away or refuses rows, without one. */
+/** Writes of the send log while the database is slow, unavailable or rejects rows. The database is simulated. */
 import { type Database, type Parameter, selectionOf } from '@plinth/database'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
@@ -14,7 +14,7 @@ interface Insert {
 
 const columns = selectionOf(SendLog).columns.length
 
-/** A recorder on a database that does with inserts what the test says. */
+/** Returns a recorder on a database whose inserts the test defines. */
 function recorderOn(insert: (write: Insert) => Promise<unknown>) {
   const clock = manualClock()
   const lines: Record<string, unknown>[] = []
@@ -25,7 +25,7 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
     ping: async () => {
       if (state.isAway) throw new Error('away')
     },
-    // What was tried and failed is not there.
+    // The failed rows are not stored.
     transactional: (work: (em: unknown) => Promise<unknown>) => work({ find: async () => [] }),
     fork: () => ({ isInTransaction: () => false }),
     async execute(sql: string, values: readonly Parameter[] = []) {
@@ -68,7 +68,7 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
   return { recorder, clock, state, record, told }
 }
 
-/** Until something holds, with turns of the event loop between. */
+/** Waits for a condition, with event loop ticks in between. */
 async function until(holds: () => boolean) {
   for (let turns = 0; !holds(); turns++) {
     if (turns > 100_000) throw new Error('it never came to be')
@@ -89,7 +89,7 @@ t.test(
     })
     record(1)
     await new Promise((resolve) => setImmediate(resolve))
-    // 20 s at 2,000 a second.
+    // 20 s at 2,000 per second.
     record(39_999)
     gate.resolve()
     await recorder.written()

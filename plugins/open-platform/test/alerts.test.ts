@@ -22,7 +22,7 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
   const { adminToken, createApp, signed, call, running, clock } = await startOpen(t, at, {
     plugins: [shop, eventsPlugin, listener],
   })
-  /** Until all that was told has arrived; the alert itself begins after the answer. */
+  /** Waits until all events have arrived. The alert itself starts after the response. */
   const heard = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
     await running.service(events).idle()
@@ -52,7 +52,7 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
   t.notMatch(JSON.stringify(wrong), app.secret)
 
   await clock.advance(alertWindowMs + 1)
-  // PostgreSQL and MariaDB count the window by their own clock.
+  // PostgreSQL and MariaDB use their own clocks for the window.
   await running.service(sharedStore).delete(`open-platform:alert:key-abnormal:${app.id}`)
   t.equal((await call('POST', `/api/v1/admin/open-platform/apps/${app.id}/disable`, admin)).code, '200')
   await signed(app)

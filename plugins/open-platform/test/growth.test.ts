@@ -1,11 +1,11 @@
-/** How the databases answer the usage, whatever lies in the table: each page is a walk of an index. */
+/** Query plans of the usage on each database: each page uses an index, whatever the size of the table. */
 import { database } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { startOpen } from './fixtures/product.ts'
 
-/** A month of many. */
+/** One of many months. */
 const usage = '/api/v1/admin/open-platform/usage?from=2026-01-01&to=2026-01-30'
 const columns = 'id, day, app_id, app_key, method, route, calls, failed, cost'
 
@@ -57,7 +57,7 @@ onEachDatabase(t, 'C-051 every page of usage is a walk of its index that begins 
       const plans = await plansOf(work)
       t.equal(plans.length, 1)
       for (const { sql, indexes, sorts, scans } of plans) {
-        // Among few rows both read as little there.
+        // With few rows both are as good.
         const others = db.dialect === 'postgresql' ? ['open_call_day_day_app_id_route_method_unique'] : []
         t.ok(indexes.length === 1 && [index, ...others].includes(String(indexes[0])), `${indexes}: ${sql}`)
         t.notOk(sorts || scans.length > 0, sql)

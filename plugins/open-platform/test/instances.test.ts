@@ -18,7 +18,7 @@ import {
 
 const apps = '/api/v1/admin/open-platform/apps'
 
-/** Two instances of one product behave as one. */
+/** Two instances of one product behave like one. */
 async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>> = {}) {
   const one = await startOpen(t, db, { config })
   const other = await startOpen(t, db, { config, clock: one.clock })
@@ -104,13 +104,13 @@ t.test('C-052 while the shared store is away every signed request is refused', {
   await until(async () => (await signed(app)).code === '200', 'signed calls are back with it')
 })
 
-/** Starts an instance in a process of its own; it is gone when the test ends. */
+/** Starts an instance in a child process. It is stopped when the test ends. */
 async function startProcess(t: Test, db: TestDatabase): Promise<{ server: WatchedProcess; base: string }> {
   const config = {
     ...configOn(db),
-    // Records wait longer than the test takes, so that only a stop writes them.
+    // Records wait longer than the test, so that only a stop writes them.
     'platform.open-platform.metering.flush-interval': '1m',
-    // Processes live in real time, and this machine may be slow.
+    // Processes use real time, and this host may be slow.
     'platform.rate-limit.store-deadline': '1m',
   }
   const program = join(import.meta.dirname, 'fixtures', 'instance.ts')

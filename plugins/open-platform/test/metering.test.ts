@@ -23,7 +23,7 @@ const count = async (running: Pick<RunningProduct, 'service'>, table: string): P
   return Number(row?.n)
 }
 
-/** Calls that the database of a stopped product holds. */
+/** Returns the recorded calls in the database of a stopped product. */
 async function recorded(t: Test, db: TestDatabase) {
   const { db: service, running } = await startOpen(t, db)
   const rows = await service.query<{
@@ -264,7 +264,7 @@ t.test('a call that is still being answered when the product stops is recorded',
   const answer = signed(app, { target: '/api/v1/slow' }).catch(() => 'cut')
   await reached
   const stopped = running.stop('test')
-  // Past the drain deadline: the connection is cut.
+  // After the drain deadline the connection is closed.
   await until(async () => {
     await clock.advance(60_000)
     return running.state === 'stopped'

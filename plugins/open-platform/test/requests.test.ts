@@ -12,7 +12,7 @@ import { type Answer, exportScope, orderScope, outcome, type SignedCall, startOp
 const apps = '/api/v1/admin/open-platform/apps'
 const order = '/api/v1/shop/orders/7'
 const stranger = { appKey: 'app_000000000000000000000000', secret: 'plinth_open_nobody' }
-/** What a caller sees of a refusal. */
+/** Returns the parts of a rejection that a caller sees. */
 const seen = ({ status, code, message, data }: Answer) => ({ status, code, message, data })
 
 onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) => {
@@ -185,7 +185,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     })
     slow.flushHeaders()
     await once(slow, 'continue')
-    // Whatever was to be said about its headers has been said when a later request is answered.
+    // When a later request has its response, any response to its headers would have been sent.
     t.equal(outcome(await signed(app)), '200')
     t.equal(isAnswered, false, 'its headers passed')
     clock.shiftWallClock(301_000)
@@ -284,7 +284,7 @@ t.test('A25 whatever a client signs passes, and nothing passes with one bit chan
       const flipped = (written: string) => flip(Buffer.from(written), bit).toString('latin1')
       if (part === 'query') {
         const target = `${order}?${flipped('a=1&b=22')}`
-        // What is no printable ASCII, or ends the target, never gets past the HTTP parser.
+        // The HTTP parser rejects characters other than printable ASCII, and those that end the target.
         if (!/^[!-~]+$/.test(target)) return true
         return outcome(await signed(app, { ...call, headers, sent: { target } })) !== '200'
       }

@@ -24,7 +24,7 @@ const standard: OutgoingSettings = {
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A server on loopback that remembers what it was asked. */
+/** Starts a server on loopback that records its requests. */
 async function server(t: Test, answer: Answer = (_, response) => response.end('ok')) {
   const requests: IncomingMessage[] = []
   const closed: Promise<void>[] = []
@@ -87,7 +87,7 @@ t.test('N-057 what is not public is refused in every spelling, and never asked',
     '127.0.0.1.',
     '0',
     '0.0.0.0',
-    // A name to the URL standard until a dot is taken away.
+    // The URL standard treats these as names until a dot is removed.
     '127.0.0.1..',
     '127.0.0.1...',
     '2130706433..',
@@ -350,7 +350,7 @@ t.test('what cannot be reached was not sent; what was cut off may have arrived',
   const odd = await failure(client(t, { allowedHosts: [host] }).request({ url: `http://${host}/` }))
   t.match(odd, { mayHaveArrived: true, code: /answer-invalid|connection-lost/ })
 
-  // A name that nobody resolves.
+  // A name that never resolves.
   const never: Lookup = () => {}
   const waiting = client(t, { connectTimeoutMs: 20 }, never)
   const timedOut = await failure(waiting.request({ url: 'https://slow.example.com/' }))
@@ -411,7 +411,7 @@ t.test('a connection can be tried without a request', async (t) => {
   }
   t.hasStrict(await failure(client(t).reach({ url: 'https://hook.example.com/' })), { code: 'host-unknown' })
 
-  // Its answers to the handshake never come.
+  // It never answers the handshake.
   const silent = createSocketServer()
   const sockets: { destroyed: boolean }[] = []
   const connected = new Promise<void>((resolve) =>

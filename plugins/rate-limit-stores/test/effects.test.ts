@@ -1,4 +1,4 @@
-/** What each key of the stores does, seen through the limiter of a product that has it. */
+/** Effects of the keys of the stores, observed through the limiter of a product with the store. */
 import databasePlugin from '@plinth/database'
 import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
 import { effectOf, manualClock, startForTest } from '@plinth/kernel/testing'

@@ -95,7 +95,7 @@ t.test('a sweep gives back the memory of the windows, also when some are left', 
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const held = () => {
-    // What the first one found is freed by another thread, which the second one waits for.
+    // Another thread frees the memory of the first collection. The second collection waits for it.
     collect()
     collect()
     return process.memoryUsage().arrayBuffers

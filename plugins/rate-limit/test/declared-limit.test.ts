@@ -30,7 +30,7 @@ t.test('R-001 R-010 R-011 a declared limit decides as the same rule does in sing
         )
       if (plain(got) !== plain(wanted)) throw new Error(`${operation}: ${plain(got)} is not ${plain(wanted)}`)
     }
-    // A declared limit shows its counters before the first call.
+    // A declared limit has its counters before the first call.
     const sums = async ({ counted }: typeof one) =>
       Object.entries(await counted('requests')).filter(([, sum]) => sum !== 0)
     t.same(await sums(one), await sums(other))

@@ -155,7 +155,7 @@ t.test('R-052 R-054 headers of one address count from trusted proxies alone', as
 
 t.test('R-026 R-052 R-053 R-055 proxies, ports and spellings make one caller of one client', async (t) => {
   const limits = { things: { maxAttempts: 1 } }
-  /** True when the second request shares the quota of the first. */
+  /** True if the second request uses the quota of the first. */
   const shares = async (first: [string, string?], second: [string, string?], set: Record<string, string> = {}) => {
     const { call } = await startRoutes(t, { limits, set })
     const ask = async ([from, chain]: [string, string?]) =>

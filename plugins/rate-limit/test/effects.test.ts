@@ -7,7 +7,7 @@ import { startRoutes } from './fixtures/limited-routes.ts'
 import { allow, remoteStore, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
 const prefix = 'platform.rate-limit.'
-/** The names that the limiter of the tests expects: without the prefix. */
+/** Returns the values by name without the prefix, as the test limiter expects them. */
 const withoutPrefix = (values: KeyValues) =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key.replace(prefix, ''), value]))
 
@@ -102,7 +102,7 @@ t.test('the default store counts', async (t) => {
 })
 
 t.test('routes are limited as the keys say', async (t) => {
-  /** Calls a route three times that is limited to one call. */
+  /** Calls a route with a limit of one call three times. */
   const observe = async (config: KeyValues) => {
     const { call, keys, running } = await startRoutes(t, { limits: { things: { maxAttempts: 1 } }, config })
     const codes = []

@@ -15,7 +15,7 @@ const url = `${root}/probe.task`
 
 const trail: AuditEntry[] = []
 
-/** Keeps the audit. */
+/** Stores the audit. */
 const keeper = definePlugin({
   id: 'keeper',
   version: '1.0.0',

@@ -60,7 +60,7 @@ t.test('the newest runs of a task are stored', async (t) => {
         await until(async () => probe.begun.length === runs && (await newestHasEnded()), `run ${runs} has ended`)
         if (runs < 20) await clock.advance(60_000)
       }
-      // Older runs are removed a moment after each tenth run has ended.
+      // Older runs are removed shortly after each tenth run has ended.
       for (let polls = 0; polls < 50 && (await stored()).length > 10; polls++) await db.query('select 1 as one')
       return (await stored()).length
     },

@@ -1,6 +1,6 @@
 /**
- * What holds for every engine, on every database. Time stands still but for `advance`; waits in real time are for what
- * databases and Redis do.
+ * Rules for every engine on every database. Time only advances by `advance`. Waits in real time are for databases and
+ * Redis.
  */
 
 import { database } from '@plinth/database'
@@ -19,7 +19,7 @@ import { offerRun, ownRedisKeys } from './fixtures/redis.ts'
 
 const minute = 60_000
 const task = 'probe.task'
-/** Long, so that the leaps of the clock do not cost a running task its lease. */
+/** Long, so that jumps of the clock do not expire the lease of a running task. */
 const config = { 'platform.scheduler.lease': '1h', 'platform.scheduler.poll-interval': '1s' }
 type Config = Readonly<Record<string, JsonValue>>
 
@@ -36,7 +36,7 @@ function onEachEngine(name: string, tests: (t: Test, db: TestDatabase, engine: C
   }
 }
 
-/** An instance, and what a test does with its task. */
+/** Starts an instance and returns functions that control its task. */
 async function startProbe(
   t: Test,
   db: TestDatabase,
@@ -58,22 +58,25 @@ async function startProbe(
     ...(roles ? { roles } : {}),
   })
   const { scheduler, running } = instance
-  // A stop waits for what runs, and on a clock that stands still its deadline never comes.
+  // A stop waits for running tasks, and its deadline never comes on a manual clock.
   t.teardown(() => probe.release())
   return {
     ...instance,
     probe,
-    /** Waits until this instance has begun whatever it had to begin by now. */
+    /** Waits until this instance has started all work that was due. */
     passed: () => marker.passed(scheduler),
-    /** Waits until so many runs began. */
+    /** Waits until this number of runs has started. */
     begun: (count: number) => until(() => probe.begun.length >= count, `run ${count} begins`),
-    /** Waits until so many runs are recorded as ended; with several instances, so that they look again and again. */
+    /**
+     * Waits until this number of runs is recorded as ended. Several instances get advancing time, so that they poll
+     * repeatedly.
+     */
     async ended(count: number, instances: 'one' | 'several' = 'one') {
       let looks = 0
       const ends = async () => {
         if (instances === 'several' && ++looks % 50 === 0) await instance.clock.advance(1000)
         const { items, total } = await scheduler.history(task, {}, { size: 100, count: 'exact' })
-        // Two statements: the count may know a run that the items do not.
+        // Two statements: the count may include a run that is missing in the items.
         return total === count && items.length === count && items.every(({ outcome }) => outcome !== null)
       }
       await until(ends, `run ${count} is recorded`)
@@ -198,7 +201,7 @@ onEachEngine('A11 two instances: one run at a time, one per delay, whoever asks'
 
   probe.isQuick = false
   t.match(await web.scheduler.runNow(task), { requested: true, running: false }, 'asked where nothing runs')
-  // A worker that is woken over the network may have begun already.
+  // A worker that is notified over the network may have started already.
   await web.scheduler.runNow(task).catch((error) => t.hasStrict(error, { reason: 'scheduler.task-running' }))
   await clock.advance(1000)
   await one.begun(13)
@@ -243,15 +246,15 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
   const one = await startProbe(t, db, { config: lease })
   await one.passed()
   await one.clock.advance(19_000)
-  // A sign of life starts the time anew.
+  // A heartbeat restarts the lease.
   await database.execute('update scheduler_task set beat = beat + 1 where name = ?', [task])
   await one.passed()
   await one.clock.advance(20_000)
   await one.passed()
   t.equal(one.probe.begun.length, 0, 'a living holder keeps its task')
-  // The lease counts from the sign of life: it is over.
+  // The lease is measured from the heartbeat, so it has expired.
   await one.clock.advance(10_000)
-  // A look that was under way would look again after time that does not pass.
+  // A pending poll would otherwise wait for time that does not advance.
   await one.passed()
   await one.begun(1)
   await one.ended(2)
@@ -279,13 +282,13 @@ onEachEngine('A11 who loses the lease sees the signal abort and records nothing'
   await until(() => signal.aborted, 'the signal aborts')
   t.match(signal.reason, { message: 'The lease of the task was lost.' })
 
-  // Its row becomes free and it is due, but the run that lost its lease still goes on here.
+  // The row becomes free and the task is due, but the run without a lease still continues here.
   await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
   for (let second = 0; second < 3; second++) {
     await one.clock.advance(1000)
     await one.passed()
   }
-  // With BullMQ another instance that sees it due makes a job, and this one may be given it.
+  // With BullMQ, another instance that finds it due creates a job, and this instance may receive it.
   if (engine['platform.scheduler.engine'] === 'bullmq') await offerRun(engine, task)
   t.equal(probe.begun.length, 1, 'a task does not overlap itself on one instance')
   await one.db.execute('update scheduler_task set holder = ?, beat = beat + 1 where name = ?', ['thief:1', task])
@@ -294,7 +297,7 @@ onEachEngine('A11 who loses the lease sees the signal abort and records nothing'
   const row = await one.db.query('select holder from scheduler_task where ended_at is null')
   t.match(row, [{ holder: 'thief:1' }], 'the row of the new holder is left alone')
 
-  // Now it holds it again, and the database does not answer.
+  // Now it has the lease again, and the database does not respond.
   await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
   await one.clock.advance(1000)
   await one.begun(2)
@@ -329,7 +332,7 @@ onEachDatabase(t, 'A11 a pool that other work has used up costs no running task 
     await begun.promise
     return () => held
   }
-  // SQLite has one connection, and whatever holds it is in nobody's way for long: a sign of life is the next to have it.
+  // SQLite has one connection and only short waits for it: a heartbeat is next in the queue.
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()

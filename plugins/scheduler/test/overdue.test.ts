@@ -1,4 +1,4 @@
-/** What is due and does not begin: it is taken directly where a queue says nothing, and told where nothing helps. */
+/** Due tasks that do not start: they are run directly if the queue does not respond, and reported if nothing helps. */
 
 import { BullmqEngine, type QueueServer } from '@plinth/coordination'
 import { createDatabase } from '@plinth/database/testing'
@@ -71,7 +71,7 @@ t.test('whoever asks for a run wakes the workers, however long they pause', { sk
   await until(async () => (await web.scheduler.get('probe.task')).lastRun?.outcome === 'succeeded', 'it has run')
   await clock.advance(30_000)
   await web.scheduler.runNow('probe.task')
-  // The clock of the worker stands still: without a message it would sleep for ever.
+  // The clock of the worker does not advance: without a message it would sleep indefinitely.
   await until(() => probe.begun.length === 2, 'it runs again')
 })
 

@@ -1,4 +1,4 @@
-/** Instances that are processes of their own, under load, on the real clock; killed while they work. */
+/** Instances in separate processes under load on the real clock. Some are killed during their work. */
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { skipRedis } from '@plinth/shared-store/testing'
@@ -27,13 +27,13 @@ async function killingOneOfTwo(t: Test, db: TestDatabase, engine: Readonly<Recor
     const all = await runs()
     for (const { task } of left) {
       const next = all.find((run) => run.task === task && run.begunAt > killedAt)
-      // That it is within the lease is shown on a clock of the test's own; here it would measure the machine.
+      // Another test with a manual clock proves that it happens within the lease. Here it would measure the host.
       t.equal(next?.pid, survivor.child.pid, `round ${round}: ${task} taken over`)
     }
     victim = survivor
     survivor = await start()
   }
-  // However few a busy machine has done meanwhile; a process that was killed between two runs left nothing to take over.
+  // A busy host may have completed only few runs. A process that was killed between two runs left nothing to take over.
   await survivor.until(async () => {
     const all = await runs()
     return all.length > 40 && new Set(all.map(({ pid }) => pid)).size >= 3

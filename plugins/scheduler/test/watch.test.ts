@@ -1,4 +1,4 @@
-/** Properties of the judgement on a task's row, on a model of instances and clocks; no database takes part. */
+/** Properties of the check of a task row, on a model of instances and clocks without a database. */
 import { leaseTimes } from '@plinth/coordination'
 import type { BoundScheduledTask } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
@@ -36,7 +36,7 @@ t.test('A11 whatever happens to the wall clock, a run begins its delay after the
         const held = rowOf({ holder: 'other' })
         watch.judge(task, held, clock.monotonic())
         await clock.advance(pollMs)
-        // It ends between two looks, written by a machine whose clock may be wrong by days.
+        // It ends between two polls. A host whose clock may be wrong by days wrote the time.
         const endedAt = clock.monotonic()
         const row = rowOf({ beat: 1, endedAt: new Date(clock.now() + (steps[0]?.shift ?? 0)) })
         await clock.advance(pollMs)

@@ -10,7 +10,7 @@ import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { faultySharedStores, sharedStoreKit } from './fixtures/faulty-shared-stores.ts'
 
-/** A machine that runs many tests at once is slow, not broken. */
+/** A host that runs many tests at the same time is slow. */
 const patience = { patienceMs: 60_000, caseLimitMs: 240_000 }
 
 async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
@@ -34,7 +34,7 @@ async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
   }
 }
 
-/** Whoever hears a message has heard all that were said before. */
+/** A subscriber that receives a message has received all earlier ones. */
 async function settle(instances: SharedStoreHarness['instances']): Promise<void> {
   const mark = randomUUID()
   const heard = new Set<string>()

@@ -1,4 +1,4 @@
-/** Effects of the keys of the shared store, most of them on a Redis server of the test's own. */
+/** Effects of the keys of the shared store, most of them on a separate Redis server. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
@@ -38,7 +38,7 @@ async function redisServer(t: Test, settings: (port: number) => readonly string[
   }
 }
 
-/** Starts a product that stores a value. Returns how that ends. */
+/** Starts a product that stores a value. Returns the outcome. */
 const outcomeOf = async (t: Test, config: KeyValues) => {
   try {
     const { store } = await start(t, config)
@@ -59,7 +59,7 @@ t.test('where, as whom and under which names the product uses Redis', { skip: sk
   ])
   const client = new Redis({ host, port })
   t.teardown(() => client.disconnect())
-  /** Stores a value. Returns what the server knows of it and of the connections of the product. */
+  /** Stores a value. Returns the server's data about it and about the connections of the product. */
   const observe = async (values: KeyValues) => {
     await client.flushall()
     const { store, running } = await start(t, { ...config, ...access, ...values })

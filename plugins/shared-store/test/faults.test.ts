@@ -9,7 +9,7 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 
-/** Long enough for an answer on a busy machine. */
+/** Long enough for a response on a busy host. */
 const deadlineMs = 2_000
 const unavailable = { code: 'PLINTH_SHARED_STORE_UNAVAILABLE' }
 const options = { skip: skipRedis, timeout: 600_000 }
@@ -52,7 +52,7 @@ async function storeOnOwnRedis(t: Test) {
     joint: () => store.quota.decideAll('window', [request, { ...request, key: 'l' }]),
     reset: () => store.quota.reset('window', 'k'),
   }
-  /** Every call fails with the code. Answers whether all did before a timer of so many milliseconds. */
+  /** True if every call fails with the code before a timer of this duration. */
   const allFailWithin = async (ms: number) => {
     let isOver = false
     const timer = setTimeout(() => {
@@ -87,7 +87,7 @@ t.test('a frozen Redis is noticed by the deadline, and afterwards at once', opti
   redis.freeze()
   t.teardown(redis.thaw)
   t.equal(await allFailWithin(60_000), true, 'nobody hangs')
-  // Both wait for the same event loop: what comes before the timer has not waited for an answer.
+  // Both use the same event loop: a result before the timer has not waited for a response.
   t.equal(await allFailWithin(deadlineMs / 2), true, 'while the connection is made anew calls fail at once')
   const check = product.contributions(healthCheck).get('redis')
   await rejectsWith(t, Promise.resolve(check?.(new AbortController().signal)), unavailable)
@@ -145,7 +145,7 @@ t.test(
       await redis.start()
       await until(() => gaps.news === round && gaps.other === round, 'both know of the gap')
       await until(answers, 'commands go on')
-      // Told of the gap, it hears everything from then on.
+      // It is notified of the gap, and receives everything from then on.
       await store.publish('news', `${round}`)
       await store.publish('other', `${round}`)
       await until(() => heard.length === 2 * round, 'both messages arrive')
@@ -178,7 +178,7 @@ t.test('a Redis that dies again and again at once does no harm, and nothing is f
   for (let round = 0; round < 8; round++) {
     await redis.kill()
     await redis.start()
-    // From no time at all to enough for a connection, so that some are lost between connecting and listening.
+    // From zero to enough for a connection, so that some are lost between connecting and subscribing.
     await pause(round * 15)
   }
   await until(answers, 'Redis answers')
@@ -228,7 +228,7 @@ t.test(
       'platform.cache.connect-timeout': '1s',
     }
     proxy.fallSilent()
-    // The kernel would end it too, after half a minute and without an address.
+    // The kernel would also end it, but after half a minute and without an address in the message.
     const startFailure = await start(config).then(
       () => new Error('it started'),
       (error: Error) => error,
@@ -273,7 +273,7 @@ t.test('a silence of the network: who asks and who listens connects anew, and st
   proxy.fallSilent()
   await rejectsWith(t, store.get('k'), unavailable)
   const before = proxy.accepted
-  // Connections are made that open and then stay silent: each has an end.
+  // New connections open and then stay silent: each of them times out.
   await until(() => proxy.accepted >= before + 3, 'it tries again and again')
   proxy.recover()
   await until(

@@ -1,4 +1,4 @@
-/** A lock outlives a pool that other work has used up, because its renewal has connections of its own. */
+/** A lock survives a pool that other work has used up, because its renewal has reserved connections. */
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
@@ -30,7 +30,7 @@ onEachDatabase(t, 'a lock is renewed and released while other work holds all con
     await begun.promise
     return () => held
   }
-  // SQLite has one connection, and a renewal is the next to have it.
+  // SQLite has one connection, and a renewal is next in the queue.
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   t.equal(await lease?.renew(120_000), true)
   t.equal(await other?.release(), true)

@@ -144,7 +144,7 @@ t.test('R-033 buckets count in whole numbers, at any size, and never admit more 
       const ruling = decideBucket(state, { key: 'k', limit, windowMs, cost }, now, true)
       state = ruling.state ?? state
       if (ruling.decision.allowed) taken += BigInt(cost)
-      // Never more than what it held at first and what has flowed in since.
+      // Never more than the initial content and the refill since then.
       const effective = BigInt(ticks) * BigInt(tickMs)
       if ((taken - BigInt(limit)) * effective > BigInt(now) * BigInt(limit)) return false
       const { remaining, retryAfterMs, allowed } = ruling.decision
@@ -172,13 +172,13 @@ t.test(
     const running = await startForTest(product)
     t.teardown(() => running.stop('test ended'))
     const { quota } = running.service(sharedStore)
-    // A day: nothing ends or refills while the sequence runs.
+    // A day: nothing expires or refills during the sequence.
     const day = 86_400_000
     const call = fc.record({
       key: fc.constantFrom('a', 'b'),
       cost: fc.integer({ min: 1, max: 14 }),
       take: fc.boolean(),
-      // Rules with different windows meet on one key: neither counts for the other.
+      // Rules with different windows use one key. They are counted separately.
       windowMs: fc.constantFrom(day, 2 * day, 366 * day),
       limit: fc.integer({ min: 1, max: 12 }),
     })
@@ -193,7 +193,7 @@ t.test(
           const buckets = new Map<string, BucketState>()
           const ask = ({ key, cost, take, windowMs, limit }: (typeof calls)[number]) =>
             quota.decide(algorithm, { key: `${world}:${key}`, limit, windowMs, cost }, take)
-          // At once, so that calls for one key meet inside one script, or each in a script of its own.
+          // Concurrent, so that calls for one key are in one script, or each in its own script.
           const answers: RateLimitDecision[] = []
           if (together) answers.push(...(await Promise.all(calls.map(ask))))
           else for (const call of calls) answers.push(await ask(call))
@@ -236,7 +236,7 @@ t.test(
     const { quota } = running.service(sharedStore)
     const year = 365 * 86_400_000
     const small = { limit: 5, windowMs: year, cost: 1 }
-    // One number of Lua does not hold the two answers of such a limit.
+    // A Lua number cannot contain both results of such a limit.
     const large = { limit: 1_000_000_000, windowMs: year, cost: 1 }
     const asked = (algorithm: QuotaAlgorithm, world: string) => [
       () => quota.decide(algorithm, { key: `${world}:one`, ...small }, true),
@@ -269,7 +269,7 @@ t.test(
           if (forgets) await client.script('FLUSH')
           answers.push(...[await ask()].flat())
         }
-        // The last FLUSH has left but one of the three scripts.
+        // The last FLUSH has left only one of the three scripts.
         t.equal((await sent()) - before, forgets ? calls.length : 2, `${algorithm}: scripts sent, ${world}`)
         shown.push(answers.map(({ allowed, remaining }) => ({ allowed, remaining })))
         for (const { allowed, resetAtMs, retryAfterMs } of answers) {
@@ -323,7 +323,7 @@ t.test('R-035 the scripts of Redis are exact up to the largest numbers', { skip:
       const request = { key: `${limit}:${windowMs}`, limit, windowMs: Math.max(windowMs, 60_000) }
       const taken = Math.ceil(limit / 2)
       const askedAt = Date.now()
-      // A bucket fills again while the test runs.
+      // A bucket refills during the test.
       const tolerance = () =>
         limit / 1e6 + (algorithm === 'bucket' ? (limit * (Date.now() - askedAt + 1)) / request.windowMs : 0)
       const first = await quota.decide(algorithm, { ...request, cost: taken }, true)

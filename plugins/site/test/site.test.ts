@@ -48,7 +48,7 @@ t.test('E11 B6 days follow the time zone of the site, whatever the one of the pr
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...zones), fc.array(moment, { minLength: 1 }), async (zone, moments) => {
       await running.config.apply([live('platform.site.time-zone', zone)])
-      // Swedes write dates as ISO 8601 does.
+      // The Swedish date format equals ISO 8601.
       return moments.every((date) => own.dayOf(date) === date.toLocaleDateString('sv-SE', { timeZone: zone }))
     }),
     { numRuns: 50 },

@@ -249,7 +249,7 @@ const answer = (status: number, body: object | string): Reply => ({
 const tencentStatus = (Code: string) => ({ Response: { SendStatusSet: [{ Code, Message: `said ${Code}` }] } })
 const tencentError = (Code: string) => ({ Response: { Error: { Code, Message: `said ${Code}` }, RequestId: 'r' } })
 
-/** Answers and what they mean: outcome, code of the company, hint. */
+/** Responses and their meaning: outcome, code of the company, hint. */
 const failures: Record<
   keyof typeof drivers,
   readonly (readonly [Reply, DeliveryOutcome['outcome'], (string | undefined)?, string?])[]
@@ -301,7 +301,7 @@ const failures: Record<
     [answer(500, { code: 20500, message: 'x', status: 500 }), 'unknown', '500'],
   ],
 }
-/** What any server may answer. */
+/** Responses that any server may send. */
 const garbage: readonly (readonly [Reply, DeliveryOutcome['outcome']])[] = [
   [answer(200, ''), 'unknown'],
   [answer(200, '<html>Bad Gateway</html>'), 'unknown'],
@@ -329,7 +329,7 @@ for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
       outcomes.push(await send())
       t.equal(outcomes.at(-1)?.outcome, outcome, JSON.stringify(reply))
     }
-    // The company repeats what it was sent.
+    // The company repeats the request.
     company.reply = ({ path, headers, body }) => answer(400, `${path} ${JSON.stringify(headers)} ${body}`)
     outcomes.push(await send())
     company.reply = 'hang'

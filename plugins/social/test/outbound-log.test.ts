@@ -12,7 +12,7 @@ import t from 'tap'
 
 const dayMs = 86_400_000
 
-/** Lets everybody in. */
+/** Admits every request. */
 const door = definePlugin({
   id: 'test.door',
   version: '1.0.0',

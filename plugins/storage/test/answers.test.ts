@@ -1,4 +1,4 @@
-/** What is answered to a request for a file: its parts, its preconditions, and what keeps it from being read. */
+/** Responses to a request for a file: ranges, preconditions, and errors of reading. */
 import { renameSync, utimesSync, writeFileSync } from 'node:fs'
 import fs, { type FileHandle } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request } from 'node:http'
@@ -13,7 +13,7 @@ import { startStorage } from './fixtures/product.ts'
 
 const fault = (code: string) => Object.assign(new Error(`${code}: not today, /srv/secret`), { code })
 
-/** From now on every file of the name is opened by `change`; undone by the function that is returned. */
+/** Opens every file with this name by `change` until the returned function is called. */
 function openBy(t: Test, name: string, change: (open: () => Promise<FileHandle>) => Promise<FileHandle>): () => void {
   const { open } = fs
   fs.open = (path, ...rest) => (String(path).endsWith(name) ? change(() => open(path, ...rest)) : open(path, ...rest))
@@ -26,7 +26,7 @@ function openBy(t: Test, name: string, change: (open: () => Promise<FileHandle>)
   return undo
 }
 
-/** An answer as it came. Not by fetch, which adds "no-cache" of its own to some requests. */
+/** Returns the unchanged response. Not by fetch, which adds "no-cache" to some requests. */
 function ask(serverUrl: string | undefined, path: string, headers: IncomingHttpHeaders = {}, method = 'GET') {
   return new Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
     const asked = request(new URL(path, serverUrl), { headers, method }, async (answer) => {

@@ -1,4 +1,4 @@
-/** Disks that cannot be written: the health check notices, and calls are unavailable. */
+/** Disks that cannot be written: the health check reports them, and calls are unavailable. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'

@@ -9,7 +9,7 @@ import { all, ownDirectory, rawGet, startStorage } from './fixtures/product.ts'
 
 const secret = 'what nobody may see'
 
-/** Segments that have broken out of a directory somewhere, among ordinary ones. */
+/** Path segments of known directory traversals, among ordinary ones. */
 const segment = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom('a', 'report.pdf', 'ä', '报告.csv', 'a b', '2026', "it's", 'x'.repeat(200)) },
   fc.constantFrom(
@@ -173,7 +173,7 @@ t.test('no address leads out of a disk, however it is written', async (t) => {
     fc.asyncProperty(target, async (target) => {
       const answer = await rawGet(server.url as string, target)
       if (answer.includes(secret) || answer.includes(key) || answer.includes('root:')) return false
-      // Where the path is a plain one after decoding once, it may be the public file.
+      // If the path is plain after one decoding, it may be the public file.
       return answer.startsWith('HTTP/1.1 4') || /"code":"40[034]"/.test(answer) || answer.includes('for all')
     }),
     { numRuns: 300 },

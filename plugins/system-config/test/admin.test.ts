@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import admin from '../src/admin.ts'
 import { samplePlugin, startOn } from './fixtures/products.ts'
 
-/** In place of the identity plugin: the header `x-permissions` says what the caller may do. */
+/** Replaces the identity plugin: the header `x-permissions` contains the permissions of the caller. */
 const guard = definePlugin({
   id: 'test.guard',
   version: '1.0.0',
@@ -63,7 +63,9 @@ async function start(t: Test, set: Record<string, string> = {}) {
 const limit = 'platform.sample.limit'
 const secret = 'platform.sample.secret'
 
-/** Milliseconds of CPU that a call costs this process. Generous bounds only: other work runs here as well. */
+/**
+ * Returns the CPU milliseconds of a call in this process. Only for generous limits, because other work also runs here.
+ */
 async function cpuOf<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly ms: number }> {
   const before = process.cpuUsage()
   const result = await work()

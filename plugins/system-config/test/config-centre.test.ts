@@ -162,7 +162,7 @@ onEachDatabase(
       effective: { value: 'slow' },
     })
 
-    // What one instance takes another may refuse. Here an earlier version stored what both refuse.
+    // One instance may reject a value that another accepts. Here an earlier version stored a value that both reject.
     await a.running.service(database).transactional(async (em) => {
       await em.nativeUpdate(ConfigRow, { configKey: 'platform.sample.limit' }, { configValue: '666', version: 2 })
       await a.running.service(database).execute('update sys_config_version set version = 2')
@@ -178,7 +178,7 @@ onEachDatabase(
         },
       ])
     }
-    // Together: an instance that has not been seen for minutes is not listed.
+    // Both clocks advance together, because an instance without contact for minutes is not listed.
     await until(async () => {
       for (const { clock } of [a, b]) await clock.advance(3_000)
       return (await a.centre.instances()).every(({ version }) => version === 2)
@@ -241,7 +241,7 @@ onEachDatabase(t, 'what no two values may say together is not stored by two who 
   const resets = [enabled, mode].map((key) => ({ key, action: 'reset' }) as const)
   const refused = { code: '400', reason: 'system-config.invalid', data: { errors: [{ field: mode, rule: 'needed' }] } }
 
-  // The other one saves when this one has judged its change.
+  // The other instance saves after this one has validated its change.
   const store = one.running.service(database)
   const { transactional } = store
   store.transactional = async (work, options) => {
@@ -347,7 +347,7 @@ onEachDatabase(t, 'a database that fails in the middle of a save leaves nothing 
   service.execute = async (sql, parameters) => {
     if (isBroken && sql.startsWith('update sys_config_version set version = ?')) {
       isBroken = false
-      // The server closes the very connection that saves; those of the poll are not concerned.
+      // The server closes the connection of the save, not those of the poll.
       if (db.dialect === 'postgresql') await execute('select pg_terminate_backend(pg_backend_pid())')
       else throw new Error('disk I/O error with a secret in it')
     }
@@ -368,7 +368,7 @@ t.test('an outage of the database is one short line for each operation', async (
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const lines: string[] = []
-  // Nothing listens there.
+  // No server listens on this port.
   const { centre } = await startOn(t, db, {
     roles: ['cli'],
     config: {

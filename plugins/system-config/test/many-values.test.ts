@@ -19,7 +19,7 @@ const manyPlugin = definePlugin({
 const plugins = [samplePlugin, manyPlugin]
 
 type Values = Readonly<Record<string, JsonValue>>
-/** Values for each key; a document leaves out those that are undefined. */
+/** Values for each key. A document omits undefined values. */
 const anyValues = fc.array(fc.option(fc.string({ unit: 'grapheme', maxLength: 6 }), { nil: undefined, freq: 9 }), {
   minLength: names.length,
   maxLength: names.length,

@@ -14,7 +14,7 @@ const set = (name: string, value: string | number): ConfigChange => ({
   value,
 })
 
-/** An owner that refuses what `banned` holds, and what it was asked and told. */
+/** Returns an owner that rejects the values in `banned`, and records its calls. */
 function judge() {
   const banned = new Set<unknown>()
   const asked: unknown[] = []
@@ -206,7 +206,7 @@ async function startPlanted(t: Test, db: TestDatabase): Promise<void> {
   await running.stop('planted')
 }
 
-/** What a version wrote that knew no such rule. */
+/** Stores a value like a version without this rule. */
 async function plant(storage: Database, configKey: string, configValue: string): Promise<void> {
   const row = { masterKeyId: null, sensitive: false, version: 1, updatedAt: new Date(0), updatedBy: 'earlier' }
   await storage.transactional(async (em) => {

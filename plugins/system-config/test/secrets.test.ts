@@ -18,7 +18,7 @@ const put = (value: string, key = secretKey): ConfigChange => ({ key, action: 's
 const keyFileOf = (db: TestDatabase) => join(db.directory, 'master.key')
 const readKeys = (db: TestDatabase) => readFileSync(keyFileOf(db), 'utf8').trim().split('\n')
 
-/** What the plugin reads; only a test may look. */
+/** Returns the value that the plugin reads. */
 async function inForce(running: Awaited<ReturnType<typeof startOn>>['running']): Promise<unknown> {
   return running.runtimeOf('test.sample')?.config.get(secretKey)
 }
@@ -183,7 +183,7 @@ onEachDatabase(
     const em = service.fork()
     const [first] = await em.findAll(HistoryRow)
     if (first === undefined) throw new Error('There is no history.')
-    // Older than anything, so that the versions of real changes are not met.
+    // Older than all other rows, so that the versions of real changes stay free.
     const older = Array.from({ length: 450 }, (_, index) => ({ ...first, version: -1 - index }))
     await em.insertMany(HistoryRow, older)
     const keyIds = async () => {

@@ -13,7 +13,7 @@ interface Setup {
 }
 const setup = service<Setup>('test.setup')
 
-/** Keeps whether it is done in the database. */
+/** Stores in the database whether it is done. */
 const setupPlugin = definePlugin({
   id: 'test.setup',
   version: '1.0.0',

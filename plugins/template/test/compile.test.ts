@@ -1,4 +1,4 @@
-/** What a source may hold, and where the rest is refused. */
+/** Valid sources, and the position of errors in invalid ones. */
 import { defined } from '@plinth/kernel'
 import t from 'tap'
 import { compile } from '../src/compile/compile.ts'

@@ -53,7 +53,10 @@ t.test('a wallet without an account signs in only where registration is enabled'
   t.same([logins?.before, logins?.after], ['200', '403 wallet-login.registration-closed'])
 })
 
-/** Repeats an action until it is rejected, at most forty times. Returns the number before that, and the wait in seconds. */
+/**
+ * Repeats an action until it is rejected, at most forty times. Returns the number of accepted actions, and the wait in
+ * seconds.
+ */
 async function limitOf(attempt: () => ReturnType<Awaited<ReturnType<typeof startWalletLogin>>['call']>) {
   for (let count = 0; count < 40; count++) {
     const result = await attempt()

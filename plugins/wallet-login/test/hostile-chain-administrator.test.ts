@@ -21,7 +21,7 @@ const [chains, me] = ['/api/v1/admin/web3/chains', '/api/v1/iam/users/me']
 const password = 'correct horse battery staple'
 const planted = (name: string) => `PLANTED-${name}-4be1d7`
 
-/** A server on this machine that counts its requests. */
+/** Starts a local server that counts its requests. */
 async function startServer(t: Test, answer: (response: ServerResponse) => void) {
   let hits = 0
   const server = createServer((_, response) => {
@@ -46,7 +46,7 @@ t.test(
     t.teardown(() => db.drop())
     const file = join(db.directory, 'secret.txt')
     writeFileSync(file, planted('file'))
-    // No rule opens the first one. The second one belongs to the attacker, and so does `evil`.
+    // No rule allows the first one. The second one belongs to the attacker, and so does `evil`.
     const internal = await startServer(t, (response) => response.end(planted('internal-service')))
     let location = ''
     const redirecting = await startServer(t, (response) => response.writeHead(302, { location }).end())
@@ -61,7 +61,7 @@ t.test(
         'platform.wallet-login.rate-limit.address-max-attempts': 0,
         'platform.wallet-login.rate-limit.ip-max-attempts': 0,
         'platform.outgoing-http.allow-http': true,
-        // The server of the attacker stands for one on the internet.
+        // The server of the attacker represents one on the internet.
         'platform.outgoing-http.allowed-hosts': [...honest, evil, redirecting].map(({ port }) => `127.0.0.1:${port}`),
       },
     })
@@ -70,7 +70,7 @@ t.test(
     const providers = honest.map(({ url }, at) => ({ id: `node-${at}`, url: `${url}${secret}` }))
     const main = (await call('POST', chains, { token: root, body: { name: 'main', chainId: mainId, providers } })).data
     const [superAdmin] = (await call('GET', '/api/v1/admin/iam/roles?size=1', { token: root })).data.items
-    /** Two administrators with wallets: one of a key, one of a contract. */
+    /** Two administrators with wallets: one with a key, one with a contract. */
     const grant = async ({ data }: Answer) => {
       const { id } = (await call('GET', me, { token: data.accessToken })).data
       const granted = await call('PUT', `/api/v1/admin/iam/users/${id}`, {
@@ -94,7 +94,7 @@ t.test(
     const outcomes = new Map<string, number>()
     const shown: string[] = []
     let signIns = 0
-    /** One call of the attacker. */
+    /** Makes one call of the attacker. */
     const attack = async (kind: string, answer: Promise<Answer>): Promise<Answer> => {
       const result = await answer
       outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1)
@@ -104,7 +104,7 @@ t.test(
     }
     const act = (kind: string, method: string, url: string, body?: unknown) =>
       attack(kind, call(method, url, defined({ token, body })))
-    /** Garbage, in every length, for every wallet and every chain that a challenge can name. */
+    /** Invalid signatures of every length, for every wallet and every chain of a challenge. */
     const signInAttempts = async (kind: string) => {
       for (const address of [anna.address, contract, fresh]) {
         for (const chainId of [mainId, 666, 1]) {

@@ -1,4 +1,4 @@
-/** Limits that a stranger cannot use up for the owner of a wallet (decision F.6). */
+/** Limits that other callers cannot use up for the owner of a wallet (decision F.6). */
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'

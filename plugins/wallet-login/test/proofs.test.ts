@@ -1,4 +1,7 @@
-/** How an identity was proven decides who may open it: a contract never opens one that a key has proven (decision F.3). */
+/**
+ * The proof of an identity decides which signatures open it: a contract never opens an identity that a key has proven
+ * (decision F.3).
+ */
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
@@ -13,7 +16,7 @@ const refused = '401 wallet-login.challenge-refused'
 const me = '/api/v1/iam/users/me'
 const chainId = 7
 
-/** A product in which the contract wallets of the chain `main` may sign, and nodes of that chain. */
+/** Starts a product in which the contract wallets of the chain `main` may sign, with nodes of this chain. */
 async function start(t: Test, db: TestDatabase, nodes: readonly StubNode[], config: object = {}) {
   const product = await startWalletLogin(t, db, {
     config: {
@@ -29,7 +32,7 @@ async function start(t: Test, db: TestDatabase, nodes: readonly StubNode[], conf
   const body = { name: 'main', chainId, providers }
   const created = await call('POST', '/api/v1/admin/web3/chains', { token: admin, body })
   t.equal(created.code, '200')
-  /** Signs in with a signature that no key made: the contract at the address decides. */
+  /** Signs in with a signature that no key made. The contract at the address decides. */
   const byContract = async (address: string) => {
     const { challengeId } = (await challenge(address, { chainId })).data
     return login({ challengeId, address, signature: garbage })
@@ -101,7 +104,7 @@ onEachDatabase(
     t.equal(outcome(await login({ challengeId, address: contract, signature: garbage })), refused, 'on another chain')
     t.strictSame(await reasons(), ['wallet-login.proven-on-another-chain'])
 
-    // An account with delegated code (EIP-7702) signs both ways; its key is the stronger proof.
+    // An account with delegated code (EIP-7702) can sign both ways. Its key is the stronger proof.
     await nameChain('main')
     for (const node of nodes) node.results['eth_chainId'] = `0x${chainId.toString(16)}`
     t.equal((await byContract(anna.address)).code, '200')

@@ -324,7 +324,7 @@ t.test('W-001 W-010 every vector of Sign-In with Ethereum against the message th
       expiresAt: new Date('2026-11-21T00:05:00.000Z'),
     })
     const isExpired = Date.parse(context.time) >= Date.parse('2026-11-21T00:05:00.000Z')
-    // What was signed must be what the vector shows, and what this server stores; the store answers for use and time.
+    // The signature must match the message of the vector and the stored message. The store checks use and time.
     const valid = [message, stored].every(
       (text) => verifier.verifyPersonal({ address: context.address, message: text, signature }).valid,
     )
@@ -372,7 +372,7 @@ onSqlite(
       const { challengeId, message } = (await challenge(anna.address)).data
       t.equal(parseSiweMessage(message).address, anna.address)
       t.same(asked, [], 'a challenge is made without the verifier')
-      // No signature of anna: only the verifier knows what is valid.
+      // Not a real signature. Only the verifier decides.
       const signature = `0x${'ab'.repeat(65)}`
       t.equal(outcome(await login({ challengeId, address: anna.address, signature })), expected)
       t.hasStrict(asked, [{ message, signature }])

@@ -1,4 +1,4 @@
-/** Attempts to settle, what they leave on a review, who may settle, and which settled orders an audit looks at first. */
+/** Attempts to settle: their traces in a review, the allowed operators, and the order of audited orders. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import t, { type Test } from 'tap'
@@ -80,7 +80,7 @@ onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still 
   })
   const [retried] = (await call('GET', `${reviewPath}?outTradeNo=${order.outTradeNo}`)).data.items
   t.hasStrict(retried, { action: 'auto-retry', reasons: ['rpc-query-failed'], lastAttempt: { outcome: 'skipped' } })
-  // In another block: the fingerprint differs. Back again, it is the same.
+  // In another block the fingerprint differs. Back in the first block, it is the same.
   const moved = {
     blockHash: hashOf('99'),
     logs: [{ ...transferLog(5), transactionHash: hash, blockHash: hashOf('99') }],
@@ -110,7 +110,7 @@ onSqlite(
     }
     const { data: review } = await save(order.outTradeNo)
     const { data: earlier } = await save(old.outTradeNo)
-    // As a release with the first version has stored it.
+    // As stored by a release with the first version.
     const [stored] = await rows(`select plan_snapshot from web3_settlement_review_log where id = ${earlier.id}`)
     const plan =
       typeof stored?.['plan_snapshot'] === 'string' ? JSON.parse(stored['plan_snapshot']) : stored?.['plan_snapshot']
@@ -154,7 +154,7 @@ onSqlite(t, 'S-077 an answer that is older than 10 s settles nothing', async (t:
   const query = db.query.bind(db)
   const monotonic = clock.monotonic.bind(clock)
   let passedMs = 0
-  /** Time passes after the answer of the chain, when the claims of other orders are read. */
+  /** Advances the time after the chain response, when the claims of other orders are read. */
   const slow = async (ageMs: number, work: () => Promise<void>) => {
     Object.defineProperty(db, 'query', {
       configurable: true,

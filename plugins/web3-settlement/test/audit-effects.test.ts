@@ -28,7 +28,7 @@ async function settledOrder(
   world.answers.set(String(transactionHash), paidBy(String(transactionHash), change))
 }
 
-/** Runs the audit over settled orders, and returns the orders that it reports. */
+/** Runs the audit of settled orders and returns the reported orders. */
 const auditOf =
   (...orders: readonly Parameters<typeof settledOrder>[1][]) =>
   async (config: KeyValues) => {

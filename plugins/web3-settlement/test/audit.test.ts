@@ -1,4 +1,4 @@
-/** Settled payments are looked at again, and what is advised about those that are at risk. */
+/** Settled payments are checked again, and risks get a suggested action. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import t, { type Test } from 'tap'
@@ -19,7 +19,7 @@ const audit = 'platform.money.web3.settlement.audit'
 const auditTask = 'money.web3.payment-settlement.audit'
 const auditsPath = `${admin}/payment-confirmations/settled-audits`
 
-/** A settled order whose chain says something else now. */
+/** Adds a settled order whose chain state has changed. */
 async function settledOrder(
   { paidOrder, save, settle, world, db }: RunningSettlement,
   change?: object,
@@ -37,7 +37,7 @@ async function settledOrder(
   return made
 }
 
-/** Risk and advice of each reason that an audit can find (document 3, "Compensation plan actions", and the README). */
+/** Risk level and suggested action of each audit reason (document 3, "Compensation plan actions", and the README). */
 const advice: Partial<Record<RiskReason, readonly [level: string, action: string]>> = {
   'chain-not-configured': ['low', 'recheck-later'],
   'chain-id-mismatch': ['high', 'manual-review'],
@@ -64,7 +64,7 @@ const cases = {
   unreachable: { error: 'timeout' },
 } as const
 
-/** What must stay as it is. */
+/** Returns the data that must not change. */
 const fundsOf = async ({ rows }: RunningSettlement) =>
   JSON.stringify([
     await rows('select out_trade_no, status, version from money_payment_order order by id'),
@@ -130,7 +130,7 @@ onEachDatabase(t, 'S-058 two audits at the same moment write one log of each ris
   await settledOrder(one, cases.gone)
   const isWriting = Promise.withResolvers<void>()
   const goesOn = Promise.withResolvers<void>()
-  /** Has something done before the statements of an instance about a table. */
+  /** Runs the work before the statements of an instance on a table. */
   const before = ({ db }: RunningSettlement, table: RegExp, work: () => Promise<void>) => {
     const execute = db.execute.bind(db)
     db.execute = async (sql, parameters) => {

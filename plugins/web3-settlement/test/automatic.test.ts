@@ -1,4 +1,4 @@
-/** What happens by itself: overdue reviews, retries and the notices of both. */
+/** Automatic actions: overdue reviews, retries and their notices. */
 import { approvals } from '@plinth/approval'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import schedulerPlugin, { scheduler } from '@plinth/scheduler'

@@ -1,4 +1,4 @@
-/** Settlement on a real chain: payments, reorganisations of every kind, and providers that answer badly. */
+/** Settlement on a real chain: payments, reorganisations of every kind, and faulty providers. */
 import { createDatabase } from '@plinth/database/testing'
 import idempotency from '@plinth/idempotency'
 import { systemClock } from '@plinth/kernel'
@@ -26,7 +26,7 @@ const shop = `0x${'a'.repeat(40)}` as const
 const price = 1_000n
 const auditTask = 'money.web3.payment-settlement.audit'
 
-/** A product that knows a chain of the test by one provider, and a buyer with money. */
+/** Starts a product with a chain of one provider, and a funded buyer. */
 async function start(t: Test) {
   const chain = await startAnvil({ slotsInAnEpoch: 1 })
   const proxy: FaultProxy = await startFaultProxy(chain.url)
@@ -37,7 +37,7 @@ async function start(t: Test) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const product = await startSettlement(t, at, {
-    // Deadlines of requests to a node are real.
+    // Deadlines of requests to a node use real time.
     clock: systemClock as ManualClock,
     chains: [web3, outgoingHttp, systemConfig, idempotency, sharedStore, rateLimit, sharedWindow],
     config: {
@@ -72,7 +72,7 @@ async function start(t: Test) {
     token,
     buyer,
     account,
-    /** A pending order that asks for the price. */
+    /** Creates a pending order of the price. */
     async order(transactionHash: string | null = null) {
       orders += 1
       const terms = { chainId: chain.chainId, tokenContract: token.address, receiver: shop, amountRaw: String(price) }
@@ -85,7 +85,7 @@ async function start(t: Test) {
     },
     confirm: async (outTradeNo: string, transactionHash?: string) =>
       (await product.call('POST', `${admin}/payment-confirmations`, { outTradeNo, transactionHash })).data,
-    /** A payment that the test signs itself, so that it can come again in another block. */
+    /** Signs a payment, so that it can be included again in another block. */
     sign: () =>
       account.signTransaction({
         chainId: chain.chainId,
@@ -180,7 +180,7 @@ t.test(
     const twice = await token.transferTwice(buyer, shop, price, shop, price)
     t.same(await judged(twice), ['review_required', 'several-matching-transfers'])
 
-    // Two orders that were paid by one transaction: a person says which log is whose.
+    // Two orders were paid by one transaction: an operator selects the log of each order.
     const second = await order()
     for (const [number, logIndex] of [
       [outTradeNo, 0],
@@ -248,7 +248,7 @@ t.test(
   async (t) => {
     const { order, chain, token, buyer, sign, save, settle, statusOf, count, call } = await start(t)
     const raw = await sign()
-    // Behind another transfer in its block at first, so that its log has another index there.
+    // At first behind another transfer in its block, so that its log index differs.
     await chain.automine(false)
     await token.transfer(buyer, `0x${'b'.repeat(40)}`, 1n)
     const hash = await chain.sendRaw(raw)

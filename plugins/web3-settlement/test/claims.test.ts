@@ -1,4 +1,7 @@
-/** Whose payment it is: transfers that several orders claim, that are older than their order, or that a proven payer sent. */
+/**
+ * Ownership of a payment: transfers that several orders claim, that are older than their order, or that a proven payer
+ * sent.
+ */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import { assertMembers } from '@plinth/kernel/testing'
@@ -13,7 +16,7 @@ import { address, payer, stranger, transferLog } from './fixtures/ready-case.ts'
 
 const minute = 60_000
 
-/** Two pending orders with equal terms that name one transaction. */
+/** Creates two pending orders with equal terms and the same transaction. */
 async function contested(product: RunningSettlement) {
   const mine = await product.paidOrder()
   const other = await product.paidOrder({ transactionHash: mine.transactionHash ?? null })
@@ -99,13 +102,13 @@ onSqlite(
     const mine = await paidOrder()
     const { data: review } = await save(mine.outTradeNo)
     t.hasStrict(review, { state: 'ready' })
-    // The order names nothing: only its review does.
+    // The order has no transaction; only its review has one.
     const other = await createOrder(product.db, { outTradeNo: 'unnamed', scene: 'test', transactionHash: null })
     const { data: claim } = await save(other.outTradeNo, { transactionHash: mine.transactionHash })
     t.hasStrict(claim, { state: 'review_required', plan: { claimedBy: [mine.outTradeNo] } })
     t.match(await overdue(product), { handled: 2, executed: 0 })
     t.match((await call('GET', `${reviewPath}/${review.id}`)).data, { status: /^open$/, heldAt: String })
-    // Accepted is what a review shows, and this one shows nothing.
+    // An operator accepts the reasons of a review, and this review has none.
     t.match((await product.settle(review.id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
   },
 )
@@ -297,7 +300,7 @@ onEachDatabase(
     const claim = (await save(other.outTradeNo)).data
     t.hasStrict((await save(mine.outTradeNo)).data, { state: 'ready', plan: { causes: [], payer } })
     t.hasStrict(claim, { state: 'review_required' })
-    // An order of the payer that names nothing yet keeps the transfer from others too.
+    // An order of the payer without a transaction also reserves the transfer.
     const waiting = await paidOrder({ amountRaw: '7', transactionHash: null })
     await running.service(payments).provePayer(waiting.outTradeNo, stranger, 'account')
     const hash = hashNumber(77)
@@ -352,7 +355,7 @@ onSqlite(t, 'only an address that a key has proven is a payer without a signatur
         () => 'proven',
         ({ reason }) => reason,
       )
-  // On another chain, somebody else may have the contract at this address.
+  // On another chain, another user may own the contract at this address.
   const byContract = await orderOf(payer, 'eip-1271:10')
   t.equal(await prove(byContract, payer), 'web3-settlement.payer-not-proven')
   const [byKey, byOperator] = [await orderOf(stranger, 'ecrecover'), await orderOf(address('e1'))]
@@ -375,12 +378,12 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
   let credited = 0
   const buyer = fc.integer({ min: 0, max: 2 })
   const world_ = fc.record({
-    /** Orders: whose, of which amount, and whether the payer is proven. At least one of both tells orders apart. */
+    /** Orders: buyer, amount, and whether the payer is proven. Payer or amount distinguish the orders. */
     orders: fc.array(fc.record({ buyer, amount: fc.integer({ min: 1, max: 2 }) }), { minLength: 2, maxLength: 5 }),
     isProven: fc.boolean(),
-    /** Transfers: which order is paid. */
+    /** Transfers: the paid order of each. */
     transfers: fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }),
-    /** Orders that name a transfer, in this order, in the order or only in a review. */
+    /** Claims of a transfer in this order, by the order or only by a review. */
     namings: fc.array(fc.record({ order: fc.nat(4), transfer: fc.nat(2), byReview: fc.boolean() }), {
       minLength: 1,
       maxLength: 8,
@@ -393,7 +396,7 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
       const amounts = new Set<string>()
       const list: { outTradeNo: string; buyer: number; amountRaw: string }[] = []
       for (const [index, one] of orders.entries()) {
-        // Without a proof, amounts differ, as a product with one receiver must make them.
+        // Without a proof, amounts differ, as required for products with one receiver.
         const amountRaw = String(isProven ? one.amount : 100 + index)
         amounts.add(amountRaw)
         const outTradeNo = `random-${made}-${index}`
@@ -436,7 +439,7 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
   t.ok(credited >= 10, `${credited} transfers were credited`)
 })
 
-/** Two operators of one organisation. */
+/** Creates two operators of one organisation. */
 async function colleagues({ call, operator }: RunningSettlement, acts: readonly string[]) {
   const permissions = acts.map((act) => `money:web3:payment-settlement${act}`)
   const [userId, colleague] = [await operator('sam', ...permissions), await operator('kim')]

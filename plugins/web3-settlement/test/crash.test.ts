@@ -1,4 +1,4 @@
-/** Processes that are killed on the way from a review to a notice: an order is settled once, with one effect, or not at all. */
+/** Processes that are killed between a review and a notice: an order is settled once with one effect, or not at all. */
 
 import { fork } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -18,10 +18,11 @@ onEachDatabase(
   'S-027 S-028 S-029 S-030 S-032 S-080 S-086 K-018 a process is killed at each point of a settlement, and the next one finishes it',
   async (t, at) => {
     const sentTo = join(at.directory, 'sent')
-    // It delivers no event: what the processes leave stays as it is.
+    // It delivers no events, so the state left by the processes does not change.
     const watcher = await startSettlement(t, at, { roles: ['web'] })
     const { paidOrder, save, rows, db, clock } = watcher
-    // A server rolls back as a file does, and a process takes two seconds of a processor: there, where they differ.
+    // A server rolls back like a file, and a process needs two seconds of CPU time. Servers therefore only run the
+    // points that differ.
     const points = at.dialect === 'sqlite' ? crashPoints : crashPoints.filter(({ everywhere }) => everywhere === true)
 
     const run = async (work: Pick<CrashWorkerArguments, 'left' | 'next'>) => {
@@ -38,7 +39,7 @@ onEachDatabase(
       const recovered = crashing.messages.at(-1) as any
       return { ended: signal ?? code, recovered }
     }
-    /** All that a settlement of this order leaves behind, counted. */
+    /** Counts all traces of the settlement of this order. */
     const traces = async (outTradeNo: string) => {
       const count = async (from: string) => Number((await rows(`select count(*) as n from ${from}`))[0]?.['n'])
       const of = `out_trade_no = '${outTradeNo}'`
@@ -52,7 +53,7 @@ onEachDatabase(
         payments: await count(
           `outbox_event where type = 'money.payment.succeeded' and payload like '%"${outTradeNo}"%'`,
         ),
-        // Nobody sees it between two states.
+        // No reader sees an intermediate state.
         settling: await count(`web3_settlement_review_log where ${of} and state = 'settling'`),
       }
     }
@@ -68,7 +69,7 @@ onEachDatabase(
       settling: 0,
     }
     const everything: Traces = {
-      // What was reviewed, and the log of its settlement.
+      // The review, and the log of its settlement.
       paid: 1,
       transactions: 1,
       effects: 1,
@@ -117,7 +118,7 @@ onEachDatabase(
         const expected = point.committed ? everything : nothing
         t.same(await traces(outTradeNo), expected, `${point.name}: all or nothing`)
         t.equal(notices(outTradeNo).length, point.sent, `${point.name}: sent so far`)
-        // The lease of the dead process runs out.
+        // The lease of the dead process expires.
         await db.execute("update outbox_event set next_at = ? where status = 'pending'", [new Date(0)])
       }
       left = next

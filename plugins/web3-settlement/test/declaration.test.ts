@@ -1,4 +1,4 @@
-/** What the declaration and the page of the plugin say. */
+/** Declaration and page of the plugin. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import settlement from '@plinth/web3-settlement'

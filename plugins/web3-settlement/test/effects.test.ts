@@ -108,7 +108,7 @@ t.test('operators are told when an overdue review was not settled', async (t) =>
 })
 
 t.test('a settlement that failed is tried again as the keys say', async (t) => {
-  /** Attempts after the first one, in three runs of the task. */
+  /** Returns the attempts after the first one, in three runs of the task. */
   const observe = async (config: KeyValues) => {
     const { paidOrder, save, settle, clock, world, runTask, rows } = await start(config)
     const { outTradeNo, transactionHash } = await paidOrder()

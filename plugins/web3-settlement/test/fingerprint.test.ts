@@ -1,4 +1,4 @@
-/** What a fingerprint covers, and what it does not. */
+/** Facts that are part of a fingerprint, and facts that are not. */
 import t from 'tap'
 import { type ReviewedFacts, reviewFingerprint } from '../src/planning/fingerprint.ts'
 import { planSettlement } from '../src/planning/plan.ts'

@@ -1,4 +1,4 @@
-/** One provider forges a receipt: where two must agree, it pays no order. */
+/** One provider forges a receipt: if two must agree, it pays no order. */
 import { createDatabase } from '@plinth/database/testing'
 import idempotency from '@plinth/idempotency'
 import { systemClock } from '@plinth/kernel'
@@ -17,7 +17,7 @@ import { admin, startSettlement } from './fixtures/product.ts'
 const shop = `0x${'a'.repeat(40)}` as const
 const price = 1_000n
 
-/** A product with an order of which the buyer has paid nothing: the transaction failed. */
+/** Starts a product with an order that is not paid: the transaction failed. */
 async function start(t: Test, agreement: number) {
   const chain = await startAnvil()
   const [first, second] = [await startFaultProxy(chain.url), await startFaultProxy(chain.url)]
@@ -28,7 +28,7 @@ async function start(t: Test, agreement: number) {
     await at.drop()
   })
   const { call, db } = await startSettlement(t, at, {
-    // Deadlines of requests to a node are real.
+    // Deadlines of requests to a node use real time.
     clock: systemClock as ManualClock,
     chains: [web3, outgoingHttp, systemConfig, idempotency, sharedStore, rateLimit, sharedWindow],
     config: {

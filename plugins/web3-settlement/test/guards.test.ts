@@ -1,4 +1,4 @@
-/** What the plugin does not do, seen on the running product. */
+/** Actions that the plugin must not perform, checked on the running product. */
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { http, type RateLimited, rateLimitedAnnotation } from '@plinth/http'
 import t, { type Test } from 'tap'
@@ -54,7 +54,7 @@ onSqlite(
     const { outTradeNo } = await paidOrder({ amountRaw: '7' })
     const { data: review } = await save(outTradeNo)
     t.hasStrict(review, { state: 'blocked', reasons: ['amount-mismatch'] })
-    /** What each route is sent that asks for a body. */
+    /** Body of each route that requires one. */
     const bodies: Readonly<Record<string, object>> = {
       [`POST ${admin}/payment-confirmations`]: { outTradeNo },
       [`POST ${admin}/payment-confirmations/batch`]: { items: [{ outTradeNo }] },
@@ -122,7 +122,7 @@ onSqlite(
     for (const table of ['money_payment_transaction', 'web3_settlement_review_log', 'web3_payment_callback_log']) {
       t.equal(await count(table), 0, table)
     }
-    // Stage one and two: dry run, fingerprint and log; then the executor.
+    // Stages one and two: dry run, fingerprint and log; then the executor.
     const { reviewFingerprint } = await confirm(outTradeNo)
     const { data: review } = await save(outTradeNo, { reviewFingerprint })
     t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })

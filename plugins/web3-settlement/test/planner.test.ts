@@ -1,4 +1,4 @@
-/** The plan of a settlement: every scenario with its one outcome, and what is missed when any check is left out. */
+/** The settlement plan: every scenario with its outcome, and the effect of removing each check. */
 import t from 'tap'
 import { factChecks } from '../src/planning/checked-facts.ts'
 import { planSettlement, preChecks } from '../src/planning/plan.ts'

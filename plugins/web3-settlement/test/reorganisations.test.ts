@@ -1,4 +1,7 @@
-/** Random payments, blocks, reorganisations, reviews, settlements and audits, compared with a chain and a shop on paper. */
+/**
+ * Random payments, blocks, reorganisations, reviews, settlements and audits, compared with a model of the chain and the
+ * shop.
+ */
 import { onSqlite } from '@plinth/database/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -13,14 +16,14 @@ interface Block {
   readonly transactions: readonly string[]
 }
 
-/** Where a transaction is: it is the same payment in another place, and another review. */
+/** Position of a transaction. In another position it is the same payment with another review. */
 interface Place {
   readonly block: string
   readonly number: number
   readonly index: number
 }
 
-/** A chain on paper. */
+/** A model of a chain. */
 class PaperChain {
   blocks: Block[] = []
   waiting: string[] = []
@@ -35,18 +38,18 @@ class PaperChain {
     this.blocks.push({ hash: `0x${this.#made.toString(16).padStart(64, 'b')}`, transactions })
   }
 
-  /** What waits comes into the first of the blocks. */
+  /** Includes waiting transactions in the first of the blocks. */
   mineWaiting(blocks: number): void {
     this.mine(this.waiting.splice(0))
     for (let more = 1; more < blocks; more++) this.mine()
   }
 
-  /** @param fate what becomes of the transactions of the blocks that go */
+  /** @param fate effect on the transactions of the dropped blocks */
   reorganise(depth: number, fate: 'gone' | 'waiting' | 'moved'): void {
     const dropped = this.blocks.splice(Math.max(0, this.head - depth))
     const transactions = dropped.flatMap((block) => block.transactions)
     if (fate === 'waiting') this.waiting.push(...transactions)
-    // In the first of the new blocks, the other way round: others stand before them now.
+    // In the first of the new blocks in reverse order, so that their positions change.
     for (let made = 0; made < dropped.length; made++) {
       this.mine(made === 0 && fate === 'moved' ? transactions.reverse() : [])
     }
@@ -65,7 +68,7 @@ class PaperChain {
     return place === undefined ? 0 : this.head - place.number + 1
   }
 
-  /** What a sound node says of it. */
+  /** Returns the facts of a correct node about it. */
   said(transaction: string) {
     const place = this.placeOf(transaction)
     const { head } = this
@@ -106,14 +109,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: fc.constant('audit' as const) }) },
 )
 
-/** By chance alone hardly any payment would come so far. */
+/** A complete sequence, because random steps rarely complete a payment. */
 const wholeWay = fc.record({ order, blocks: fc.integer({ min: 2, max: 3 }) }).map(({ order, blocks }): Step[] => [
   { what: 'pay', order },
   { what: 'mine', blocks },
   { what: 'review', order },
   { what: 'settle', order },
 ])
-/** Settled from a review of another place of the same payment, or of none. */
+/** Settled from a review of another position of the same payment, or without a review. */
 const movedMeanwhile = fc
   .record({ order, fate: fc.constantFrom('gone' as const, 'waiting' as const, 'moved' as const) })
   .map(({ order, fate }): Step[] => [
@@ -124,7 +127,7 @@ const movedMeanwhile = fc
     { what: 'mine', blocks: 3 },
     { what: 'settle', order },
   ])
-/** A payment that is lost when it is settled, and perhaps comes again. */
+/** A payment that is lost after its settlement, and may return. */
 const lostAfterwards = fc
   .record({ order, depth: fc.integer({ min: 1, max: 5 }), fate: fc.constantFrom('gone' as const, 'moved' as const) })
   .map(({ order, depth, fate }): Step[] => [
@@ -163,7 +166,7 @@ onSqlite(
       fc.asyncProperty(walk, async (steps) => {
         const chain = new PaperChain()
         for (let block = 0; block < 6; block++) chain.mine()
-        // The last one asks for the payment of the first.
+        // The last order refers to the payment of the first.
         const orders: { outTradeNo: string; transaction: string }[] = []
         for (let number = 0; number < 4; number++) {
           const claimed = orders[0]?.transaction
@@ -200,7 +203,7 @@ onSqlite(
             const { outTradeNo, transaction } = orders[one.order] ?? { outTradeNo: '', transaction: '' }
             const place = chain.placeOf(transaction)
             const confirmations = chain.confirmationsOf(transaction)
-            // The first and the last order name one transaction: while both wait, a person has to decide.
+            // The first and the last order have the same transaction. While both wait, an operator must decide.
             const rival = [3, undefined, undefined, 0][one.order]
             const isContested = rival !== undefined && !paid.has(rival) && !paid.has(one.order)
             const isReady = confirmations >= required && !isUsed(transaction) && !paid.has(one.order)

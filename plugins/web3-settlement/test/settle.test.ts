@@ -1,4 +1,4 @@
-/** From a saved review to a paid order, and everything that is in the way. */
+/** From a saved review to a paid order, with all obstacles. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
 import { createOrder, hashNumber, paidBy, World } from './fixtures/doubles.ts'
@@ -300,7 +300,7 @@ onEachDatabase(t, 'S-080 a transfer whose log got another index is not used twic
   const { data: early } = await save(second.outTradeNo)
   const { data: review } = await save(first.outTradeNo)
   t.hasStrict((await settle(review.id, 'settle', undefined, true)).data, { outcome: 'settled' })
-  // Mined again in a block where its log stands first.
+  // Included again in a block where its log comes first.
   world.answers.set(hash, paidBy(hash, {}, [transferLog(0)]))
   const { data: late } = await save(second.outTradeNo)
   t.match(late, { reasons: ['transaction-already-exists'], plan: { eventKey: `local:${hash}:0` } })

@@ -1,4 +1,4 @@
-/** Several providers must say the same about a transaction before it counts. */
+/** Several providers must agree about a transaction before it is used. */
 import { systemClock } from '@plinth/kernel'
 import { effectOf } from '@plinth/kernel/testing'
 import { outgoingHttp } from '@plinth/outgoing-http'
@@ -11,7 +11,7 @@ import { failed, observed, onChain, shop, startProviders, unknown } from './fixt
 
 const two = { 'platform.web3.rpc.agreement': 2, 'platform.web3.rpc.breaker.failures': 100 }
 
-/** Makes a proxy say that a transaction which failed was a transfer that succeeded. */
+/** Makes a proxy report a failed transaction as a successful transfer. */
 function forge(proxy: FaultProxy, hash: string, example: object): void {
   proxy.rewrite = ({ method, params }, result) =>
     method === 'eth_getTransactionReceipt' && params[0] === hash ? { ...(result as object), ...example } : result

@@ -1,4 +1,4 @@
-/** The providers of the chain of contract wallets decide who signs in with such a wallet. */
+/** The chain providers of contract wallets decide who signs in with such a wallet. */
 import { onEachDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import t from 'tap'
@@ -16,7 +16,7 @@ onEachDatabase(t, 'providers of the chain of contract wallets change with a perm
   })
   const { call, adminToken, running } = product
   const root = await adminToken()
-  /** A user who holds exactly these permissions. */
+  /** Creates a user with exactly these permissions. */
   const operator = async (username: string, permissions: readonly string[]) => {
     const role = await call('POST', '/api/v1/admin/iam/roles', root, { code: username, name: username, permissions })
     t.equal(role.code, '200', role.text)

@@ -6,7 +6,7 @@ import t from 'tap'
 import { startWeb3 } from './fixtures/product.ts'
 import { admin, unknown } from './fixtures/providers.ts'
 
-/** Sends nothing, and keeps the requests. */
+/** Sends nothing and records the requests. */
 function unreachable() {
   const requests: OutgoingRequest[] = []
   const outgoing = definePlugin({

@@ -1,13 +1,13 @@
-/** Faults of one hash, and heights that no chain has: what one provider says of them does not switch a good provider off. */
+/** Errors about one hash, and impossible heights: such results of one provider do not disable a good provider. */
 import { walletVerifier } from '@plinth/web3'
 import { deployToken, type FaultProxy } from '@plinth/web3/testing'
 import { admin, failed, observed, onChain, shop, startProviders, unknown } from './fixtures/providers.ts'
 
-/** Opens a breaker with the first failure, and leaves it open for the whole test. */
+/** Opens a breaker on the first failure, for the whole test. */
 const strict = { 'platform.web3.rpc.breaker.failures': 1, 'platform.web3.rpc.breaker.pause': '10m' }
 
 const withoutBlock = { blockNumber: null, blockHash: null }
-/** Faults of the receipt of one hash, as a caller who chooses hashes can cause them. */
+/** Faulty receipts of one hash, as a caller who chooses hashes can cause them. */
 const receiptFaults: Readonly<
   Record<string, { readonly expected: string; apply(proxy: FaultProxy, hash: string): void }>
 > = {
@@ -51,7 +51,7 @@ onChain('a fault of one hash never switches its provider off for the others', as
     t.equal(failed(await factsOf(strange)), `rpc-query-failed: first ${expected}`, name)
     Object.assign(first, { fault: undefined, rewrite: undefined })
     t.hasStrict(await factsOf(paid), { receipt: { transactionHash: paid, status: 'success' } }, `after ${name}`)
-    // Closes the breaker for the next fault, should it be open.
+    // Closes the breaker for the next fault, if it is open.
     await call('POST', `${admin}/${data.id}/verify`, adminToken)
   }
 })
@@ -110,7 +110,7 @@ onChain('a pending transaction whose receipt has no block yet is a transaction w
   })
 })
 
-/** Makes a proxy say that the newest block is another one. */
+/** Makes a proxy report another newest block. */
 function claimHead(proxy: FaultProxy, head: (real: number) => number): void {
   proxy.rewrite = ({ method }, result) =>
     method === 'eth_blockNumber' ? `0x${head(Number(result)).toString(16)}` : result

@@ -1,4 +1,4 @@
-/** How much text each service takes (reference, section 2), measured in what is sent, signature and all. */
+/** Maximum text of each service (reference, section 2), measured in the sent request with the signature. */
 import t from 'tap'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 
@@ -9,7 +9,7 @@ const characters = (text: string) => [...text].length
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of sixteen services
 type Body = any
-/** What is measured, and the most that it may be. */
+/** The measured size and its maximum. */
 type Measured = readonly [size: number, most: number]
 type Measure = (body: Body, sent: string) => readonly Measured[]
 

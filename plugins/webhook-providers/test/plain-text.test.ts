@@ -1,4 +1,4 @@
-/** Text that people wrote never mentions, links or formats: not in the type `text`, and not as a value of a template. */
+/** User text never mentions, links or formats, in the type `text` and in template values. */
 import { readFileSync } from 'node:fs'
 import { type NotificationMessage, notificationChannel } from '@plinth/kernel'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
@@ -6,12 +6,12 @@ import t, { type Test } from 'tap'
 import { type Kind, plainTextPage, rows, written } from './fixtures/plain-text-rows.ts'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 
-/** Enclose a sample on lines of their own, so that it begins and ends a line. */
+/** Enclose a sample on separate lines, so that it begins and ends a line. */
 const [opened, closed] = ['⟦\n', '\n⟧']
 const gap = '\u200b'
 const kinds = Object.keys(written) as Kind[]
 
-/** Texts of a payload; names of tags are none. */
+/** Returns the texts of a payload without tag names. */
 const texts = (value: unknown): readonly string[] => {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
@@ -34,7 +34,7 @@ async function start(t: Test) {
     t.equal(outcome.outcome, 'accepted', code)
     return services.last(code)?.body ?? ''
   }
-  /** What a service gets in place of a text between two others. */
+  /** Returns the text that a service receives between two other texts. */
   const sent = async (name: string, text: string, isValue: boolean): Promise<string> => {
     const [code = '', type = ''] = name.split(' ')
     const content = [[opened.length, opened.length + text.length]] as const
@@ -45,7 +45,7 @@ async function start(t: Test) {
     })
     const all = texts(JSON.parse(body)).join('\n')
     const between = all.slice(all.lastIndexOf('⟦') + 1, all.lastIndexOf('⟧'))
-    // Some services show each line as a paragraph of its own.
+    // Some services show each line as a separate paragraph.
     return between.replaceAll('\n\n', '\n').replace(/^\n|\n$/g, '')
   }
   return { providers, payload, sent }

@@ -262,7 +262,7 @@ t.test('a message without any text is not sent, unless it brings the whole paylo
   t.hasStrict(await send(whole, { ...nothing, template: 'nobody.has-it' }), { outcome: 'accepted' })
 })
 
-/** Lets everybody in, as an identity plugin would let in who holds the permission. */
+/** Admits every request, like an identity plugin admits a user with the permission. */
 const door = definePlugin({
   id: 'test.door',
   version: '1.0.0',

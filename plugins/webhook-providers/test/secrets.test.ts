@@ -8,11 +8,11 @@ import t from 'tap'
 import { samples } from './fixtures/samples.ts'
 import { type Answer, type Received, startServices, startWebhooks, through } from './fixtures/services.ts'
 
-/** Everything that a service could repeat of a request. */
+/** Returns all parts of a request that a service could repeat. */
 const echo = ({ url, headers, body }: Received) =>
   `${url} ${JSON.stringify(headers)} ${body} ${decodeURIComponent(url)}`
 
-/** Texts of a body with the echo behind each. */
+/** Appends the echo to each text of a body. */
 function repeating(body: unknown, said: string): unknown {
   if (typeof body === 'string') return `${body} ${said}`
   if (Array.isArray(body)) return body.map((item) => repeating(item, said))
@@ -43,7 +43,7 @@ const failurePaths = (code: string): Readonly<Record<string, Answer>> => {
   }
 }
 
-/** Secrets of a provider: what is configured, and what the tests give as attributes. */
+/** Returns the secrets of a provider: from the configuration, and from the attributes of the tests. */
 const planted = (code: string) => {
   const { endpoint = 'https://x/', secret = '' } = samples[code] ?? {}
   const { searchParams, pathname } = new URL(endpoint)

@@ -6,7 +6,10 @@ import { feishuSignature } from '../src/feishu.ts'
 import { standardSignature } from '../src/generic.ts'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 
-/** Reference section 3, by number: made with node:crypto, some compared with openssl and with the vectors of the specifications. */
+/**
+ * Reference section 3, by number: computed with node:crypto. Some were compared with openssl and with the vectors of
+ * the specifications.
+ */
 t.test('N-052 the signatures of the vectors', (t) => {
   const dingtalk = [
     ['D1', 'this is secret', 1700000000000, 'sSFWELbV2YwjdDQhWZwTcWlX5BWUx5J6TPpsZmuPii0='],

@@ -1,4 +1,4 @@
-/** Where services differ from what one would think (reference, section 2, "Trap"), on the wire. */
+/** Unexpected behaviour of services (reference, section 2, "Trap"), checked in the sent requests. */
 import { manualClock } from '@plinth/kernel/testing'
 import type { WebhookSample } from '@plinth/notification-channels/webhook-conformance'
 import t from 'tap'
