@@ -32,7 +32,10 @@ const proven = filesByKey(repository)
 for (const { fixedDelay, autoStartup } of configuredTasks())
   for (const key of [fixedDelay, autoStartup]) proven.set(key, ['test/effects.test.ts'])
 const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
-const keys = running.config.catalogue.map(({ key }) => key)
+// A key with one allowed value has the effect that other values are rejected. No code reads it, so nothing can be cut.
+const keys = running.config.catalogue
+  .filter(({ schema: { enum: values } }) => !Array.isArray(values) || values.length > 1)
+  .map(({ key }) => key)
 await running.stop('keys are listed')
 
 const rank = (key: string) => createHash('sha256').update(`${values.seed} ${key}`).digest('hex')
