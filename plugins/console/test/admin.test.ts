@@ -6,7 +6,7 @@ import { barriers, barriersInFrame, openPage, overhang, prefer, skip } from './f
 
 const office = skip === false ? await startBackOffice(t.testdir(), (work) => t.teardown(work)) : undefined
 
-/** An open page of the back office with somebody signed in. */
+/** Opens a page of the back office and signs in. */
 const opened = (
   teardown: (work: () => Promise<void>) => void,
   path = '',
@@ -63,7 +63,7 @@ t.test(
     await page.getByRole('option', { name: 'Super administrator' }).click()
     t.strictSame(await barriers(page), [])
     await page.getByRole('button', { name: 'Save' }).click()
-    // What the server refuses stands in the form, which stays.
+    // The form stays open and shows the server error.
     await page
       .getByText(/address is not valid|e-mail/i)
       .last()
@@ -137,7 +137,7 @@ t.test('a session that ends in the middle of a form loses nothing', { skip, time
   await page.getByLabel('User name').fill('berta')
   await page.getByRole('textbox', { name: 'Password' }).fill(password)
   await page.context().clearCookies()
-  // The list behind the form may have asked before, and then the question already lies over the button.
+  // The list behind the form may have called the server first. Then the dialog already covers the button.
   await page.getByRole('button', { name: 'Save' }).dispatchEvent('click')
   await page.getByText('Your session has ended', { exact: false }).waitFor()
   await page.locator('input[autocomplete=current-password]').fill(password)
@@ -260,7 +260,7 @@ t.test(
     const pane = dialog.getByRole('region', { name: 'Preview' })
     const words = dialog.getByLabel('Words')
     const frame = page.frameLocator('iframe')
-    // On a busy machine the browser may leave a frame of another origin without a layout, and Playwright calls that hidden.
+    // On a busy host the browser may leave a cross-origin frame without a layout, which Playwright treats as hidden.
     const there = { state: 'attached' } as const
     await words.pressSequentially('From {{sender}} to {{receiver}}')
     await pane.getByText('2 variables have no value.').waitFor()
@@ -321,7 +321,7 @@ t.test(
     const last = await pages.getByRole('link').last().getAttribute('href')
     await page.goto(new URL(String(last), page.url()).href)
     await page.locator('main h1').waitFor()
-    // The navigation scrolls to it once both are there.
+    // The navigation scrolls to it when both exist.
     const isSeen = `(() => {
       const { top, bottom } = document.querySelector('nav [aria-current]')?.getBoundingClientRect() ?? {}
       return top >= 0 && bottom <= innerHeight
@@ -376,14 +376,14 @@ t.test(
     await field.and(page.locator(':focus')).waitFor()
     await page.clock.install()
     await page.clock.pauseAt(Date.now() + 60_000)
-    /** Time goes on until something is there. */
+    /** Advances the time until the locator is visible. */
     const settled = async (wanted: Locator) => {
       let steps = 0
-      // The page's own pauses are over soon. The server has a pace of its own, from which time must not run away.
+      // The pauses of the page are short. Afterwards the time must not advance faster than the server works.
       for (const late = AbortSignal.timeout(60_000); !(await wanted.isVisible()); late.throwIfAborted())
         await page.clock.runFor(steps++ < 20 ? 100 : 10)
     }
-    /** The browser tells of its requests some time after it made or ended them. */
+    /** Waits for calls, because the browser reports requests some time after their start or end. */
     const told = async (calls: () => readonly string[], count: number) => {
       await until(() => calls().length >= count, `${count} calls, and not ${calls()}`)
       return calls().toSorted()
@@ -410,7 +410,7 @@ t.test(
     const hit = dialog.getByRole('option', { name: 'zlarence' })
     await settled(hit)
     await page.clock.resume()
-    // Others may have answered before.
+    // Earlier calls may have a response already.
     const held = () => calledOff.filter((call) => /^(?:roles|users) zla$/.test(call))
     t.strictSame(await told(held, 2), ['roles zla', 'users zla'], 'what nobody waits for any more is called off')
     t.strictSame(await told(() => asked, 3), ['outbox zlar', 'roles zlar', 'users zlar'])
@@ -465,7 +465,7 @@ t.test(
 )
 
 t.test('each page in both languages and colours, on a telephone too', { skip, timeout: 600_000 }, async (t) => {
-  /** Nothing is on its way any more. */
+  /** Waits until no request is pending. */
   const loaded = (page: Page) => page.locator('main:not(:has([aria-busy=true])) h1').waitFor()
   const english = await opened(t.teardown, '', { locale: 'en', colorScheme: 'dark' })
   const links = await english.page.evaluate<string[]>(`[...document.querySelectorAll('nav a')].map(({ href }) => href)`)
@@ -474,7 +474,7 @@ t.test('each page in both languages and colours, on a telephone too', { skip, ti
     await loaded(english.page)
     t.strictSame(await barriers(english.page), [], `${link} en dark`)
   }
-  // A page that is loaded anew takes ten times as long as one that is chosen: once is enough.
+  // Loading a page takes ten times as long as navigating to it, so this happens once.
   const chinese = await opened(t.teardown, '', { locale: 'zh-CN', colorScheme: 'dark' })
   for (const [index, link] of links.entries()) {
     const chosen = chinese.page.locator('nav a').nth(index)
@@ -532,7 +532,7 @@ t.test(
     await menu.click()
     await logins.click()
     await page.getByRole('heading', { name: 'Login audit' }).waitFor()
-    // Both come after the page has changed.
+    // Both happen after the page has changed.
     await menu.and(page.locator('[aria-expanded=false]')).waitFor()
     await page.locator('#content:focus').waitFor()
     t.pass('what is read next is the page')
@@ -567,7 +567,7 @@ t.test(
       held.push(route)
       asked.resolve()
     })
-    // Not before: what was asked in between would be answered.
+    // Only now, because earlier requests would receive a response.
     await page.unroute('**/api/**')
     await asked.promise
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')

@@ -48,7 +48,7 @@ const row = (page: Page, name: string) => page.locator(`li[data-key="${key(name)
 interface Listed {
   readonly document: { querySelectorAll(selector: string): Iterable<{ readonly dataset: { readonly key: string } }> }
 }
-/** Waits until the page shows these keys and no others: the list follows the search field when it has time. */
+/** Waits until the page shows exactly these keys: the list follows the search field with a delay. */
 const shows = (page: Page, names: readonly string[]) =>
   page.waitForFunction((wanted) => {
     const { document } = globalThis as unknown as Listed
@@ -66,7 +66,7 @@ const dialogOf = (page: Page) => page.getByRole('dialog')
 
 async function save(page: Page): Promise<void> {
   await review(page)
-  // It can be pressed once the server has said what will happen.
+  // The button is enabled after the server has returned the preview.
   await dialogOf(page).getByRole('button', { name: /^Save/ }).click()
   await page.getByText('Applied on').waitFor()
 }
@@ -112,7 +112,7 @@ t.test('K-008 what is locked says why and where its value comes from', { skip, t
   t.match(port, /Now set by Environment: .*PLATFORM_DEMO_PORT/)
   t.equal(await row(page, 'port').getByRole('textbox').count(), 0)
   t.match(await row(page, 'safety').innerText(), /For safety[\s\S]*Now set by Environment/)
-  // What the environment gives is a weaker source than what is stored: it is shown, and it can be changed.
+  // The environment is a weaker source than the database. The value is shown and can be changed.
   t.match(await row(page, 'from-env').innerText(), /Environment/)
   const fromEnv = row(page, 'from-env').getByRole('textbox', { name: 'From the environment' })
   t.equal(await fromEnv.inputValue(), 'given')
@@ -142,7 +142,7 @@ t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 600_000 
   await dialogOf(page).getByRole('button', { name: 'Close' }).last().click()
   await row(page, 'secret').getByPlaceholder(/^Set/).waitFor()
   t.equal(await field.inputValue(), '')
-  // Whether it is the one that somebody has in mind is told, and what it is is not.
+  // The page reports whether the stored value equals the typed one. It does not show the stored value.
   for (const [typed, told] of [
     ['close-sesame-4711', 'Another one is stored. Its plugin says that it works.'],
     [secret, 'It is the stored one. Its plugin says that it works.'],
@@ -162,7 +162,7 @@ t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 600_000 
   t.notMatch(page.url(), secret)
   t.notMatch(answers.join('\n'), secret)
   t.strictSame(await page.evaluate('({ ...localStorage, ...sessionStorage })'), {})
-  // One that is typed and not saved is gone when the page is left; other changes are there again.
+  // A typed, unsaved secret is lost when the user leaves the page. Other changes are restored.
   await field.fill(secret)
   await row(page, 'backend').getByRole('textbox', { name: 'Backend' }).fill('disk')
   await page.getByRole('link', { name: 'Users' }).click()
@@ -210,7 +210,7 @@ t.test(
     await save(other.page)
 
     const told = () => dialog.getByText('Somebody else changed 2 keys').waitFor()
-    // The server may have said so before anything is saved.
+    // The server may report it before the save.
     await Promise.race([told(), dialog.getByRole('button', { name: 'Save 2 changes' }).click().then(told)])
     const lines = await dialog.locator('tbody tr').allInnerTexts()
     t.match(lines.join('\n').replace(/\s+/g, ' '), /Size 10MiB 30MiB by second, .* 20MiB/)
@@ -243,7 +243,7 @@ t.test('K-008 what is wrong, and what an owner refuses, stands at its field', { 
   t.ok(await dialogOf(page).getByRole('button', { name: /^Save/ }).isDisabled())
   await dialogOf(page).getByRole('button', { name: 'Back to the keys' }).click()
   await row(page, 'backend').getByText('nowhere is out of the question', { exact: false }).waitFor()
-  // A secret is judged only when it is saved.
+  // A secret is validated only when it is saved.
   await row(page, 'backend').getByRole('textbox', { name: 'Backend' }).fill('disk')
   await row(page, 'secret').locator('input').fill('wrong-again')
   await review(page)
@@ -410,7 +410,7 @@ t.test('a session that ends keeps the draft, also its secrets', { skip, timeout:
   await row(page, 'limit').getByRole('textbox', { name: 'Request limit' }).fill('31')
   await row(page, 'secret').locator('input').fill('right-one')
   await page.context().clearCookies()
-  // What is asked in the background may be refused before, and then the question already lies over the button.
+  // A background request may be rejected first. Then the dialog already covers the button.
   await page.getByRole('button', { name: 'Review and save' }).dispatchEvent('click')
   await page.getByText('Your session has ended', { exact: false }).waitFor()
   await page.locator('input[autocomplete=current-password]').fill(password)
@@ -432,7 +432,7 @@ t.test('who may only look is told which permission is needed', { skip, timeout: 
   t.strictSame(complaints, [])
 })
 
-/** A user whose role has the one permission to look. */
+/** Returns a user whose role has only the read permission. */
 async function viewer(): Promise<string> {
   const { running, people, actor } = office as NonNullable<typeof office>
   const { http } = await import('@plinth/http')
@@ -447,7 +447,7 @@ async function viewer(): Promise<string> {
   return 'viewer'
 }
 
-/** Controls of which a part lies outside of the row of their key. */
+/** Controls that extend beyond the row of their key. */
 const beyondTheirRow = `[...document.querySelectorAll('li[data-key] :is(input, button, select, textarea)')]
   .filter((one) => one.getBoundingClientRect().right > one.closest('li').getBoundingClientRect().right)
   .map(({ outerHTML }) => outerHTML.slice(0, 160))`
@@ -475,7 +475,7 @@ t.test('the page in both languages and colours, on a telephone too', { skip, tim
   }
 })
 
-/** Milliseconds of processor time of the page that a person does not notice; five times what most of them take. */
+/** CPU milliseconds of the page that a user does not notice; five times the usual cost. */
 const mostTime = 100
 
 t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeout: 600_000 }, async (t) => {
@@ -493,7 +493,7 @@ t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeo
   for (let letters = 'setting-19 @restart'.length; letters > 0; letters--)
     await costs.of('a letter less', () => page.keyboard.press('Backspace'))
   await page.waitForURL(/centre$/)
-  // What the test itself looks for in the page would count too: it knows where things are before.
+  // Located before the measurement, because the search of the test itself would be included.
   const filter = await page.locator('button[title="@restart"]').elementHandle()
   for (let times = 0; times < 6; times++) await costs.of('a filter', async () => filter?.evaluate(press))
   for (const place of [0, 3, 6, 3]) {
@@ -504,7 +504,7 @@ t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeo
     const sorted = all.toSorted((a, b) => a - b)
     const median = sorted[sorted.length >> 1] ?? Number.NaN
     t.comment(`${what}: median ${median.toFixed(1)} ms, most ${sorted.at(-1)?.toFixed(1)} ms of ${all.length}`)
-    // A single one may meet a collection of garbage, or a slow processor.
+    // A single one may include a garbage collection or a slow CPU.
     t.ok(median < mostTime, `${what} takes ${median} ms of processor time`)
   }
   t.strictSame(complaints, [])
@@ -512,7 +512,7 @@ t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeo
 
 const press = (element: unknown) => (element as { click(): void }).click()
 
-/** Processor time of the page for what somebody does: no other process of a busy machine counts. */
+/** Measures the CPU time of the page, without other processes of a busy host. */
 async function costsOf(page: Page) {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable', { timeDomain: 'threadTicks' })

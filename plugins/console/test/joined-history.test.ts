@@ -1,4 +1,7 @@
-/** The charts of several instances are one: each answers with the sum, shows each, and says who did not answer. */
+/**
+ * The charts of several instances are joined: each instance returns the sum and each single chart, and lists the
+ * instances without a response.
+ */
 
 import { measuredChart } from '@plinth/admin'
 import { createDatabase } from '@plinth/database/testing'
@@ -22,7 +25,7 @@ const chart = measuredChart({
   ],
 })
 
-/** Everybody hears everybody at once; who is cut off hears nothing. */
+/** Every listener receives every message immediately. A disconnected one receives nothing. */
 function bus() {
   const listeners = new Map<string, (text: string) => void>()
   const said: string[] = []
@@ -132,7 +135,7 @@ t.test('two instances on one database: either answers with the sum, and with eac
     const asked = office.call('GET', `admin/console/charts/http.requests/points${query}`, token).then(({ data }) => {
       answer = data as Answer
     })
-    // The servers have a pace of their own: time must not run away from them.
+    // The time must not advance faster than the servers work.
     await until(async () => {
       for (const { clock } of [one, two]) await clock.advance(100)
       return answer !== undefined
@@ -141,7 +144,7 @@ t.test('two instances on one database: either answers with the sum, and with eac
     return answer as Answer
   }
   for (const { clock } of [one, two]) await clock.advance(stepMs)
-  // Until the two have heard of each other.
+  // Waits until both instances have found each other.
   let joined = await ask(one, '')
   for (const late = AbortSignal.timeout(60_000); joined.instances.length < 2; late.throwIfAborted()) {
     for (const { clock } of [one, two]) await clock.advance(5_000)

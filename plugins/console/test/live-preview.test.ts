@@ -1,11 +1,11 @@
-/** What stands beside a form while somebody types, as far as it needs no browser. */
+/** The preview next to a form while the user types, as far as it needs no browser. */
 import fc from 'fast-check'
 import t from 'tap'
 import { LatestAsk } from '../web/admin/pages/forms/latest-ask.ts'
 import { sampleOf, samplesOf } from '../web/admin/pages/forms/sample-values.ts'
 import { framedHtml } from '../web/admin/pages/framed-html.ts'
 
-/** Time that passes when the test says so. */
+/** Timers that the test advances. */
 function handTimers() {
   const due = new Map<number, { readonly work: () => void; readonly at: number }>()
   let now = 0
@@ -148,7 +148,7 @@ t.test('a document keeps its looks, and loads and leads nowhere', async (t) => {
   t.match(shown('<p style="color:red;&lt;/style>">x</p>').html, 'color:red;<\\/style>')
 })
 
-/** What becomes of the document itself. */
+/** Returns the processed document itself. */
 const body = (html: string) => framedHtml(html, 'n', 'en').html.split('</style>').slice(2).join('</style>')
 
 t.test('nothing of a document runs, and what a browser reads out of it stays', async (t) => {

@@ -1,4 +1,4 @@
-/** What changes on the server appears in an open page of the back office, without a reload. */
+/** Changes on the server appear in an open page of the back office without a reload. */
 import { type HttpServer, http } from '@plinth/http'
 import sharedStore from '@plinth/shared-store'
 import systemConfig, { configCentre } from '@plinth/system-config'
@@ -18,10 +18,10 @@ const directory = t.testdir()
 const start = () => startBackOffice(directory, (work) => t.teardown(work), options)
 const office = skip === false ? await start() : undefined
 
-/** Shorter than a page that hears the server waits before it asks by itself. */
+/** Shorter than the poll interval of a page with a live stream. */
 const timeout = 60_000
 
-/** An open page that hears the server. */
+/** Opens a page with a live stream. */
 async function opened(teardown: (work: () => Promise<void>) => void, path: string, events?: (page: Page) => unknown) {
   const watched = await openSignedIn(teardown, office?.url ?? '', {})
   await events?.(watched.page)

@@ -20,7 +20,7 @@ const calls = measuredChart({
 })
 const byStore: MeasuredChart = { ...calls, id: 'probe.stores', by: 'store' }
 
-/** A history over counters of its own, on a clock that stands still. */
+/** Returns a history of separate counters on a manual clock. */
 function probe(teardown: (work: () => void) => void, charts: readonly ChartDeclaration[] = [calls, byStore]) {
   const registry = new Registry()
   const clock = manualClock(Date.UTC(2026, 0, 1))

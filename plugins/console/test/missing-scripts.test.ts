@@ -1,4 +1,4 @@
-/** Scripts that do not load: a part of the page ends, never the page. */
+/** If scripts do not load, only a part of the page fails. */
 import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
@@ -17,7 +17,7 @@ const { output } = pagePlaces(join(import.meta.dirname, '..'))
 const isMissing = (page: Page, script: string) =>
   page.route(`**/assets/${script}`, (route) => route.fulfill({ status: 404, body: '' }))
 
-/** Scripts that the back office may load. */
+/** Returns the scripts that the back office may load. */
 async function scripts() {
   const html = await readFile(join(output, 'admin.html'), 'utf8')
   const ofEntry = (await readdir(join(output, 'assets'))).filter((name) => name.endsWith('.js') && html.includes(name))
@@ -35,7 +35,7 @@ async function scripts() {
   }
 }
 
-/** Of a page that is whole. */
+/** Heading of a complete page. */
 const heading = 'main h1:not(.visually-hidden)'
 const pages = ['', 'iam.users', 'iam.role-matrix', 'console.plugins']
 

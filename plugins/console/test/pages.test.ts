@@ -15,7 +15,7 @@ import { builtHash, pagePlaces, sourceHash } from '../src/page-source.ts'
 
 const home = join(import.meta.dirname, '..')
 
-/** Everything that is logged, as text. */
+/** Records the log as text. */
 function listener() {
   const lines: string[] = []
   const add = (first: unknown, second?: string) => {
@@ -25,12 +25,12 @@ function listener() {
   return { lines, log: { info: add, warn: add } as unknown as Logger }
 }
 
-/** A checkout of this package alone, whose sources a test may change. */
+/** Creates a checkout of this package only, whose sources a test may change. */
 async function checkout(root: string): Promise<string> {
   for (const name of ['web', 'src', 'scripts', 'package.json']) {
     await cp(join(home, name), join(root, name), { recursive: true })
   }
-  // Its libraries, one by one: what is written into the directory must stay in the checkout.
+  // Its libraries, one by one, so that new files in the directory stay in the checkout.
   const libraries = join(home, 'node_modules')
   await mkdir(join(root, 'node_modules'))
   for (const name of await readdir(libraries)) {
@@ -39,7 +39,7 @@ async function checkout(root: string): Promise<string> {
   return root
 }
 
-/** Sources that need no bundler to be built: the program writes what a build would. */
+/** Sources that need no bundler: the program writes the result of a build. */
 const quickProgram = `
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -181,12 +181,12 @@ t.test(
   async (t) => {
     const root = await checkout(t.testdir())
     const places = pagePlaces(root)
-    // Small ones: this is about how what was built is put into place.
+    // Small pages, because the test is about the replacement of built files.
     for (const page of ['install', 'admin'])
       await writeFile(join(root, 'web', page, 'main.tsx'), `document.title = '${page}'\n`)
     const run = promisify(execFile)
     const environment = { ...process.env, NODE_ENV: 'production' }
-    // Of a build that was killed long ago, and of one that goes on.
+    // One of a build that was killed long ago, and one of a running build.
     const [abandoned, present] = ['plinth-pages-old', 'plinth-pages-new'].map((name) =>
       join(places.workplace, name),
     ) as [string, string]

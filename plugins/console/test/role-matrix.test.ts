@@ -8,7 +8,7 @@ const office = skip === false ? await startBackOffice(t.testdir(), (work) => t.t
 
 type Call = Awaited<ReturnType<typeof callAs>>
 
-/** Calls of the product as somebody. */
+/** Returns a function that calls the product as a user. */
 async function callAs(username: string) {
   const server = (office as NonNullable<typeof office>).running.service(http)
   const send = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object, token?: string) => {
@@ -104,7 +104,7 @@ t.test('E-15 who was slower sees what the other changed, and decides', { skip, t
   const dialog = page.getByRole('dialog')
   const part = (id: number) => dialog.locator(`section[data-role="${id}"]`)
   const told = () => part(mine).getByText('Somebody else changed this role meanwhile').waitFor()
-  // The server may have said so before anything is saved.
+  // The server may report it before the save.
   await Promise.race([told(), dialog.getByRole('button', { name: 'Save 2 changes' }).click().then(told)])
   t.match((await part(mine).innerText()).replace(/\s+/g, ' '), /given: View the audit .*taken away: View users/)
   t.ok(await dialog.getByRole('button', { name: /^Save/ }).isDisabled(), 'not before it is decided')

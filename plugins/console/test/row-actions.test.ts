@@ -1,4 +1,4 @@
-/** Lists in a browser: actions on rows, the state that they leave, and values that the page does not know. */
+/** Lists in a browser: row actions, the resulting state, and unknown values. */
 import { http } from '@plinth/http'
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -123,7 +123,7 @@ t.test('the box above the rows selects all of them, and clears them again', { sk
 t.test('signing out ends the session in the other tabs of the browser', { skip, timeout: 600_000 }, async (t) => {
   const { page } = await opened(t.teardown)
   const other = await page.context().newPage()
-  // Only the first tab can tell it: it has no stream, and soon no server.
+  // Only the first tab can report it: this one has no stream, and soon no server.
   await other.route('**/console/events', (route) => route.abort())
   await other.goto(`${office?.url}parcels.all`)
   await row(other, 1).waitFor()

@@ -1,10 +1,10 @@
-/** What a person keeps in one browser: saved views of lists, folded groups, language and colours. */
+/** Data that the page stores in one browser: saved views of lists, folded groups, language and colours. */
 import t from 'tap'
 import { Kept, longestViewName, mostViews, type SavedView } from '../web/admin/shell/kept.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
 import { barriers, openPage, overhang, prefer, skip } from './fixtures/browser.ts'
 
-/** A storage as browsers have it, which refuses to write when it is told so. */
+/** Returns a storage like that of browsers, which can reject writes. */
 function memory(written: Record<string, string> = {}) {
   const storage = {
     written,
@@ -178,7 +178,7 @@ t.test(
     await page.getByRole('heading', { name: '登录' }).waitFor()
     t.equal(await colours(), 'dark')
     t.equal(await page.locator('html').getAttribute('lang'), 'zh-CN')
-    // A browser in which anything stands there shows what it asks for.
+    // The page works with any stored content.
     await page.evaluate('for (const name of Object.keys(localStorage)) localStorage.setItem(name, "{}")')
     await page.reload()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()

@@ -35,7 +35,7 @@ t.test(
     const server = running.service(http)
     const get = (url: string, headers: Record<string, string> = {}) => server.inject({ url, headers })
 
-    // Until the pages are built, a page that asks again by itself is served.
+    // While the pages are built, the server sends a page that reloads automatically.
     let index = await get('/install/')
     const areBuilt = async () => {
       index = await get('/install/')
@@ -89,7 +89,7 @@ t.test(
       const head = await server.inject({ method: 'HEAD', url: `/install/${path}` })
       t.match(head, { statusCode: 200, body: '', headers: { 'content-length': String(plain.rawPayload.length) } })
     }
-    // What a browser loads, in bytes over the wire: before it shows anything, and for the whole wizard.
+    // Bytes that a browser loads: for the first view, and for the whole wizard.
     const weigh = async (paths: readonly string[], encoding: 'gzip' | 'br') => {
       const weights: Record<string, number> = { js: 0, css: 0 }
       for (const path of paths) {
@@ -111,7 +111,7 @@ t.test(
         t.notOk(script.toLowerCase().includes(header.toLowerCase()), `${name}: ${header}`)
       t.notMatch(script, /createHmac|crypto\.subtle|subtle\.(?:sign|importKey)|plinth_open_/, name)
     }
-    // The wizard is what its own files name; others of the build belong to other pages.
+    // The wizard consists of the files that its own files refer to. Others of the build belong to other pages.
     const whole = new Set(assets)
     for (const path of whole) {
       const { body } = await get(`/install/${path}`)

@@ -16,7 +16,7 @@ const opened = (
   options: Parameters<typeof openSignedIn>[2] = {},
 ) => openSignedIn(teardown, `${office?.url}${page}`, options)
 
-/** Cells and buttons of the rows of which a part is not in the window. */
+/** Returns cells and buttons of rows that are partly outside of the window. */
 const outside = (page: Page) =>
   page.evaluate(`[...document.querySelectorAll('tbody :is(td, button, a)')]
     .filter((one) => one.getBoundingClientRect().right > innerWidth || one.getBoundingClientRect().left < 0)
@@ -43,7 +43,7 @@ t.test('on a telephone each row is a card: nothing of it is cut off', { skip, ti
     )
     t.strictSame(await barriers(page), [])
     await picture(page, `cards-${locale}-${colorScheme}`)
-    // What a row offers, the order and the way through the rows are there as on a wide screen.
+    // Row actions, the sort order and paging are available, like on a wide screen.
     await card.getByRole('button', { name: locale === 'en' ? 'Actions' : '操作' }).click()
     await page.getByRole('menuitem').first().waitFor()
     await page.keyboard.press('Escape')

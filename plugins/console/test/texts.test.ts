@@ -50,7 +50,7 @@ t.test('the sources of the pages pass the type check of a browser', { timeout: 6
 
 t.test('I-200 no source of the wizard stores anything or puts anything into an address', async (t) => {
   const files = await readdir(join(home, 'web'), { recursive: true })
-  // What somebody chooses and folds in the back office stays so.
+  // These files store choices and folded groups of the back office.
   const keep = ['drafts.ts', 'kept-context.ts'].map((name) => join('admin', 'shell', name))
   for (const file of files.filter((name) => /\.tsx?$/.test(name) && !keep.includes(name))) {
     const text = await readFile(join(home, 'web', file), 'utf8')
@@ -62,7 +62,7 @@ t.test('I-200 no source of the wizard stores anything or puts anything into an a
   }
 })
 
-/** Holds when every value that the server sends is one that the page can read. */
+/** Compiles only if the page can read every value that the server sends. */
 type Reads<Served extends Used, Used> = [Served, Used]
 type Wire = [
   Reads<served.StatusView, used.InstallStatus>,

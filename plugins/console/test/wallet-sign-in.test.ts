@@ -1,4 +1,4 @@
-/** Signing in to the back office with a wallet of the browser, which signs here. */
+/** Sign-in to the back office with a browser wallet, which signs in this process. */
 
 import idempotency from '@plinth/idempotency'
 import { defined } from '@plinth/kernel'
@@ -34,14 +34,14 @@ const root = t.testdir()
 const office = skip === false ? await start(`${root}/usual`) : undefined
 
 let keys = 0
-/** A wallet that nobody else has. */
+/** Returns a new wallet. */
 const newAccount = () => privateKeyToAccount(`0x${String(++keys).padStart(64, '1')}`)
 
 interface Ask {
   readonly method: string
   readonly params: readonly unknown[]
 }
-/** What a wallet does: its answer, or the code of its refusal. */
+/** Behaviour of a wallet: its result, or the code of its rejection. */
 type Behaviour = (ask: Ask) => unknown
 
 class Refusal {
@@ -51,7 +51,7 @@ class Refusal {
   }
 }
 
-/** Lets everything happen that its owner is asked for. */
+/** Accepts every request. */
 const willing =
   (account: PrivateKeyAccount, chainId = 1): Behaviour =>
   ({ method, params: [message] }) => {
@@ -60,13 +60,13 @@ const willing =
     return account.signMessage({ message: { raw: message as `0x${string}` } })
   }
 
-/** As a willing one, but signs with another key than that of the account. */
+/** Accepts every request, but signs with another key than that of the account. */
 const forging =
   (account: PrivateKeyAccount, chainId: number): Behaviour =>
   (ask) =>
     willing(ask.method === 'personal_sign' ? newAccount() : account, chainId)(ask)
 
-/** Puts wallets by their names into a page, as extensions do, before anything of it runs. */
+/** Adds wallets to a page by name, like extensions, before any script of the page. */
 async function install(page: Page, wallets: Readonly<Record<string, Behaviour>>): Promise<Ask[]> {
   const asks: Ask[] = []
   await page.exposeFunction('__wallet', async (name: string, ask: Ask) => {
@@ -95,7 +95,7 @@ async function install(page: Page, wallets: Readonly<Record<string, Behaviour>>)
   return asks
 }
 
-/** The page to sign in, in a browser with wallets. */
+/** Opens the sign-in page in a browser with wallets. */
 async function opened(
   teardown: Teardown,
   wallets: Readonly<Record<string, Behaviour>>,
@@ -105,7 +105,7 @@ async function opened(
   return { ...watched, asks: await install(watched.page, wallets) }
 }
 
-/** An administrator gives the role that opens everything. */
+/** The administrator assigns the role with all permissions. */
 async function giveRole(userId: number): Promise<void> {
   const call = async (method: string, path: string, body?: object, token = '') => {
     const response = await fetch(
@@ -128,7 +128,7 @@ async function giveRole(userId: number): Promise<void> {
 }
 
 const entry = (page: Page) => page.getByRole('button', { name: 'Sign in with a wallet' })
-/** Waits for the sentence; what an earlier try left may still be there. */
+/** Waits for the sentence. A message of an earlier attempt may still be there. */
 const says = (page: Page, sentence: RegExp) => page.getByRole('alert').filter({ hasText: sentence }).waitFor()
 
 t.test(
@@ -247,7 +247,7 @@ t.test(
     t.strictSame(await barriers(page), [])
     await picture(page, 'refused')
 
-    // It shows something and nobody looks at it.
+    // The wallet shows a prompt, and the user does not react.
     const held = Promise.withResolvers<unknown>()
     behaviour = refuse('personal_sign', held.promise)
     await entry(page).click()
@@ -301,9 +301,9 @@ t.test(
     const status = page.getByRole('status')
     await entry(page).click()
     await status.filter({ hasText: 'Waiting for Amber: sign the message' }).waitFor()
-    // As long as the message is good for, and less than the page waits for the wallet.
+    // The validity of the message, and less than the page waits for the wallet.
     await page.clock.setFixedTime(Date.now() + 300_000)
-    // The page says what it waits for before the wallet has been asked.
+    // The page shows that it waits before the wallet is called.
     const answer = async () => {
       await until(() => held.length > 0, 'the wallet is asked to sign')
       held.shift()?.()
@@ -345,7 +345,7 @@ t.test(
     const ended = page.getByText('Your session has ended', { exact: false })
     const end = async () => {
       await page.context().clearCookies()
-      // The list behind the form may have asked before, and then the question already lies over the button.
+      // The list behind the form may have called the server first. Then the dialog already covers the button.
       await page.getByRole('button', { name: 'Save' }).dispatchEvent('click')
       await ended.waitFor()
     }

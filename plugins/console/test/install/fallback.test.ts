@@ -5,7 +5,7 @@ import { barriers, leftovers, onlySession, openPage, picture, skip } from '../fi
 import { signsIn, startProduct } from '../fixtures/product.ts'
 import { administrator, leastForm, Wizard } from '../fixtures/wizard.ts'
 
-/** Nobody listens on this port. */
+/** No server listens on this port. */
 const closed = `PLATFORM_DATABASE_TYPE=postgresql
 PLATFORM_DATABASE_HOST=127.0.0.1
 PLATFORM_DATABASE_PORT=1

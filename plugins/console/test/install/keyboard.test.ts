@@ -16,7 +16,7 @@ t.test(
     const addresses: string[] = []
     page.on('request', (request) => addresses.push(new URL(request.url()).pathname))
     const { keyboard } = page
-    /** Goes on with the key for that until something has the focus. */
+    /** Presses Tab until the element has the focus. */
     const tabTo = async (selector: string) => {
       await page.locator(selector).first().waitFor({ state: 'attached' })
       for (let count = 0; count < 60; count++) {
@@ -68,7 +68,7 @@ t.test(
     }
     await keyboard.press('Enter')
     await wizard.heading('产品安装完成').waitFor()
-    // The way in is known once the page has asked for it.
+    // The link is known after the page has requested it.
     await page.getByRole('link').last().and(page.locator('[href="/ctx/admin/"]')).waitFor()
     await fits('done')
     t.same(complaints, [])

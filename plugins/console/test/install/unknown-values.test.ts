@@ -1,4 +1,4 @@
-/** A newer server says more than these pages know. */
+/** A newer server sends values that these pages do not know. */
 import t from 'tap'
 import { known } from '../../web/app/answer.ts'
 import { brokenRule } from '../../web/install/field-rules.ts'

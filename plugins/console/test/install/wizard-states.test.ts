@@ -57,7 +57,7 @@ const finished = data({
   records: [record(1, 'entry'), record(2, 'lock')],
 })
 
-/** A product without trouble; tests replace what they are about. */
+/** A product without errors. Tests replace single responses. */
 const wellBehaved: Script = {
   status: () => status(false),
   'token/verify': () => data({ valid: true, reason: 'install.token.not-required', installed: false }),
@@ -518,13 +518,13 @@ t.test('a step that was given up without a network is not sent later', { skip, t
   const { page, server, wizard } = await open(t, {
     'token/verify': ({ body }) => isGiven((body as { token: string }).token),
   })
-  /** Endpoints that are called once there is a network again. */
+  /** Returns the endpoints that are called after the network is available again. */
   const calledAfter = async (work: () => Promise<unknown>) => {
     await page.context().setOffline(true)
     await work()
     server.calls.splice(0)
     await page.context().setOffline(false)
-    // One request of our own, so that what waited for the network went before it.
+    // A request of the test. All requests that waited for the network were sent before it.
     await page.evaluate(`fetch('../api/v1/install/status')`)
     return server.calls.filter((endpoint) => endpoint !== 'status')
   }
