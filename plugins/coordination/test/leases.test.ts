@@ -1,4 +1,4 @@
-import { keepLease, LeaseLost, type LeaseParts, momentOf, RowLeases } from '@plinth/coordination'
+import { keepLease, LeaseLost, type LeaseParts, LeaseWatch, momentOf, RowLeases } from '@plinth/coordination'
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
@@ -96,6 +96,17 @@ const jobs = definePlugin({
       ],
     }),
   ],
+})
+
+t.test('a lease lapses when its row has not changed for its time', async (t) => {
+  const clock = manualClock()
+  const watch = new LeaseWatch<number>(clock, 3000)
+  const leftMs = (beat: number) => watch.leftMs(1, { fence: 1, beat }, clock.monotonic())
+  t.equal(leftMs(1), 3000)
+  await clock.advance(4000)
+  t.equal(leftMs(1), -1000)
+  t.equal(leftMs(2), 3000, 'a renewal starts the time again')
+  t.match(watch.see(1, { fence: 2, beat: 0 }, clock.monotonic()), { since: { monotonic: 4000 }, changedAfter: 4000 })
 })
 
 onEachDatabase(t, 'of several instances one holds a row, and only it renews and releases it', async (t, at) => {
