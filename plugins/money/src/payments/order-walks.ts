@@ -71,7 +71,7 @@ export async function readPendingClaims(
   const read = async (column: 'transaction_hash' | 'payer', values: readonly string[], by: string, selected: string) =>
     values.length === 0
       ? []
-      : db.query<object>(
+      : db.query<{ readonly total: unknown }>(
           `select * from (select ${selected}, ${claimed.list}, count(*) over (partition by ${by}) as total,
              row_number() over (partition by ${by} order by id desc) as place
            from money_payment_order
@@ -87,12 +87,11 @@ export async function readPendingClaims(
   ]
 }
 
-function claimsIn(rows: readonly object[]): readonly PaymentClaim[] {
+function claimsIn(rows: readonly { readonly total: unknown }[]): readonly PaymentClaim[] {
   const claims = Map.groupBy(rows, (row) => JSON.stringify(terms.read(row)))
   return [...claims.values()].flatMap((same) => {
     const [first] = same
     if (first === undefined) return []
-    const { total } = first as { readonly total?: unknown }
-    return [{ ...terms.read(first), newest: same.map((row) => claimed.read(row)), total: Number(total) }]
+    return [{ ...terms.read(first), newest: same.map((row) => claimed.read(row)), total: Number(first.total) }]
   })
 }

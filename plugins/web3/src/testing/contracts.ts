@@ -3,10 +3,10 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { keccak256, lowerHex, toHex, utf8 } from '../hex.ts'
+import type { Address } from '../addresses.ts'
+import { type Hex, keccak256, lowerHex, toHex, utf8 } from '../hex.ts'
 import type { Anvil } from './anvil.ts'
 import { source, sourceName } from './token-sources.ts'
-import type { Address, Hex } from './values.ts'
 
 /** The contracts of `token-sources.ts`. */
 export type TestContract = 'Token' | 'OddToken' | 'Collectible' | 'Wallet1271' | 'OddWallet'

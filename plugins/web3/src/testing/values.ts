@@ -1,2 +1,0 @@
-export type { Address } from '../addresses.ts'
-export type { Hex } from '../hex.ts'
