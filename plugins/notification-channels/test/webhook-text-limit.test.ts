@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { secretParts } from '../src/webhook/masking.ts'
-import { cutToFit, fitted, measure } from '../src/webhook/text-limit.ts'
+import { cutToFit, fitted, measure } from '../src/webhook/texts.ts'
 
 const family = '👨‍👩‍👧‍👦'
 const texts = fc

@@ -1,5 +1,13 @@
 import { jsonOf, type OutgoingFailure, type OutgoingHttpError, type OutgoingResponse } from '@plinth/outgoing-http'
 import type { WebhookAnswer, WebhookHint } from './contract.ts'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+export const messages = { en, 'zh-CN': zhCN }
+
+/** Key of the text of a hint; whoever shows it translates it. */
+export const hintKey = (hint: WebhookHint | 'truncated'): string =>
+  hint === 'truncated' ? 'messages.webhook.truncated' : `messages.webhook.hint.${hint}`
 
 /** A day: a provider that wants a longer rest is asked again then. */
 const longestWaitMs = 86_400_000

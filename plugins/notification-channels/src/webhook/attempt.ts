@@ -9,11 +9,10 @@ import {
   secretsOf,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp, type OutgoingHttpError } from '@plinth/outgoing-http'
-import { answerOf, boundedWait, hintOfFailure, isRefused } from './answers.ts'
+import { answerOf, boundedWait, hintKey, hintOfFailure, isRefused } from './answers.ts'
 import { type CommonAttributes, sensitiveValues } from './attributes.ts'
 import type { WebhookAnswer, WebhookHint, WebhookRequest, WebhookVerdict } from './contract.ts'
 import type { EndpointLimits } from './endpoint-limits.ts'
-import { hintKey } from './hints.ts'
 import { maskPatterns, secretParts } from './masking.ts'
 import { buildRequest, sentText } from './requests.ts'
 import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, WebhookRouteError } from './routing.ts'

@@ -2,9 +2,8 @@ import type { JsonValue, NotificationMessage, TextRange } from '@plinth/kernel'
 import { hasNoText } from '../message-text.ts'
 import { WebhookInputError, type WebhookMessage, type WebhookRequest, type WebhookSecret } from './contract.ts'
 import { decoded } from './masking.ts'
-import { cleanLine, cleanText, everything, shownText } from './plain-text.ts'
 import type { Route } from './routing.ts'
-import { fitted } from './text-limit.ts'
+import { cleanLine, cleanText, everything, fitted, shownText } from './texts.ts'
 
 /** Bytes of a request. */
 const largestRequest = 262_144

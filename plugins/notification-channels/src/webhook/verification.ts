@@ -7,10 +7,9 @@ import {
   type NotificationMessage,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingFailure, type OutgoingHttpError } from '@plinth/outgoing-http'
-import { answerOf, hintOfFailure } from './answers.ts'
+import { answerOf, hintOfFailure, messages } from './answers.ts'
 import type { AttemptParts, AttemptSettings } from './attempt.ts'
 import type { ConfiguredWebhookProvider, WebhookAnswer, WebhookHint, WebhookProvider } from './contract.ts'
-import { messages } from './hints.ts'
 import { maskPatterns, secretParts } from './masking.ts'
 import { buildRequest, withToken } from './requests.ts'
 import { type Route, routeOf, WebhookRouteError } from './routing.ts'

@@ -1,19 +1,43 @@
-import type { HttpReply, HttpRequest, HttpServer } from '@plinth/http'
+import { type HttpReply, type HttpRequest, type HttpServer, routesWith, Type } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { Identity } from '@plinth/iam'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { RawData, WebSocket } from 'ws'
-import { Admission } from './connections/admission.ts'
+import { Admission, callerOf } from './connections/admission.ts'
 import type { ClientMessages } from './connections/client-messages.ts'
-import { ClientSocket } from './connections/client-socket.ts'
-import { callerOf } from './connections/credentials.ts'
-import type { SocketTable } from './connections/socket-table.ts'
+import { ClientSocket, type SocketTable } from './connections/socket-table.ts'
 import type { Upgrades } from './connections/upgrades.ts'
 import type { Upkeep } from './connections/upkeep.ts'
 import type { WebsocketCaller } from './contract.ts'
 import { refusal } from './failures.ts'
 import type { SocketMetrics } from './metrics.ts'
 import type { FanOut } from './pushes/fan-out.ts'
+
+export const path = '/api/v1/ws'
+
+const { rawRoute } = routesWith<{ readonly endpoint: Endpoint }>()
+
+export const routes = [
+  rawRoute({
+    method: 'GET',
+    path,
+    operationId: 'openWebsocket',
+    summary: 'Opens the realtime connection (WebSocket)',
+    description:
+      'Who calls: the session cookie, `Authorization: Bearer`, the sub-protocols `bearer, <token>` or the query parameter `token`; without one a guest, where guests are on. The server sends `{"event":"notification.created"|"notification.read","data":...}`; the client may send `{"type":"subscribe"|"unsubscribe","group":...}` and `{"type":"ping"}`.',
+    access: 'public',
+    produces: ['application/json'],
+    request: {
+      query: Type.Object({
+        token: Type.Optional(Type.String({ maxLength: 256, description: 'For clients that can set no header.' })),
+        locale: Type.Optional(
+          Type.String({ maxLength: 64, description: 'Language of texts; else `Accept-Language`.' }),
+        ),
+      }),
+    },
+    handler: (request, { endpoint }, reply) => endpoint.open(request, reply),
+  }),
+]
 
 /** Read at every use, so that a live change counts at once. */
 export interface EndpointSettings {

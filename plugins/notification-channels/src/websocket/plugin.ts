@@ -11,14 +11,12 @@ import { SocketTable } from './connections/socket-table.ts'
 import { Upgrades } from './connections/upgrades.ts'
 import { Upkeep } from './connections/upkeep.ts'
 import { presence, websocketGroupGuard } from './contract.ts'
-import { Endpoint, type EndpointSettings } from './endpoint.ts'
+import { Endpoint, type EndpointSettings, path, routes } from './endpoint.ts'
 import { messages, refusal } from './failures.ts'
 import { socketMetrics } from './metrics.ts'
 import { WebsocketChannel } from './pushes/channel.ts'
 import { Deliverer } from './pushes/deliverer.ts'
-import { FanOut } from './pushes/fan-out.ts'
-import { followInboxes } from './pushes/inbox-events.ts'
-import { path, routes } from './route.ts'
+import { FanOut, followInboxes } from './pushes/fan-out.ts'
 
 /** Channel `websocket`: the realtime connection of clients, and what is pushed through it on all instances. */
 export default definePlugin({

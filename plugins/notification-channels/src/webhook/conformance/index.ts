@@ -11,7 +11,7 @@ import {
 import { jsonOf, type OutgoingRequest } from '@plinth/outgoing-http'
 import type { WebhookHint } from '../contract.ts'
 import { secretParts } from '../masking.ts'
-import { asPlainText } from '../plain-text.ts'
+import { asPlainText } from '../texts.ts'
 import { type ProviderHarness, startProvider, type WebhookProviderSetting, type WebhookSample } from './harness.ts'
 
 export type { WebhookProviderSetting, WebhookSample } from './harness.ts'

@@ -1,4 +1,57 @@
+import { randomUUID } from 'node:crypto'
+import { type HttpRequest, pageOrigin } from '@plinth/http'
+import { cookieToken, type Identity, isOperator } from '@plinth/iam'
+import type { WebsocketCaller } from '../contract.ts'
 import { refusal } from '../failures.ts'
+
+/** What a handshake says about its caller. */
+type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
+  /** Query parameter. */
+  readonly token: string | undefined
+  readonly locale: string
+}
+
+/**
+ * Who opens the connection: by `Authorization: Bearer`, by the sub-protocols `bearer, <token>`, by the query parameter `token`,
+ * or by the session cookie; the first that is there counts. A cookie, and a guest, must come from a page of this site or from
+ * no page: a browser sends them whatever page it shows.
+ *
+ * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`, `notification-websocket.credential-missing`, "403"
+ *   `notification-websocket.origin-unproven`
+ */
+export async function callerOf(
+  facts: HandshakeFacts,
+  identity: Pick<Identity, 'authenticate'>,
+  mayBeGuest: boolean,
+): Promise<{ readonly caller: WebsocketCaller; readonly isOperator: boolean }> {
+  const { locale } = facts
+  const cookie = cookieToken(facts)
+  const shown = bearerOf(facts.headers.authorization) ?? protocolToken(facts) ?? facts.token
+  const origin = pageOrigin(facts)
+  if (shown === undefined && cookie !== undefined && origin !== 'own') throw refusal('origin-unproven')
+  const token = shown ?? cookie
+  if (token !== undefined) {
+    const principal = await identity.authenticate(token)
+    const { userId, sessionId } = principal
+    return { caller: { userId, sessionId: String(sessionId), locale }, isOperator: isOperator(principal) }
+  }
+  if (!mayBeGuest) throw refusal('credential-missing')
+  if (origin === 'foreign') throw refusal('origin-unproven')
+  return { caller: { userId: undefined, sessionId: `guest-${randomUUID()}`, locale }, isOperator: false }
+}
+
+/** A header of another scheme is a credential that nobody knows, not the lack of one. */
+function bearerOf(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  return /^bearer +(\S+)$/i.exec(header.trim())?.[1] ?? ''
+}
+
+/** A browser can set no header of a handshake but this one. */
+function protocolToken({ headers }: Pick<HandshakeFacts, 'headers'>): string | undefined {
+  const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
+  const at = protocols.indexOf('bearer')
+  return at < 0 ? undefined : (protocols[at + 1] ?? '')
+}
 
 interface AdmissionLimits {
   readonly maxSockets: number

@@ -1,7 +1,6 @@
 import { type Clock, defined, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
 import type { WebsocketGroupGuard } from '../contract.ts'
-import type { ClientSocket } from './client-socket.ts'
-import type { SocketTable } from './socket-table.ts'
+import type { ClientSocket, SocketTable } from './socket-table.ts'
 
 /** Milliseconds that a guard has. */
 const guardDeadlineMs = 5_000

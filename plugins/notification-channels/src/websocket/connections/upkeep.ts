@@ -2,8 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Identity } from '@plinth/iam'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { closeCodes } from '../contract.ts'
-import type { ClientSocket } from './client-socket.ts'
-import type { SocketTable } from './socket-table.ts'
+import type { ClientSocket, SocketTable } from './socket-table.ts'
 
 /** Connections that are looked after in one turn of the event loop. */
 const step = 250

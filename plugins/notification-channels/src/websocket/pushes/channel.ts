@@ -12,9 +12,8 @@ import {
 } from '@plinth/kernel'
 import { hasNoText, noText } from '../../message-text.ts'
 import type { Targets } from '../connections/socket-table.ts'
-import type { Deliverer } from './deliverer.ts'
+import type { CreatedPush, Deliverer } from './deliverer.ts'
 import type { FanOut } from './fan-out.ts'
-import type { CreatedPush } from './push.ts'
 
 const longestSubject = 500
 const longestContent = 65_536

@@ -1,9 +1,32 @@
 import { randomUUID } from 'node:crypto'
+import type { Events } from '@plinth/events'
+import { categories, categoryOf, notificationCreated, notificationRead } from '@plinth/inbox'
 import { type Logger, reasonOf } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
-import type { ClientSocket } from '../connections/client-socket.ts'
-import type { Deliverer } from './deliverer.ts'
-import type { Push } from './push.ts'
+import type { ClientSocket } from '../connections/socket-table.ts'
+import type { Deliverer, Push } from './deliverer.ts'
+
+/** Turns what happens to inboxes into events of clients (N-171), on all instances. */
+export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boolean): void {
+  events.on(notificationCreated, 'notification-channels.websocket.created', async ({ payload }) => {
+    if (!enabled()) return
+    const { content, userIds, itemIds } = payload
+    const categories = [categoryOf(content.module)]
+    const event = 'notification.created'
+    await fanOut.sendQuietly({ event, targets: { userIds }, categories, content, itemIds })
+  })
+  events.on(notificationRead, 'notification-channels.websocket.read', async ({ payload }) => {
+    if (!enabled()) return
+    const { userId, readAt, all, items } = payload
+    await fanOut.sendQuietly({
+      event: 'notification.read',
+      targets: { userIds: [userId] },
+      // That all was read is said to whoever wants anything.
+      categories: all ? categories : [...new Set(items.map(({ module }) => categoryOf(module)))],
+      data: all ? [{ all: true, readAt }] : items,
+    })
+  })
+}
 
 const channel = 'notification.websocket'
 /** Characters of a message between instances; a content of 65,536 with 1,000 recipients is below it. */
