@@ -59,7 +59,7 @@ export const notification: readonly RecordedChange[] = [
     noticedBy: ['plugins/template/test/templates.test.ts'],
   },
   {
-    file: 'plugins/template/src/template-match.ts',
+    file: 'plugins/template/src/template-service.ts',
     fragment: 'candidate.channel === channel ? 0 : 1]',
     replacement: '0]',
     effect: 'The template for all channels replaces the one of the channel.',
@@ -192,8 +192,8 @@ export const notification: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/webhook-providers/src/rocketchat.ts',
-    fragment: "import { rocketchat as plain } from './plain-texts.ts'",
-    replacement: "import { commonMark as plain } from './plain-texts.ts'",
+    fragment: "import { joined, rocketchat as plain } from './plain-texts.ts'",
+    replacement: "import { commonMark as plain, joined } from './plain-texts.ts'",
     effect: 'Rocket.Chat shows backslashes and links, because its text is escaped for another parser.',
     breaks: ['N-011'],
     noticedBy: ['plugins/webhook-providers/test/plain-text.test.ts'],
@@ -308,7 +308,7 @@ export const notification: readonly RecordedChange[] = [
     noticedBy: ['plugins/template/test/compile.test.ts'],
   },
   {
-    file: 'plugins/notification-rules/src/silenced-rules.ts',
+    file: 'plugins/notification-rules/src/ops-summary.ts',
     fragment: 'audiences.some((audience) => isSilenced(module, audience))',
     replacement: 'audiences.some((audience) => isSilenced(module, audience) && false)',
     effect: 'Operators do not see that a recipient has switched the alerts of a rule off.',
@@ -316,7 +316,7 @@ export const notification: readonly RecordedChange[] = [
     noticedBy: ['plugins/notification-rules/test/routes.test.ts'],
   },
   {
-    file: 'plugins/notification-rules/src/silenced-rules.ts',
+    file: 'plugins/notification-rules/src/ops-summary.ts',
     fragment: '...(escalation.enabled ? [escalated] : [])',
     replacement: '...(escalation.enabled ? [escalated] : []).slice(0, 0)',
     effect: 'Operators do not see that a recipient of the escalation has switched its alerts off.',

@@ -3,7 +3,7 @@ import { onEachDatabase } from '@plinth/database/testing'
 import { categories, categoryOf, type PreferenceQuestion } from '@plinth/inbox'
 import fc from 'fast-check'
 import t from 'tap'
-import { type QuietHours, quietEnd } from '../src/preferences/quiet-hours.ts'
+import { type QuietHours, quietEnd } from '../src/preferences/user-preferences.ts'
 import { startInbox } from './fixtures/inbox-product.ts'
 
 const path = 'notifications/preferences'

@@ -1,6 +1,7 @@
 import type { Database } from '@plinth/database'
-import type { Logger } from '@plinth/kernel'
+import type { Clock, Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
+import { Counter, type Registry } from 'prom-client'
 import { type AlertSender, ruleScope } from './alert-sender.ts'
 import type { AlertStates } from './alert-states.ts'
 import type {
@@ -14,8 +15,64 @@ import type {
 import { decide, stateAfter } from './decision.ts'
 import { refusal } from './failures.ts'
 import { longestCode, ruleCodePattern } from './normalize.ts'
-import type { RuleCache } from './rule-cache.ts'
 import { alertTexts, categoryOf } from './rule-templates.ts'
+
+const name = 'platform_notification_rule_events_total'
+
+/** Counts raised events by what was decided; the codes are the callers' and no label. */
+export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): void; stop(): void } {
+  const help = 'Events that rules of notification judged, by what was decided'
+  const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [registry] })
+  return {
+    count: (outcome) => counter.inc({ outcome }),
+    stop: () => registry.removeSingleMetric(name),
+  }
+}
+
+/** Codes that are remembered, with a rule or without one. */
+const most = 1000
+/** Milliseconds for which another instance may go by what a rule was before. */
+const freshMs = 1000
+
+interface Entry {
+  readonly rule: NotificationRule | undefined
+  readonly readAt: number
+}
+
+/**
+ * The rules that events ask for. A change by this instance counts at once, one by another within a second: what is older is
+ * read anew.
+ */
+export class RuleCache {
+  readonly #read: (code: string) => Promise<NotificationRule | undefined>
+  readonly #clock: Pick<Clock, 'monotonic'>
+  #entries = new Map<string, Entry>()
+
+  constructor(read: (code: string) => Promise<NotificationRule | undefined>, clock: Pick<Clock, 'monotonic'>) {
+    this.#read = read
+    this.#clock = clock
+  }
+
+  async find(code: string): Promise<NotificationRule | undefined> {
+    const readAt = this.#clock.monotonic()
+    const known = this.#entries.get(code)
+    if (known !== undefined && readAt - known.readAt < freshMs) return known.rule
+    const entries = this.#entries
+    const rule = await this.#read(code)
+    // Behind the others: the first of them was read longest ago. What was read before `clear` goes with it.
+    entries.delete(code)
+    entries.set(code, { rule, readAt })
+    for (const [oldest] of entries) {
+      if (entries.size <= most) break
+      entries.delete(oldest)
+    }
+    return rule
+  }
+
+  clear(): void {
+    this.#entries = new Map()
+  }
+}
 
 const ruleCode = new RegExp(ruleCodePattern)
 const longestKey = 200

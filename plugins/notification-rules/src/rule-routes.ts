@@ -23,7 +23,7 @@ import { operatorOf, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { NotificationPreferences } from '@plinth/inbox'
 import { refusal } from './failures.ts'
-import { opsSummary } from './ops-summary.ts'
+import { opsSummary, silencedRuleCodes } from './ops-summary.ts'
 import { own } from './permissions.ts'
 import { ruleExport, ruleFilter } from './rule-export.ts'
 import {
@@ -36,7 +36,6 @@ import {
   viewOfRule,
 } from './rule-views.ts'
 import type { Rules } from './rules.ts'
-import { silencedRuleCodes } from './silenced-rules.ts'
 
 interface RuleRouteParts {
   readonly rules: Rules

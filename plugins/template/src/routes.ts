@@ -29,9 +29,14 @@ import { htmlFormats, sourceLimits } from './compile/source.ts'
 import type { TemplateValue } from './contract.ts'
 import { MessageTemplate } from './entities.ts'
 import { own } from './permissions.ts'
-import type { Author, TemplateAdmin, TemplateContent } from './template-admin.ts'
-import { canonicalLocale } from './template-match.ts'
-import { mostPreviewVariables, previewTemplate } from './template-preview.ts'
+import {
+  type Author,
+  mostPreviewVariables,
+  previewTemplate,
+  type TemplateAdmin,
+  type TemplateContent,
+} from './template-admin.ts'
+import { canonicalLocale } from './template-service.ts'
 
 interface TemplateRouteParts {
   readonly db: Database

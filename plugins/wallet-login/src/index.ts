@@ -1,2 +1,2 @@
+export { type SiweContent, siweMessage } from './challenges.ts'
 export { default } from './plugin.ts'
-export { type SiweContent, siweMessage } from './siwe-message.ts'

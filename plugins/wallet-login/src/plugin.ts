@@ -12,10 +12,9 @@ import { AttemptLimits } from './attempt-limits.ts'
 import { Challenges } from './challenges.ts'
 import { keys } from './config.ts'
 import { messages, refusal } from './failures.ts'
-import { renameRule } from './rename-rule.ts'
 import { signIn, walletRoutes } from './routes.ts'
 import { UnusualAttempts } from './unusual-attempts.ts'
-import { WalletLogin } from './wallet-login.ts'
+import { renameRule, WalletLogin } from './wallet-login.ts'
 
 /** Login with an EVM wallet: accounts, tokens and audit are those of iam, signatures are checked by web3. */
 export default definePlugin({

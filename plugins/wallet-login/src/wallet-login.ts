@@ -1,8 +1,28 @@
-import { type Accounts, type Identity, type LoginAttempt, RefusedProof, type Session } from '@plinth/iam'
-import type { Address, VerificationResult, WalletVerifier } from '@plinth/web3'
+import {
+  type Accounts,
+  type Identity,
+  type LoginAttempt,
+  RefusedProof,
+  type RenameGuard,
+  type Session,
+} from '@plinth/iam'
+import { type Address, isAddressShaped, type VerificationResult, type WalletVerifier } from '@plinth/web3'
 import type { Challenges } from './challenges.ts'
 import type { WalletLoginConfig } from './config.ts'
 import { refusal } from './failures.ts'
+
+/**
+ * Nobody is renamed to an address that is not bound to the account (document 3, "Login", rule 3). What looks like an address
+ * counts, in any case of letters and with a wrong checksum too: people do not check checksums, and names are compared
+ * without case.
+ */
+export const renameRule: RenameGuard = {
+  async assertUsernameAllowed(userId, username, identities) {
+    if (!isAddressShaped(username)) return
+    const isOwn = await identities.isBound(userId, provider, username.toLowerCase())
+    if (!isOwn) throw refusal('name-not-bound', { data: { field: 'username' } })
+  },
+}
 
 /** Provider of the external identities of wallets, and the type of their chains (decision A4). */
 export const provider = 'evm'

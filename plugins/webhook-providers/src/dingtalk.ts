@@ -6,8 +6,7 @@ import {
   webhookProviderPlugin,
   withQuery,
 } from '@plinth/notification-channels/webhook'
-import { markdownWithHtml } from './plain-texts.ts'
-import { joined, titleOf } from './texts.ts'
+import { joined, markdownWithHtml, titleOf } from './plain-texts.ts'
 
 /** Signature of a time in milliseconds: key is the secret, signed are both. Base64. */
 export const dingtalkSignature = (secret: string, timestampMs: number): string =>

@@ -1,6 +1,5 @@
 import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { discord as plain } from './plain-texts.ts'
-import { joined } from './texts.ts'
+import { joined, discord as plain } from './plain-texts.ts'
 
 /** Flag SUPPRESS_EMBEDS: no preview of an address that somebody wrote. */
 const withoutPreviews = 4

@@ -7,8 +7,7 @@ import {
   type WebhookRequest,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { feishu, feishuCard } from './plain-texts.ts'
-import { joined, titleOf } from './texts.ts'
+import { feishu, feishuCard, joined, titleOf } from './plain-texts.ts'
 
 /** Signature of a time in seconds: the key is both, and nothing is signed. Base64. */
 export const feishuSignature = (secret: string, timestampSeconds: number): string =>

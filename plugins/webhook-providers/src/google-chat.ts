@@ -1,6 +1,5 @@
 import { judgement, type WebhookMessage, webhookProviderPlugin, withQuery } from '@plinth/notification-channels/webhook'
-import { googleChat } from './plain-texts.ts'
-import { joined } from './texts.ts'
+import { googleChat, joined } from './plain-texts.ts'
 
 const body = ({ subject, content, attributes }: WebhookMessage) => {
   const threadKey = attributes['thread-key']

@@ -1,6 +1,5 @@
 import { judgement, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { mattermost as plain } from './plain-texts.ts'
-import { joined } from './texts.ts'
+import { joined, mattermost as plain } from './plain-texts.ts'
 
 const shown = {
   body: ({ subject, content }: WebhookMessage) => ({ text: joined(subject === '' ? '' : `#### ${subject}`, content) }),

@@ -1,8 +1,9 @@
+import { cutToFit, measure, type WebhookMessage, type WebhookPlainText } from '@plinth/notification-channels/webhook'
+
 /**
  * What each parser reads as a mention, a link with a text of its own, or a format, and how that is shown as text. An address that is
  * written out is none of them: it shows where it leads, and stays as it is.
  */
-import type { WebhookPlainText } from '@plinth/notification-channels/webhook'
 
 /** Zero-width space: shown as nothing, and part of no token, so that it takes one apart. */
 const gap = '\u200b'
@@ -163,3 +164,16 @@ export const adaptiveCard: WebhookPlainText = {
   tokens: anyOf(/\{(?=\{)/, backslash, star, underscore, linkMiddle, bullet, ordinal),
   show: (token) => (token === '{' ? takenApart(token) : escaped(token)),
 }
+
+/** Subject and content, one below the other; without an empty line where one is missing. */
+export const joined = (subject: string, content: string, between = '\n'): string =>
+  [subject, content].filter((text) => text !== '').join(between)
+
+/** A title, which the service shows without a parser; of a message without a subject its first line. */
+export function titleOf({ written: { subject, content } }: WebhookMessage, max: number): string {
+  const [line = ''] = (subject.trim() || content.trim()).split(/\r?\n/, 1)
+  return cutToFit(line, 2 * max, (text) => measure(text, 'characters') <= max) || 'Notification'
+}
+
+/** A line break of a text as Markdown knows it: a line of its own. */
+export const markdownLines = (text: string): string => text.replace(/\r?\n/g, '\n\n')

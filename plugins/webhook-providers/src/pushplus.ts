@@ -8,8 +8,7 @@ import {
   type WebhookPlainText,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { html, markdownWithHtml } from './plain-texts.ts'
-import { titleOf } from './texts.ts'
+import { html, markdownWithHtml, titleOf } from './plain-texts.ts'
 
 const typed = (template: string, plain?: WebhookPlainText) =>
   defined<WebhookMessageType>({

@@ -1,6 +1,5 @@
 import { judgement, memberAt, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { rocketchat as plain } from './plain-texts.ts'
-import { joined } from './texts.ts'
+import { joined, rocketchat as plain } from './plain-texts.ts'
 
 /** A server rejects a text that is longer than its setting "Maximum Allowed Characters Per Message", which is 5,000 at first. */
 const shown = {

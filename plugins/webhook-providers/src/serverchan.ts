@@ -1,6 +1,5 @@
 import { judgement, memberIs, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { markdownWithHtml } from './plain-texts.ts'
-import { markdownLines, titleOf } from './texts.ts'
+import { markdownLines, markdownWithHtml, titleOf } from './plain-texts.ts'
 
 const turboHost = 'sctapi.ftqq.com'
 const typed = (text: (content: string) => string) => ({

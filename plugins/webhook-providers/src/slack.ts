@@ -6,8 +6,7 @@ import {
   type WebhookMessage,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { slack, slackMrkdwn } from './plain-texts.ts'
-import { joined, titleOf } from './texts.ts'
+import { joined, slack, slackMrkdwn, titleOf } from './plain-texts.ts'
 
 /** Characters of a section, and of what all take together. */
 const [longestSection, longestText] = [3000, 40_000]

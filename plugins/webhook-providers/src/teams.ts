@@ -1,6 +1,5 @@
 import { judgement, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
-import { adaptiveCard } from './plain-texts.ts'
-import { markdownLines } from './texts.ts'
+import { adaptiveCard, markdownLines } from './plain-texts.ts'
 
 const block = (text: string) => ({ type: 'TextBlock', text: markdownLines(text), wrap: true })
 

@@ -5,8 +5,7 @@ import {
   type WebhookMessage,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { wecom, wecomMarkdown } from './plain-texts.ts'
-import { joined } from './texts.ts'
+import { joined, wecom, wecomMarkdown } from './plain-texts.ts'
 
 /** Markdown has no lists of who is mentioned: the text names them, by their user IDs alone. */
 function mentioned({ attributes }: WebhookMessage): string {

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Database, insertMissing, insertNew } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock, Logger } from '@plinth/kernel'
+import { Counter, type Registry } from 'prom-client'
 import {
   type AddedItems,
   type AddOptions,
@@ -10,11 +11,39 @@ import {
   type NotificationPreferences,
   notificationCreated,
 } from '../contract.ts'
-import type { InboxMetrics, SkipReason } from '../metrics.ts'
 import { categoryOf } from '../preferences/categories.ts'
 import type { ContentReader, StoredContent } from './content-reader.ts'
 import { AttachmentRow, ContentRow, ItemRow } from './entities.ts'
 import { type CheckedMessage, checkMessage } from './message-check.ts'
+
+/** `preference`: the user does not want it. `muted`: the conversation is muted. */
+type SkipReason = 'preference' | 'muted'
+
+interface InboxMetrics {
+  added(items: number): void
+  skipped(reason: SkipReason, items: number): void
+}
+
+const names = { added: 'platform_notification_inbox_items_total', skipped: 'platform_notification_inbox_skipped_total' }
+
+/** Counts what is put into inboxes and what is not, so that nothing is left out unseen. */
+export function inboxMetrics(registry: Registry | undefined): InboxMetrics & { stop(): void } {
+  if (registry === undefined) return { added() {}, skipped() {}, stop() {} }
+  const added = new Counter({ name: names.added, help: 'Items put into inboxes', registers: [registry] })
+  const skipped = new Counter({
+    name: names.skipped,
+    help: 'Items not put into inboxes because their recipients do not want them',
+    labelNames: ['reason'],
+    registers: [registry],
+  })
+  return {
+    added: (items) => added.inc(items),
+    skipped: (reason, items) => skipped.inc({ reason }, items),
+    stop() {
+      for (const name of Object.values(names)) registry.removeSingleMetric(name)
+    },
+  }
+}
 
 interface NewItem {
   readonly itemId: number

@@ -3,15 +3,53 @@ import {
   type BlockName,
   blockNames,
   type Expression,
+  entersItem,
   type HelperName,
   helpers,
   loopNames,
   type Program,
   type Step,
 } from './program.ts'
-import { blockNaming, helperName, inside, insideElse, isScoped, outermost, type Scope } from './scope.ts'
 import { RefusedSource, type SourceField, type SourceRule, sourceLimits } from './source.ts'
 import { expressionIn, statementsOf, treeOf } from './syntax-tree.ts'
+
+/** Blocks around a place. */
+interface Scope {
+  readonly depth: number
+  /** `each` and `with` around it. */
+  readonly items: number
+  readonly loops: number
+  /** Names that blocks give their items, the innermost block first. */
+  readonly names: readonly (readonly string[])[]
+}
+
+/** Around no block. */
+const outermost: Scope = { depth: 0, items: 0, loops: 0, names: [] }
+
+/** In the `else` part of a block, which has no item of its own. */
+const insideElse = (scope: Scope): Scope => ({ ...scope, depth: scope.depth + 1 })
+
+/** @param names what the block calls its item */
+const inside = (scope: Scope, block: BlockName, names: readonly string[]): Scope => ({
+  depth: scope.depth + 1,
+  items: scope.items + (entersItem(block) ? 1 : 0),
+  loops: scope.loops + (block === 'each' ? 1 : 0),
+  names: names.length > 0 ? [names, ...scope.names] : scope.names,
+})
+
+/** The block with names, counted from the innermost, that has this one; -1 for none. */
+const blockNaming = (name: string, { names }: Scope) => names.findIndex((own) => own.includes(name))
+
+/** Whether a path says where it begins: `this.x`, `./x`, `../x`. */
+const isScoped = ({ depth, original }: hbs.AST.PathExpression) => depth > 0 || /^(?:\.|this\b)/.test(original)
+
+/** What may name a helper: one word that no block gave to its item. */
+function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined {
+  const path = expressionIn(node)
+  if (path.type !== 'PathExpression') return undefined
+  const [name = ''] = path.parts
+  return path.data || isScoped(path) || path.parts.length !== 1 || blockNaming(name, scope) >= 0 ? undefined : name
+}
 
 /**
  * The program of one field. The grammar is that of Handlebars, with the white space control; what its own compiler would make
