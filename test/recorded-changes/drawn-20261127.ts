@@ -404,7 +404,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     minimum: '1ms',`,
     effect: 'The time to connect to Redis may be too short for any connection.',
     breaks: [],
-    noticedBy: ['test/documents.test.ts'],
+    noticedBy: ['plugins/shared-store/test/effects.test.ts'],
   },
   {
     file: 'plugins/http/src/server/json-body.ts',

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { effectOf, freePort, type KeyValues, manualClock, startForTest, watchProcess } from '@plinth/kernel/testing'
+import { effectOf, freePort, type KeyValues, manualClock, rejectsWith, startForTest, watchProcess } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { ownRedis, skipOwnRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
@@ -163,6 +163,8 @@ t.test('a connection that takes too long is closed', async (t) => {
     },
   })
   t.match(states, { before: 'open', after: 'closed' })
+  const tooShort = start(t, { 'platform.cache.connect-timeout': '99ms' })
+  await rejectsWith(t, tooShort, { message: /connect-timeout/ }, 'no connection succeeds in less than 100 ms')
 })
 
 t.test('a call that Redis does not answer fails in time', { skip: skipOwnRedis }, async (t) => {
