@@ -2,7 +2,7 @@ import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } 
 import { bilingual as text } from '@plinth/kernel'
 import { orderView } from './payments/payment-routes.ts'
 
-// Ids are unique in the product, so that an owner who is no user has no name here.
+// Ids are unique in the product, so that an owner that is not a user never shows the name of a user.
 const owner = { labels: 'iam.user' }
 const account = { labels: 'money.account', page: 'money.account' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
@@ -323,13 +323,13 @@ const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => 
   ],
 }))
 
-/** What the back office shows of the ledger. */
+/** Pages of the ledger. */
 export const ledgerPages = [accounts, accountDetail, entries, journalDetail, holds]
 
-/** What it shows of reconciliations, which need asynchronous tasks. */
+/** Pages of reconciliations, which need asynchronous tasks. */
 export const reconciliationPages = [reconciliations, reconciliation, findings]
 
-/** Of the newest alone: what an older one found may have been mended since. */
+/** Only the newest reconciliation: the differences of an older one may be corrected already. */
 const newest = { size: 1, count: 'none' } as const
 
 export const needsAttention = [
@@ -505,5 +505,5 @@ const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) 
   filters: ['outTradeNo', 'type'],
 }))
 
-/** What the back office shows of payments. */
+/** Pages of payments. */
 export const paymentPages = [paymentOrders, paymentOrder, paymentTransactions]

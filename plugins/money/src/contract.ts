@@ -6,9 +6,9 @@ import type { LotBook, LotPage } from './lots.ts'
 export type { AccountStatus, HoldState, JournalAction } from './entities.ts'
 export * from './lots.ts'
 
-/** Whose account it is. */
+/** Owner of an account. */
 export interface Owner {
-  /** `user`, `merchant`, ...: lower-case letters, digits and hyphens, 1 to 32 characters. `system` is the ledger's own. */
+  /** `user`, `merchant`, ...: 1 to 32 lower-case letters, digits and hyphens. `system` is reserved for the ledger. */
   readonly type: string
   /** 1 to 64 visible ASCII characters. */
   readonly id: string
@@ -16,11 +16,11 @@ export interface Owner {
 
 export interface AccountRef {
   readonly owner: Owner
-  /** `points:mall`, `cny`: lower-case letters, digits and `: . -`, 1 to 64 characters; one that a plugin brings. */
+  /** `points:mall`, `cny`: 1 to 64 lower-case letters, digits and `: . -`. A plugin must contribute the asset. */
   readonly asset: string
 }
 
-/** What one entry brought to an owner, or took away when it is below zero. Freezing and giving back are zero. */
+/** Change of an owner's units by one entry, negative for a decrease. It is zero when units are frozen or released. */
 export interface MovedUnits {
   readonly id: number
   readonly kind: string
@@ -29,16 +29,19 @@ export interface MovedUnits {
   readonly createdAt: number
 }
 
-/** What is counted in accounts. */
+/** Unit that accounts count. */
 export interface LedgerAsset {
   readonly displayName: LocalizedText
-  /** Decimal places of the minor unit, 0 to 18: 0 for points, 2 for yuan. All amounts are whole minor units. */
+  /** Decimal places of the minor unit, 0 to 18: 0 for points, 2 for yuan. All amounts are integers in minor units. */
   readonly scale: number
-  /** Name of the IANA time zone whose months `monthTotals` counts; that of the site when absent. Read at use. */
+  /**
+   * Returns the IANA time zone whose months `monthTotals` counts. Called at each use. When absent, the zone of the
+   * site.
+   */
   readonly monthZone?: () => string
-  /** What stands beside amounts; of a currency its ISO 4217 code. The name when absent. */
+  /** Shown next to amounts; for a currency its ISO 4217 code. When absent, the display name. */
   readonly symbol?: string
-  /** Who keeps the lots of the asset; absent where units are all alike. */
+  /** Stores the lots of the asset. Absent if all units are alike. */
   readonly lots?: LotBook
 }
 
@@ -47,7 +50,7 @@ const lotBookShape = shape.object<LotBook>(
   { claims: shape.function, moveMany: shape.function },
 )
 
-/** Assets by their name. A posting to an asset that nobody brings is refused. */
+/** Assets by name. The ledger rejects a posting to an unknown asset. */
 export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', {
   from: '@plinth/money',
   live: true,
@@ -58,7 +61,7 @@ export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', {
   ),
 })
 
-/** Names of the kinds of journals, for people. Contributed under the kind, such as `shop.order-paid`. */
+/** Display names of journal kinds. Contributed under the kind, such as `shop.order-paid`. */
 export const ledgerKinds = extensionPoint<LocalizedText>('money.kind', {
   from: '@plinth/money',
   live: true,
@@ -66,23 +69,23 @@ export const ledgerKinds = extensionPoint<LocalizedText>('money.kind', {
   shape: shape.localized,
 })
 
-/** What every movement says about itself. */
+/** Properties that all movements have. */
 export interface MovementNotes {
-  /** Idempotency key, 1 to 255 characters; kept as it is, unique by its SHA-256, so that case and blanks count. */
+  /** Idempotency key, 1 to 255 characters. It is unique by its SHA-256, so that case and blanks are significant. */
   readonly key: string
-  /** Dotted business kind, such as `points.check-in`; 1 to 64 characters. */
+  /** Business kind with dots, such as `points.check-in`; 1 to 64 characters. */
   readonly kind: string
-  /** The thing that it is about: type 1 to 64 characters, id 1 to 128. */
+  /** Subject of the movement: type 1 to 64 characters, id 1 to 128. */
   readonly reference?: { readonly type: string; readonly id: string }
-  /** The journal that it belongs to: a refund names the payment. */
+  /** Related earlier journal: a refund specifies the payment. */
   readonly parentJournalId?: number
-  /** Who did it, at most 128 characters. */
+  /** User or component that caused the movement, at most 128 characters. */
   readonly actor?: string
-  /** Why, for people, at most 255 characters. */
+  /** Displayed reason, at most 255 characters. */
   readonly reason?: string
-  /** Business moment, milliseconds since the epoch; it decides the month. Now when absent. */
+  /** Business time, milliseconds since the epoch. It determines the month. Now when absent. */
   readonly at?: number
-  /** For the lot book of the asset; the ledger does not look at it. */
+  /** Passed to the lot book of the asset. The ledger does not interpret it. */
   readonly lots?: unknown
 }
 
@@ -90,20 +93,20 @@ export interface Posting extends AccountRef, MovementNotes {
   /** Minor units, 1 to 2^53 - 1. */
   readonly amount: number
   /**
-   * System account on the other side: lower-case words, 1 to 64 characters. `issued` for a credit and `redeemed` for a debit
-   * when absent.
+   * System account on the other side: lower-case words, 1 to 64 characters. When absent, `issued` for a credit and
+   * `redeemed` for a debit.
    */
   readonly counter?: string
 }
 
-/** A movement that was carried out, by this call or by an earlier one under the same key. */
+/** A movement that this call or an earlier call with the same key executed. */
 export interface Posted {
   readonly journalId: number
   readonly accountId: number
-  /** Minor units right after it, not those of the moment when it was replayed. */
+  /** Minor units directly after the movement, also when it is replayed later. */
   readonly available: number
   readonly frozen: number
-  /** True when an earlier call under the same key did it and nothing was done now. */
+  /** True if an earlier call with the same key executed the movement and this call changed nothing. */
   readonly replayed: boolean
 }
 
@@ -115,13 +118,16 @@ export interface Transfer extends MovementNotes {
   readonly amount: number
 }
 
-/** The side of `from`, and that of `to` as `to`. */
+/** The account of `from`, with the account of `to` in `to`. */
 export interface Transferred extends Posted {
   readonly to: { readonly accountId: number; readonly available: number; readonly frozen: number }
 }
 
 export interface HoldPosting extends Omit<Posting, 'counter'> {
-  /** Milliseconds since the epoch from which on the hold is released by itself and cannot be captured. Never when absent. */
+  /**
+   * Expiry of the hold, milliseconds since the epoch. It is then released automatically and cannot be captured. Never
+   * when absent.
+   */
   readonly expiresAt?: number
 }
 
@@ -131,9 +137,9 @@ export interface Held extends Posted {
 
 export interface Capture extends Omit<MovementNotes, 'lots'> {
   readonly holdId: number
-  /** Minor units, 1 to the amount of the hold; the rest is released. All of it when absent. */
+  /** Minor units, 1 to the amount of the hold. The rest is released. The whole hold when absent. */
   readonly amount?: number
-  /** As for a debit. */
+  /** As in `Posting`. */
   readonly counter?: string
   readonly lots?: unknown
 }
@@ -150,13 +156,13 @@ export interface Release extends Omit<MovementNotes, 'kind'> {
 }
 
 export interface Reversal extends Omit<MovementNotes, 'kind' | 'parentJournalId' | 'lots'> {
-  /** Journal of the debit or capture whose units come back. */
+  /** Journal of the debit or capture whose units are returned. */
   readonly journalId: number
-  /** Minor units, 1 to the units of the journal that have not come back yet. All units that it took when absent. */
+  /** Minor units, 1 to the units of the journal that were not returned yet. When absent, all units that it took. */
   readonly amount?: number
 }
 
-/** One of many postings; the rest is common to the batch. */
+/** One posting of a batch. The batch contains the common properties. */
 export interface BatchPosting extends Pick<MovementNotes, 'key' | 'reference' | 'lots'> {
   /** One of the accounts of the batch. */
   readonly accountId: number
@@ -168,24 +174,27 @@ export interface Batch extends Pick<MovementNotes, 'kind' | 'actor' | 'reason' |
   readonly asset: string
   readonly direction: 'credit' | 'debit'
   readonly counter?: string
-  /** Accounts that the postings may name; at most 1,000. */
+  /** Accounts that the postings may use; at most 1,000. */
   readonly accountIds: readonly number[]
-  /** Asked when the accounts are locked, in ascending order of their ids: what it reads of their lots stays as it is. At most 1,000. */
+  /**
+   * Called after the accounts are locked in ascending order of ids, so that their lots do not change. Returns at most
+   * 1,000.
+   */
   postings(): Promise<readonly BatchPosting[]>
 }
 
 export interface BatchResult {
   readonly posted: number
-  /** Sum of what was posted, minor units. */
+  /** Sum of the new postings, minor units. */
   readonly amount: number
-  /** Keys that were posted before. */
+  /** Keys that were posted earlier. */
   readonly replayed: readonly string[]
-  /** Keys that were refused, because the balance or the state of the account does not allow them. */
+  /** Keys that were rejected because of the balance or the status of the account. */
   readonly refused: readonly string[]
 }
 
 export interface Balance {
-  /** Absent where nothing was ever posted. */
+  /** Absent if the account does not exist. */
   readonly accountId?: number
   /** Minor units that can be spent or held. */
   readonly available: number
@@ -198,7 +207,7 @@ export interface AccountView extends AccountRef {
   readonly role: 'owner' | 'system'
   readonly available: number
   readonly frozen: number
-  /** Entries that it has. */
+  /** Number of entries of the account. */
   readonly version: number
   readonly status: AccountStatus
   readonly createdAt: number
@@ -211,18 +220,18 @@ export interface EntryView {
   readonly accountId: number
   readonly asset: string
   readonly owner: Owner
-  /** 1, 2, 3, ... in each account; null for system accounts. */
+  /** 1, 2, 3, ... per account; null for system accounts. */
   readonly sequence: number | null
   /** Change in minor units. */
   readonly available: number
   readonly frozen: number
-  /** After it; null for system accounts. */
+  /** Balance after the entry; null for system accounts. */
   readonly availableAfter: number | null
   readonly frozenAfter: number | null
   readonly kind: string
   /** `202611` in the time zone of the asset. */
   readonly monthKey: number
-  /** Of its journal: what it is about, who did it, and why. */
+  /** Copied from the journal of the entry, as are reference, actor and reason. */
   readonly key: string
   readonly reference: { readonly type: string; readonly id: string } | null
   readonly actor: string | null
@@ -244,7 +253,7 @@ export interface JournalView {
   readonly entries: readonly JournalEntryView[]
 }
 
-/** An entry within its journal, which says the rest. */
+/** An entry within its journal. The journal contains the other properties. */
 export type JournalEntryView = Omit<EntryView, 'owner' | 'key' | 'reference' | 'actor' | 'reason'>
 
 export interface HoldView {
@@ -263,11 +272,11 @@ export interface HoldView {
 
 export interface EntryFilter {
   readonly accountId?: number
-  /** Entries of all owners' accounts of an asset, without those of system accounts. */
+  /** Entries of all owner accounts of an asset, without system accounts. */
   readonly asset?: string
   readonly monthKey?: number
   readonly kind?: string
-  /** The rows that a caller may read: `callerRows(request, entryOwner)`. Absent: all. */
+  /** Rows that the caller may read: `callerRows(request, entryOwner)`. All when absent. */
   readonly rows?: object
 }
 
@@ -275,108 +284,111 @@ export interface AccountFilter {
   readonly asset?: string
   readonly ownerType?: string
   readonly ownerId?: string
-  /** The rows that a caller may read: `callerRows(request, accountOwner)`. Absent: all. */
+  /** Rows that the caller may read: `callerRows(request, accountOwner)`. All when absent. */
   readonly rows?: object
 }
 
 export interface HoldFilter {
   readonly accountId?: number
   readonly state?: HoldState
-  /** The rows that a caller may read: `callerRows(request, entryOwner)`. Absent: all. */
+  /** Rows that the caller may read: `callerRows(request, entryOwner)`. All when absent. */
   readonly rows?: object
 }
 
-/** Where a balance comes from. */
+/** Lots and holds of a balance. */
 export interface Explanation {
   readonly account: AccountView
-  /** Lots that have units left or held, the soonest expiry first; null where the asset has none. */
+  /** Lots with remaining or held units, ordered by expiry; null if the asset has no lots. */
   readonly lots: LotPage | null
-  /** Open holds, the newest first; at most 100. */
+  /** Open holds, newest first; at most 100. */
   readonly holds: readonly HoldView[]
 }
 
-/** What moved in one account in one month under one kind. */
+/** Movements of one account in one month with one kind. */
 export interface MonthTotal {
   readonly kind: string
-  /** Minor units that came in: sum of the entries that raised available and frozen together; at most 2^53 - 1. */
+  /** Minor units received: sum of the entries that increased available plus frozen; at most 2^53 - 1. */
   readonly received: number
-  /** Minor units that went out, as a positive number; at most 2^53 - 1. */
+  /** Minor units spent, as a positive number; at most 2^53 - 1. */
   readonly spent: number
   readonly entries: number
 }
 
 /**
- * Accounts and what moves between them. Every movement is one journal whose entries sum to zero: what enters an account leaves a
- * system account, which has no balance of its own. Journals and entries are never changed.
- *
- * Every method joins the transaction of its caller. A refusal rolls that back as well; outside of one it affects nothing else.
- * On SQLite postings that wait at the same time share a transaction.
- *
- * All of them throw BusinessError: `400` `money.posting-invalid` with the field and its rule, `400` `money.asset-unknown`,
- * `409` `money.idempotency-mismatch` when the key was used for another movement, `409` `money.account-closed`, `409`
- * `money.balance-limit` beyond 2^53 - 1, `503` `money.busy` when too much waits; and what the lot book throws.
+ * Accounts and the movements between them. Every movement is one journal whose entries sum to zero: units that enter an
+ * account leave a system account, which stores no balance. Journals and entries never change.
+ * Every method joins the transaction of its caller. A business error also rolls back that transaction. Without a
+ * transaction of the caller, concurrent credits, debits and holds share one, and an error of one does not affect the
+ * others.
+ * All methods throw BusinessError: `400` `money.posting-invalid` with the field and its rule, `400`
+ * `money.asset-unknown`, `409` `money.idempotency-mismatch` if the key belongs to another movement, `409`
+ * `money.account-closed`, `409` `money.balance-limit` above 2^53 - 1, `503` `money.busy` if too many postings wait, and
+ * the errors of the lot book.
  */
 export interface Ledger {
-  /** What plugins bring, by name; complete when all are set up. */
+  /** Contributed assets by name. Complete after the setup of all plugins. */
   readonly assets: ReadonlyMap<string, LedgerAsset>
-  /** Names of kinds that plugins contribute; complete when all are set up. */
+  /** Contributed names of kinds. Complete after the setup of all plugins. */
   readonly kinds: ReadonlyMap<string, LocalizedText>
   credit(posting: Posting): Promise<Posted>
   /** @throws BusinessError `409` `money.balance-insufficient` with `data.available` */
   debit(posting: Posting): Promise<Posted>
-  /** @throws BusinessError `409` `money.balance-insufficient`, `400` `money.posting-invalid` for one account on both sides */
+  /**
+   * @throws BusinessError `409` `money.balance-insufficient`, `400` `money.posting-invalid` if both owners are the same
+   */
   transfer(transfer: Transfer): Promise<Transferred>
   /** Freezes units for a later capture. @throws BusinessError `409` `money.balance-insufficient` */
   hold(posting: HoldPosting): Promise<Held>
   /**
-   * Takes units of a hold away for good and gives the rest back. A hold is closed once.
-   *
-   * @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` (also past its expiry), `409` `money.exceeds-hold`
+   * Debits units of a hold and releases the rest. A hold is closed once.
+   * @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` (also after its expiry), `409`
+   * `money.exceeds-hold`
    */
   capture(capture: Capture): Promise<Captured>
-  /** Gives all units of a hold back. @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` */
+  /** Releases all units of a hold. @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` */
   release(release: Release): Promise<Held>
   /**
-   * Gives units of a debit or capture back to the account that they left, and to the lots that they left, whose expiry stays. The
-   * other side is the system account that received them. The kind is `money.reverse`: such units are not earned again.
-   *
-   * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible` for a journal of another action,
-   *   `409` `money.exceeds-journal` with the units that may still come back in `data.amount`
+   * Returns units of a debit or capture to the same account and to the same lots, with the same expiry. The system
+   * account that received them is debited. The kind is `money.reverse`, so that returned units do not count as earned
+   * again.
+   * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible` for a journal of another
+   * action, `409` `money.exceeds-journal` with the units that can still be returned in `data.amount`
    */
   reverse(reversal: Reversal): Promise<Posted>
   /**
-   * Many credits or debits of one asset in one transaction, in few statements. A posting whose account does not allow it is left
-   * out; a key that was used for another movement refuses all.
+   * Posts many credits or debits of one asset in one transaction and few statements. Postings that their account does
+   * not allow are skipped and listed. A key that belongs to another movement rejects the whole batch.
    */
   batch(batch: Batch): Promise<BatchResult>
 
   balance(ref: AccountRef): Promise<Balance>
-  /** Undefined where nothing was ever posted. */
+  /** Undefined if the account does not exist. */
   find(ref: AccountRef): Promise<AccountView | undefined>
   /**
-   * @param rows as `AccountFilter.rows`; an account outside them does not exist for the caller
+   * @param rows as `AccountFilter.rows`; other accounts are unknown to the caller
    * @throws BusinessError `404` `money.account-unknown`
    */
   account(id: number, rows?: object): Promise<AccountView>
-  /** The account, which is created where nothing was ever posted. */
+  /** Returns the account and creates it if it does not exist. */
   ensureAccount(ref: AccountRef): Promise<AccountView>
-  /** A closed account refuses every posting. @throws BusinessError `404` `money.account-unknown` */
+  /**
+   * A closed account rejects new postings. Open holds can still be closed. @throws BusinessError `404`
+   * `money.account-unknown`
+   */
   setStatus(accountId: number, status: AccountStatus): Promise<void>
   accounts(filter: AccountFilter, window: PageWindow): Promise<FoundPage<AccountView>>
   entries(filter: EntryFilter, window: PageWindow): Promise<FoundPage<EntryView>>
   holds(filter: HoldFilter, window: PageWindow): Promise<FoundPage<HoldView>>
   /**
-   * @param rows accounts that a caller may read, as `AccountFilter.rows`. A journal is visible when all its accounts of owners are
-   *   among them: entries of two organisations in one journal cannot be separated.
+   * @param rows accounts that the caller may read, as `AccountFilter.rows`. A journal is visible if they include all
+   * its owner accounts, because entries of two organisations in one journal cannot be separated.
    * @throws BusinessError `404` `money.journal-unknown`
    */
   journal(id: number, rows?: object): Promise<JournalView>
   /**
-   * Entries of an asset in the order of their ids, and what each brought to its owner or took away: for sums that are carried on.
-   *
-   * Ids are taken before their transaction commits, and by several processes: what lies behind an entry may still come. So
-   * `before` is to be the id of a moment that lies further back than any transaction lasts.
-   *
+   * Returns entries of an asset in the order of their ids, with the change of units. Used for running totals.
+   * Instances assign ids before their transactions commit, so an entry with a smaller id can appear later. Therefore
+   * `before` must be the id of a time before the start of every open transaction.
    * @param page ids between `after` and `before`, both excluded; `size` 1 to 10,000
    */
   moved(
@@ -384,15 +396,13 @@ export interface Ledger {
     page: { readonly after: number; readonly before: number; readonly size: number },
   ): Promise<readonly MovedUnits[]>
   /**
-   * What moved in one month, by kind in order of their names.
-   *
-   * @param monthKey year times 100 plus month; `monthKeyOf` of the asset when absent: this month
+   * Returns the movements of one month by kind, ordered by kind.
+   * @param monthKey year times 100 plus month; when absent, the current month by `monthKeyOf` of the asset
    */
   monthTotals(accountId: number, monthKey?: number): Promise<readonly MonthTotal[]>
   /**
-   * Which lots and holds a balance consists of.
-   *
-   * @param page of the lots: 1 to 200 of them, behind the `next` of an earlier page
+   * Returns the lots and holds of a balance.
+   * @param page 1 to 200 lots, after the `next` of an earlier page
    * @param rows as for `account`
    * @throws BusinessError `404` `money.account-unknown`
    */
@@ -401,7 +411,7 @@ export interface Ledger {
     page: { readonly after?: string; readonly size: number },
     rows?: object,
   ): Promise<Explanation>
-  /** `202611` for a moment, in the time zone that counts the months of the asset. */
+  /** Returns the month of a time, such as `202611`, in the time zone of the asset. */
   monthKeyOf(asset: string, at: number): number
 }
 

@@ -5,7 +5,10 @@ export type AccountStatus = 'open' | 'closed'
 export type JournalAction = 'credit' | 'debit' | 'transfer' | 'hold' | 'capture' | 'release' | 'reverse'
 export type HoldState = 'open' | 'captured' | 'released'
 
-/** Balance of one owner in one asset. Read here only: it is written by conditional updates under the lock of its row. */
+/**
+ * Balance of one owner in one asset. This entity is for reads only. Conditional updates under the row lock write the
+ * table.
+ */
 export const AccountRow = defineEntity({
   name: 'MoneyAccount',
   tableName: 'money_account',
@@ -19,7 +22,7 @@ export const AccountRow = defineEntity({
     role: column.text(16).$type<'owner' | 'system'>(),
     available: column.bigint(),
     frozen: column.bigint(),
-    /** Entries so far: the sequence of the last one. */
+    /** Number of entries: the sequence of the last one. */
     version: column.bigint(),
     status: column.text(16).$type<AccountStatus>(),
     createdAt: column.bigint(),
@@ -28,7 +31,7 @@ export const AccountRow = defineEntity({
 })
 export type AccountRow = InferEntity<typeof AccountRow>
 
-/** One movement, for ever as it is. */
+/** One movement. Rows never change. */
 export const JournalRow = defineEntity({
   name: 'MoneyJournal',
   tableName: 'money_journal',
@@ -36,10 +39,10 @@ export const JournalRow = defineEntity({
   indexes: [{ properties: ['refType', 'refId'] }, { properties: ['parentId'] }],
   properties: {
     id: column.primaryKey(),
-    /** SHA-256 of the key: collations of no database call two keys one. */
+    /** SHA-256 of the key, so that no collation treats two keys as equal. */
     idemHash: column.text(64),
     idemKey: column.text(255),
-    /** SHA-256 of what decides the movement. */
+    /** SHA-256 of the properties that define the movement. */
     fingerprint: column.text(64),
     action: column.text(16).$type<JournalAction>(),
     kind: column.text(64),
@@ -54,11 +57,11 @@ export const JournalRow = defineEntity({
 })
 export type JournalRow = InferEntity<typeof JournalRow>
 
-/** What a journal changed in one account. Those of system accounts are not counted and have no balance. */
+/** Change of one account by a journal. Entries of system accounts have no sequence and no balance. */
 export const EntryRow = defineEntity({
   name: 'MoneyEntry',
   tableName: 'money_entry',
-  // No gap and no second one: a lost update would meet it.
+  // A lost update would create a second entry with the same sequence and violates this key.
   uniques: [{ properties: ['accountId', 'seq'] }],
   indexes: [
     { properties: ['accountId', 'monthKey', 'kind'] },
@@ -70,7 +73,7 @@ export const EntryRow = defineEntity({
     id: column.primaryKey(),
     journalId: column.id(),
     accountId: column.id(),
-    /** Null for system accounts, so that a list of an asset meets those of owners alone. */
+    /** Null for system accounts, so that a query by asset returns only entries of owners. */
     asset: column.text(64).nullable(),
     seq: column.bigint().nullable(),
     dAvailable: column.bigint(),
@@ -100,7 +103,7 @@ export const HoldRow = defineEntity({
     captured: column.bigint(),
     released: column.bigint(),
     state: column.text(16).$type<HoldState>(),
-    /** `never` where it does not end by itself. */
+    /** `never` if the hold does not expire. */
     expiresAt: column.bigint(),
     journalId: column.id(),
     createdAt: column.bigint(),
@@ -108,15 +111,15 @@ export const HoldRow = defineEntity({
 })
 export type HoldRow = InferEntity<typeof HoldRow>
 
-/** How an account leads to its user, for `callerRows`. */
+/** Path from an account to its user, for `callerRows`. */
 export const accountOwner = { type: 'owner_type', id: 'owner_id' } as const
-/** How an entry or a hold leads to the user of its account, for `callerRows`. */
+/** Path from an entry or a hold to the user of its account, for `callerRows`. */
 export const entryOwner = { column: 'account_id', through: 'money_account', key: 'id', owner: accountOwner } as const
 
-/** How a journal leads to users of its entries, for `callerRows`. */
+/** Path from a journal to the users of its entries, for `callerRows`. */
 export const journalOwner = { column: 'id', through: 'money_entry', key: 'journal_id', owner: entryOwner } as const
 
-/** Sorts behind every moment, alike on every database, which null would not. */
+/** Sorts after every time on every database. Null would sort differently per database. */
 export const never = Number.MAX_SAFE_INTEGER
 
 export const entities = [AccountRow, JournalRow, EntryRow, HoldRow]

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin. */
+/** Permission codes of this plugin. */
 export const own = {
   accountView: 'money:account:view',
   ledgerView: 'money:ledger:view',

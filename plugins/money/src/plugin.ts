@@ -24,14 +24,17 @@ import { ledgerRoutes } from './routes/ledger-routes.ts'
 import { reconciliationRoutes } from './routes/reconciliation-routes.ts'
 import { holdExpiry, purge, reconcile } from './tasks.ts'
 
-/** Kinds of the ledger itself. */
+/** Journal kinds of the ledger. */
 const kindNames = {
   'money.release': bilingual('Hold released', '冻结解除'),
   'money.hold-expired': bilingual('Hold expired', '冻结到期'),
   'money.reverse': bilingual('Returned', '退回'),
 }
 
-/** The money ledger: who has how much of what, and why. It needs a database alone; with http operators see it. */
+/**
+ * The money ledger: balances of owners and the movements between them. It requires only a database. With `http` it adds
+ * routes for operators.
+ */
 export default definePlugin({
   id: 'money',
   version: '1.0.0',

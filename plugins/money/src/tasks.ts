@@ -6,7 +6,7 @@ import { ledger } from './contract.ts'
 import { allDueHolds, expiryOf } from './ledger/holds.ts'
 import { reconciliations } from './reconcile/reconciler.ts'
 
-/** Removes reconciliations past their retention. The ledger itself is never removed. */
+/** Removes reconciliations after their retention. The ledger itself is never removed. */
 export const purge = purgeTask<Uses>('platform.money', {
   displayName: { en: 'Remove old reconciliations', 'zh-CN': '清理旧的对账记录' },
   old({ config, clock }) {
@@ -21,7 +21,7 @@ type Uses = {
   config: typeof keys
 }
 
-/** Gives back what is frozen past its expiry. */
+/** Releases expired holds. */
 export const holdExpiry: ScheduledTask<Uses> = {
   name: 'money.hold-expiry',
   displayName: { en: 'Give expired holds back', 'zh-CN': '退回到期冻结' },
@@ -38,7 +38,7 @@ export const holdExpiry: ScheduledTask<Uses> = {
         try {
           await own(ledger).release(expiryOf(id))
         } catch (error) {
-          // Another one may have ended it since; what stays open for another reason waits for the next run.
+          // Another caller may have closed the hold. A hold that stays open for another reason waits for the next run.
           if (!isBusinessError(error)) throw error
           stuck.add(id)
           log.warn({ hold: id, reason: error.reason }, 'an expired hold was not given back')
@@ -48,7 +48,7 @@ export const holdExpiry: ScheduledTask<Uses> = {
   },
 }
 
-/** Compares what should agree; what does not is logged, and kept as findings. */
+/** Runs a reconciliation. Differences are logged and stored as findings. */
 export const reconcile: ScheduledTask<Uses> = {
   name: 'money.reconcile',
   displayName: { en: 'Reconcile the ledger', 'zh-CN': '账本对账' },

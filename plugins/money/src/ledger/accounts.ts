@@ -16,36 +16,36 @@ import { systemOwner } from './checks.ts'
 
 const stored = selectionOf(AccountRow).omit('role', 'updatedAt')
 
-/** A row of the table of accounts whose lock the transaction holds. */
+/** An account row that the transaction has locked. */
 export interface LockedAccount extends Omit<Selected<typeof stored>, 'available' | 'frozen' | 'version'> {
-  /** As stored. */
+  /** Version in the database. */
   readonly storedVersion: number
   available: number
   frozen: number
   version: number
 }
 
-/** Ids of accounts that are kept, so that a posting need not look for its account. */
+/** Maximum number of cached account ids. A cached id saves a query per posting. */
 const keptIds = 20_000
-/** Ids in one statement. Few sizes keep the number of prepared texts small. */
+/** Numbers of ids per statement. Few distinct sizes limit the number of prepared statements. */
 const sizes = [1, 2, 4, 8, 16, 32, 100, 500] as const
 const largest = 500
 
 const nameOf = ({ owner, asset }: AccountRef) => `${asset}\n${owner.type}\n${owner.id}`
 
-/** Finds, makes, locks and writes accounts, inside the transaction of a posting. */
+/** Finds, creates, locks and writes accounts inside the transaction of a posting. */
 export class Accounts {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
-  /** Of rows that were committed. */
+  /** Ids of committed rows. */
   readonly #ids = new LRUCache<string, number>({ max: keptIds })
-  /** By the number of accounts. */
+  /** End of the lock statement by number of accounts. */
   readonly #lockTexts: ReadonlyMap<number, string>
 
   constructor(db: Database, clock: Pick<Clock, 'now'>) {
     this.#db = db
     this.#clock = clock
-    // A transaction of SQLite holds the one write lock from its beginning.
+    // A transaction of SQLite holds the only write lock from its start.
     const clause = db.dialect === 'sqlite' ? '' : ' for update'
     const text = (count: number) => `where id in (${Array(count).fill('?').join(', ')}) order by id${clause}`
     this.#lockTexts = new Map(sizes.map((count) => [count, text(count)]))
@@ -88,12 +88,17 @@ export class Accounts {
     return id
   }
 
-  /** The other side of what enters and leaves the accounts of owners. It has no balance that everybody would wait for. */
+  /**
+   * Finds or creates the system account that is the other side of a movement. It stores no balance, so that postings do
+   * not wait for its row.
+   */
   system(asset: string, name: string): Promise<number> {
     return this.findOrMake({ owner: { type: systemOwner, id: name }, asset })
   }
 
-  /** Locks accounts until the end of the transaction, in ascending order, as everybody does. Unknown ones are left out. */
+  /**
+   * Locks accounts until the end of the transaction, in ascending order to prevent deadlocks. Unknown ids are omitted.
+   */
   async lock(ids: Iterable<number>): Promise<Map<number, LockedAccount>> {
     const sorted = [...new Set(ids)].sort((a, b) => a - b)
     const locked = new Map<number, LockedAccount>()
@@ -105,13 +110,16 @@ export class Accounts {
 
   async #lockSome(ids: readonly number[]): Promise<readonly LockedAccount[]> {
     const size = sizes.find((size) => size >= ids.length) ?? largest
-    // The last one is named as often as the text has places.
+    // The last id is repeated to fill all places of the statement.
     const values = size === ids.length ? ids : [...ids, ...Array<number>(size - ids.length).fill(ids.at(-1) ?? 0)]
     const rows = await stored.select(this.#db, this.#lockTexts.get(size) ?? '', values)
     return rows.map((row) => ({ ...row, storedVersion: row.version }))
   }
 
-  /** Writes locked accounts. One alone says which version it starts from; of many the chain of entries does. */
+  /**
+   * Writes locked accounts. The update of a single account checks its version. With several accounts, the unique
+   * sequence of the entries detects a lost update.
+   */
   async write(accounts: readonly LockedAccount[]): Promise<void> {
     const now = this.#clock.now()
     const [account] = accounts
@@ -136,7 +144,7 @@ export class Accounts {
     if (changed === 0) throw refusal('account-unknown')
   }
 
-  /** Only of what was committed: another transaction may have made it and be rolled back. */
+  /** Caches an id after the commit, because a rollback may remove the new account. */
   #keep(name: string, id: number): void {
     this.#db.afterCommit(() => {
       this.#ids.set(name, id)

@@ -1,15 +1,18 @@
 import type { LedgerAsset } from '../contract.ts'
 import { refusal } from '../failures.ts'
 
-/** Every time zone keeps a whole number of these from UTC, so within one the month is the same. */
+/** Time zone offsets are multiples of 15 minutes, so that all times within such an interval are in the same month. */
 const quarterOfAnHour = 900_000
 
-/** Months of moments in a time zone. Formatting is dear, and postings come at nearly the same time. */
+/**
+ * Month keys of times in a time zone. Formatting is slow and most postings are close in time, so the last key is
+ * cached.
+ */
 class MonthKeys {
   #format: { readonly zone: string; readonly parts: Intl.DateTimeFormat } | undefined
   #last: { readonly zone: string; readonly quarter: number; readonly key: number } | undefined
 
-  /** Year times 100 plus month, such as `202611`. */
+  /** Returns the year times 100 plus the month, such as `202611`. */
   at(ms: number, zone: string): number {
     const quarter = Math.floor(ms / quarterOfAnHour)
     if (this.#last?.quarter === quarter && this.#last.zone === zone) return this.#last.key
@@ -30,7 +33,7 @@ class MonthKeys {
   }
 }
 
-/** What may be posted, by the plugins that bring it. */
+/** The assets that plugins contribute. */
 export class Assets {
   readonly #brought: ReadonlyMap<string, LedgerAsset>
   readonly #siteZone: () => string
@@ -56,7 +59,7 @@ export class Assets {
     return this.#brought.get(asset)
   }
 
-  /** In the time zone that counts the months of the asset. */
+  /** Returns the month key in the time zone of the asset. */
   monthKeyOf(asset: string, at: number): number {
     return this.#months.at(at, this.get(asset).monthZone?.() ?? this.#siteZone())
   }

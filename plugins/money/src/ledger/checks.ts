@@ -4,7 +4,7 @@ import type { MovementNotes, Owner } from '../contract.ts'
 import type { JournalAction } from '../entities.ts'
 import { refusal } from '../failures.ts'
 
-/** Owner type of the ledger's own accounts. */
+/** Owner type of the system accounts. */
 export const systemOwner = 'system'
 
 const ownerType = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
@@ -12,10 +12,9 @@ const ownerId = /^[!-~]{1,64}$/
 const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
 
 /**
- * The error of a posting that a lot book cannot take.
- *
- * @param field of the posting, such as `owner.id`
- * @param rule that the field breaks: it follows "must be"
+ * Creates the error for a posting that a lot book rejects.
+ * @param field field of the posting, such as `owner.id`
+ * @param rule violated rule; it follows "must be"
  */
 export const postingInvalid = (field: string, rule: string): BusinessError =>
   refusal('posting-invalid', { params: { field, rule }, data: { field, rule } })
@@ -39,7 +38,7 @@ export function assertCounter(counter: string): void {
   if (counter.length > 64 || !words.test(counter)) invalid('counter', 'lower-case words, 1 to 64 characters')
 }
 
-/** What a journal says of its movement, in the words of its table. */
+/** Columns of the journal of a movement. */
 export interface JournalDraft {
   readonly idemHash: string
   readonly idemKey: string
@@ -51,14 +50,13 @@ export interface JournalDraft {
   readonly parentId: number | null
   readonly actor: string | null
   readonly reason: string | null
-  /** Absent: now. */
+  /** Now when absent. */
   readonly at: number | undefined
 }
 
 /**
- * Checks the notes of a movement.
- *
- * @param decides what else, besides kind and reference, makes it another movement under the same key
+ * Checks the notes of a movement and returns its journal.
+ * @param decides further values that distinguish two movements with the same key
  */
 export function journalDraft(action: JournalAction, notes: MovementNotes, decides: readonly unknown[]): JournalDraft {
   const { key, kind, reference, parentJournalId, actor = null, reason = null, at } = notes
@@ -89,6 +87,6 @@ export function journalDraft(action: JournalAction, notes: MovementNotes, decide
 }
 
 function assertText(field: string, text: string, longest: number): void {
-  // Characters are counted as columns and schemas of requests count them.
+  // `columnText` counts characters in the same way as columns and request schemas.
   if (text === '' || columnText(text, longest) !== text) invalid(field, `1 to ${longest} characters`)
 }

@@ -2,7 +2,7 @@ import { type Database, exactInteger } from '@plinth/database'
 import type { Release } from '../contract.ts'
 import { refusal } from '../failures.ts'
 
-/** What never changes of a hold. */
+/** The properties of a hold that never change. */
 export interface StoredHold {
   readonly id: number
   readonly accountId: number
@@ -21,10 +21,10 @@ export async function readHold(db: Database, id: number): Promise<StoredHold> {
   return { id, accountId: exactInteger(account_id), amount: exactInteger(amount), asset: String(asset) }
 }
 
-/** Holds that one look finds. */
+/** Maximum number of holds per query. */
 const most = 100
 
-/** Open holds of an account past their expiry, the oldest first. */
+/** Returns open holds of an account that are expired, oldest first. */
 export async function dueHolds(db: Database, accountId: number, now: number) {
   const rows = await db.query<Record<string, unknown>>(
     `select id, amount from money_hold where account_id = ? and state = ? and expires_at <= ? order by id limit ${most}`,
@@ -33,7 +33,7 @@ export async function dueHolds(db: Database, accountId: number, now: number) {
   return rows.map(({ id, amount }) => ({ id: exactInteger(id), amount: exactInteger(amount) }))
 }
 
-/** Open holds of all accounts past their expiry, the longest due first. */
+/** Returns open holds of all accounts that are expired, earliest expiry first. */
 export async function allDueHolds(db: Database, now: number): Promise<readonly number[]> {
   const rows = await db.query<{ id: unknown }>(
     `select id from money_hold where state = ? and expires_at <= ? order by expires_at, id limit ${most}`,
@@ -42,7 +42,7 @@ export async function allDueHolds(db: Database, now: number): Promise<readonly n
   return rows.map(({ id }) => exactInteger(id))
 }
 
-/** The end of a hold by its time, whoever notices it first. */
+/** The release of an expired hold. Its key is the same for every caller. */
 export const expiryOf = (holdId: number): Release => ({
   holdId,
   key: `money:hold-expiry:${holdId}`,

@@ -4,29 +4,29 @@ import { JournalRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { JournalDraft } from './checks.ts'
 
-/** What a movement does to the account of an owner. */
+/** The change of one owner account by a movement. */
 export interface Leg {
-  /** By its name; made where it does not exist and the leg brings something. */
+  /** A new account is created if the leg adds units. */
   readonly account: AccountRef | number
   readonly available: number
   readonly frozen: number
   readonly lots?: Pick<LotMovement, 'kind' | 'amount' | 'released' | 'holdId' | 'isTransferred' | 'detail'>
 }
 
-/** One journal to be written: checked, but nothing looked up yet. */
+/** A validated journal to write. Nothing was read from the database yet. */
 export interface Movement {
   readonly asset: string
   readonly draft: JournalDraft
-  /** Of one owner, or two. What they do not sum to zero goes to, or comes from, the system account. */
+  /** One or two owners. If the legs do not sum to zero, the system account balances them. */
   readonly legs: readonly Leg[]
   readonly counter?: string
-  /** The hold that the movement opens, under the lock of the account of its first leg. */
+  /** The hold that the movement opens in the account of its first leg. */
   readonly opens?: { readonly amount: number; readonly expiresAt: number }
-  /** The hold that it ends, once. One that is past its expiry can only be given back. */
+  /** The hold that the movement closes. An expired hold can only be released. */
   readonly closes?: Closing
-  /** The journal whose units come back. */
+  /** The journal whose units are returned. */
   readonly reverses?: Reversing
-  /** True for a claim of the lot book, which a closed account pays as well. */
+  /** True for a claim of the lot book. A closed account pays it too. */
   readonly isClaim?: boolean
 }
 
@@ -42,14 +42,14 @@ export interface Closing {
   readonly released: number
 }
 
-/** An account right after a movement. */
+/** Balance of an account directly after a movement. */
 interface AccountAfter {
   readonly accountId: number
   readonly available: number
   readonly frozen: number
 }
 
-/** A movement that was carried out, with its accounts in the order of the legs. */
+/** An executed movement, with its accounts in the order of the legs. */
 export interface Outcome {
   readonly journalId: number
   readonly accounts: readonly AccountAfter[]
@@ -57,7 +57,7 @@ export interface Outcome {
   readonly replayed: boolean
 }
 
-/** Values in one `in`. Few sizes keep the number of prepared texts small. */
+/** Numbers of values in one `in`. Few distinct sizes limit the number of prepared statements. */
 const steps = [100, 10, 1] as const
 
 /** A movement with the id of its journal. */
@@ -66,7 +66,7 @@ export interface NumberedMovement {
   readonly journalId: number
 }
 
-/** Writes journals: the unique key of each decides whether a movement is carried out or was before. */
+/** Writes journals. The unique key of a journal decides whether its movement is new. */
 export class Journals {
   readonly #db: Database
 
@@ -74,7 +74,7 @@ export class Journals {
     this.#db = db
   }
 
-  /** @returns by hash, journals of earlier calls: id and fingerprint */
+  /** Inserts the journals whose keys are new. @returns the journals of earlier calls by hash */
   async write(numbered: readonly NumberedMovement[], now: number): Promise<ReadonlyMap<string, EarlierJournal>> {
     const rows = numbered.map(({ journalId, movement: { draft } }): NewRow<typeof JournalRow> => {
       const { at, ...stored } = draft
@@ -94,12 +94,14 @@ export class Journals {
     return earlier
   }
 
-  /** Takes back journals that this transaction wrote, for movements that were refused. */
+  /** Deletes journals that this transaction wrote for rejected movements. */
   async forget(ids: readonly number[]): Promise<void> {
     for (const id of ids) await this.#db.execute(`delete from money_journal where id = ?`, [id])
   }
 
-  /** What an earlier call under the same key did. @throws BusinessError `409` `money.idempotency-mismatch` */
+  /**
+   * Returns the outcome of an earlier call with the same key. @throws BusinessError `409` `money.idempotency-mismatch`
+   */
   async replay(movement: Movement, earlier: EarlierJournal): Promise<Outcome> {
     if (earlier.fingerprint !== movement.draft.fingerprint) throw refusal('idempotency-mismatch')
     const entries = await this.#db.query<Record<string, unknown>>(
@@ -124,8 +126,7 @@ export class Journals {
   }
 
   /**
-   * Units that a debit or a capture took from the account of its owner.
-   *
+   * Returns the units that a debit or a capture took from the account of its owner.
    * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible`
    */
   async taken(journalId: number): Promise<TakenUnits> {
@@ -148,7 +149,7 @@ export class Journals {
     }
   }
 
-  /** Minor units of a journal that came back; exact under the lock of its account. */
+  /** Returns the minor units of a journal that were returned. Exact under the lock of its account. */
   async reversed(journalId: number): Promise<number> {
     const [row] = await this.#db.query<Record<string, unknown>>(
       `select sum(e.d_available) as units from money_journal j join money_entry e on e.journal_id = j.id
@@ -171,7 +172,7 @@ export class Journals {
   }
 }
 
-/** Units that a journal took from an account, and the system account that received them. */
+/** Units that a journal took from an account, with the system account that received them. */
 export interface TakenUnits {
   readonly accountId: number
   readonly asset: string

@@ -20,7 +20,7 @@ import type { Assets } from './assets.ts'
 
 const explainedHolds = 100
 
-/** Reads what the ledger holds; every list along an index. */
+/** Reads the tables of the ledger. Every list uses an index. */
 export class LedgerReader {
   readonly #db: Database
   readonly #assets: Assets
@@ -75,7 +75,7 @@ export class LedgerReader {
     return { ...found, items }
   }
 
-  /** Whose accounts these are, and of what. */
+  /** Returns a function that finds the owner and the asset of an account. */
   async #accountsOf(rows: readonly { readonly accountId: number }[]) {
     const ids = [...new Set(rows.map(({ accountId }) => accountId))]
     const found = ids.length === 0 ? [] : await this.#db.fork().find(AccountRow, { id: { $in: ids } })
@@ -113,7 +113,7 @@ export class LedgerReader {
     }
   }
 
-  /** True if all owners' accounts of these entries are among the rows, and at least one account is. */
+  /** True if the rows include all owner accounts of these entries, and at least one account. */
   async #isWhollyAmong(entries: readonly EntryRow[], rows: object): Promise<boolean> {
     const em = this.#db.fork()
     const among = { id: { $in: [...new Set(entries.map(({ accountId }) => accountId))] } }
@@ -170,7 +170,7 @@ export class LedgerReader {
   }
 }
 
-/** A sum of units that is not negative; one beyond 2^53 - 1 is shown as that. The factors in SQL keep it from overflowing. */
+/** Rounds a sum of units and limits it to 2^53 - 1. The decimal factors in the SQL prevent an overflow. */
 const limited = (sum: unknown) => Math.min(Math.round(Number(sum)), Number.MAX_SAFE_INTEGER)
 
 const accountView = (row: AccountRow): AccountView => ({

@@ -30,7 +30,7 @@ import { batchedOf, captureOf, creditOf, debitOf, holdOf, releaseOf, reverseOf, 
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 import { PostingQueue } from './posting-queue.ts'
 
-/** Accounts and postings of one batch. */
+/** Maximum number of accounts and of postings per batch. */
 const largestBatch = 1_000
 
 interface BatchParts {
@@ -84,7 +84,10 @@ interface LedgerParts {
   readonly reader: LedgerReader
 }
 
-/** The service `ledger`: checks what is asked, and has it written in the caller's transaction or in one that others share. */
+/**
+ * Implements `ledger`: checks each call and writes it in the caller's transaction or in a transaction shared with other
+ * calls.
+ */
 export class LedgerService implements Ledger {
   readonly #parts: LedgerParts
   readonly #queue: PostingQueue
@@ -198,7 +201,7 @@ export class LedgerService implements Ledger {
     return this.#parts.assets.monthKeyOf(asset, at)
   }
 
-  /** In the caller's transaction, or with others who wait. */
+  /** Posts in the caller's transaction or, without one, through the queue. */
   async #post(movement: Movement, { owner, asset }: AccountRef): Promise<Outcome> {
     this.#parts.assets.get(asset)
     if (this.#parts.db.inTransaction) return this.#postAlone(movement)

@@ -15,7 +15,7 @@ import { assertAmount, assertCounter, assertOwner, invalid, journalDraft } from 
 import type { StoredHold } from './holds.ts'
 import type { Movement, TakenUnits } from './journals.ts'
 
-/** Movements out of what callers ask for, checked. */
+/** Checks the arguments of ledger calls and converts them to movements. */
 
 export function creditOf(posting: Posting): Movement {
   const { owner, asset, amount, counter = 'issued', lots } = posting
@@ -87,7 +87,7 @@ export function releaseOf(release: Release, { id: holdId, accountId, asset, amou
   return { asset, draft, closes: { holdId, captured: 0, released: amount }, legs: [leg] }
 }
 
-/** Kind of every reversal: units that come back are not earned again, whatever they were spent on. */
+/** Kind of every reversal. Returned units do not count as earned again. */
 const reversalKind = 'money.reverse'
 
 export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter }: TakenUnits): Movement {
@@ -99,7 +99,7 @@ export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter
   return { asset, draft, counter, reverses: { journalId, taken }, legs: [leg] }
 }
 
-/** The debit of a claim of the lot book. */
+/** Returns the debit for a claim of the lot book. */
 export function claimOf(claim: LotClaim, accountId: number, asset: string): Movement {
   const { amount, counter, lots: detail } = claim
   assertAmount(amount)

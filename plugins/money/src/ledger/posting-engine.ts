@@ -17,10 +17,10 @@ interface EngineParts {
   readonly journals: Journals
 }
 
-/** What became of a movement. */
+/** Result of a movement: its outcome, or the business error that rejected it. */
 export type Verdict = { readonly outcome: Outcome } | { readonly refused: BusinessError }
 
-/** Rows and calls that movements ask for, gathered while balances are computed in memory under the locks. */
+/** Rows and lot movements that are collected while balances are computed in memory under the locks. */
 interface Work {
   readonly now: number
   readonly entries: NewRow<typeof EntryRow>[]
@@ -30,10 +30,11 @@ interface Work {
 }
 
 /**
- * Writes movements inside the transaction of its caller, all of them in a few statements, in the one order that everybody keeps:
- * journals (the unique key of each decides who does it), accounts in ascending order of ids, their holds, their lots, entries.
- *
- * Movements see each other in the order in which they are given. A refused one leaves no row behind.
+ * Writes movements inside the transaction of its caller, in few statements. All transactions use the same order, which
+ * prevents deadlocks: journals, accounts in ascending order of ids, their holds, their lots, entries. The unique key of
+ * a journal decides which caller executes the movement.
+ * Movements are executed in the given order, and each sees the changes of the earlier ones. A rejected movement leaves
+ * no row.
  */
 export class PostingEngine {
   readonly #parts: EngineParts
@@ -43,9 +44,9 @@ export class PostingEngine {
   }
 
   /**
-   * @param movements with keys that are all different
-   * @param held accounts that are locked already, when these are postings of a batch: lots move in one call then
-   * @throws what a lot book throws
+   * @param movements with distinct keys
+   * @param held locked accounts, for the postings of a batch; their lots then move in one call
+   * @throws the errors of lot books
    */
   async post(movements: readonly Movement[], held?: ReadonlyMap<number, LockedAccount>): Promise<readonly Verdict[]> {
     const { db, clock, journals } = this.#parts
@@ -76,7 +77,9 @@ export class PostingEngine {
     return verdicts
   }
 
-  /** Ids of the accounts of the legs; undefined where an account does not exist and nothing would enter it. */
+  /**
+   * Returns the account ids of the legs. An id is undefined if the account does not exist and the leg adds no units.
+   */
   async #idsOf(fresh: readonly NumberedMovement[]): Promise<Map<NumberedMovement, readonly (number | undefined)[]>> {
     const { accounts } = this.#parts
     const ids = new Map<NumberedMovement, readonly (number | undefined)[]>()
@@ -155,7 +158,9 @@ export class PostingEngine {
     return { journalId, accounts: after, holdId, replayed: false }
   }
 
-  /** @throws BusinessError `409` `money.hold-closed` when it was closed before, or is past its expiry and is to be captured */
+  /**
+   * @throws BusinessError `409` `money.hold-closed` if the hold is already closed, or is expired and would be captured
+   */
   async #closeHold({ holdId, captured, released }: Closing, now: number): Promise<void> {
     const changed = await this.#parts.db.execute(
       `update money_hold set state = ?, captured = ?, released = ? where id = ? and state = ? and expires_at > ?`,
@@ -164,7 +169,7 @@ export class PostingEngine {
     if (changed === 0) throw refusal('hold-closed')
   }
 
-  /** What is frozen past its expiry can be spent, whether the task has been there yet or not. */
+  /** Releases the expired holds of an account. A posting can spend their units before the scheduled task has run. */
   async #giveBackDue(account: LockedAccount, asset: string, work: Work): Promise<void> {
     if (account.frozen === 0) return
     const { db, clock, journals } = this.#parts
@@ -176,7 +181,7 @@ export class PostingEngine {
     }
   }
 
-  /** @throws BusinessError `409` `money.exceeds-journal` with the units that may still come back in `data.amount` */
+  /** @throws BusinessError `409` `money.exceeds-journal` with the units that can still be returned in `data.amount` */
   async #reversing({ journalId, taken }: Reversing, amount: number) {
     const before = await this.#parts.journals.reversed(journalId)
     const amountLeft = taken - before
@@ -186,7 +191,7 @@ export class PostingEngine {
     return { journalId, before }
   }
 
-  /** Debits what the lot book claims of the units that a movement gives back, before anybody can spend them. */
+  /** Debits the claims of the lot book on returned units before another posting can spend them. */
   async #payClaims({ book, movement }: Work['lots'][number], account: LockedAccount, work: Work): Promise<void> {
     for (const claim of (await book.claims?.(movement)) ?? []) {
       const { db, journals } = this.#parts
@@ -210,14 +215,14 @@ export class PostingEngine {
   }
 }
 
-/** Whether units become available again that were held or spent. */
+/** True if units that were held or spent become available again. */
 const givesBack = ({ closes, reverses }: Movement) => reverses !== undefined || (closes?.released ?? 0) > 0
 
-/** @throws BusinessError when the account does not allow it; nothing has changed then */
+/** Checks that the account allows the leg, and changes nothing. @throws BusinessError if it does not */
 function allowed(leg: Leg, account: LockedAccount | undefined, isClaim = false): LockedAccount {
   const available = account?.available ?? 0
   if (account === undefined) throw refusal('balance-insufficient', insufficient(available))
-  // What is frozen there may still leave.
+  // A closed account allows movements of its frozen units.
   if (account.status !== 'open' && leg.frozen >= 0 && !isClaim) throw refusal('account-closed')
   if (available + leg.available < 0 || account.frozen + leg.frozen < 0) {
     throw refusal('balance-insufficient', insufficient(available))

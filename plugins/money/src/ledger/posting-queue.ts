@@ -6,13 +6,13 @@ import { refusal } from '../failures.ts'
 import type { Movement } from './journals.ts'
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 
-/** Postings of one transaction. */
+/** Maximum number of postings per transaction. */
 const largestGroup = 100
-/** Postings that may wait in one lane. */
+/** Maximum number of waiting postings per lane. */
 const longestLane = 5_000
 /**
- * Groups that a server works on at once; SQLite takes one writer. Few, so that postings that come together share the cost of a
- * transaction: sixteen callers are served faster by four connections than by sixteen.
+ * Concurrent groups on a database server. SQLite allows one writer. The number is small so that postings share the cost
+ * of a transaction: with sixteen callers, four connections are faster than sixteen.
  */
 const serverLanes = 4
 
@@ -23,16 +23,16 @@ interface Waiting {
 }
 
 /**
- * Postings that wait at the same time share a transaction, so that its cost and, for a busy account, the wait for its row are
- * paid once. Each caller is answered after the commit. A posting that nobody else competes with is carried out at once.
- *
- * Postings of one account stay in one lane: callers of one process never wait for each other's row locks.
+ * Concurrent postings share a transaction. The cost of the transaction and, for a busy account, the wait for its row
+ * then arise once for all of them. Each caller receives its result after the commit. A posting without competitors is
+ * executed immediately.
+ * All postings of an account use the same lane, so that callers of one instance never wait for each other's row locks.
  */
 export class PostingQueue {
   readonly #db: Database
   readonly #engine: PostingEngine
   readonly #lanes: Lane[]
-  /** Groups belong to no caller: they run outside of the context of whoever came first. */
+  /** A group belongs to several callers. It runs outside the async context of the caller that started it. */
   readonly #outside = AsyncLocalStorage.snapshot()
 
   constructor(db: Database, engine: PostingEngine) {
@@ -72,7 +72,7 @@ export class PostingQueue {
       const verdicts = await this.#db.statements(() => this.#engine.post(group.map(({ movement }) => movement)))
       for (const [index, verdict] of verdicts.entries()) group[index]?.resolve(verdict)
     } catch (error) {
-      // Of one alone, or of the database: it would not go better one by one.
+      // The error belongs to a single posting or to the database: separate attempts would fail too.
       if (group.length === 1 || isPlinthError(error)) for (const { reject } of group) reject(error)
       else for (const one of group) await this.#group([one])
     }
@@ -84,7 +84,9 @@ interface Lane {
   running: boolean
 }
 
-/** The next group, in the order in which they came. A key that comes again waits until the first one is decided. */
+/**
+ * Removes the next group in the order of arrival. A posting with a key that is already in the group stays in the queue.
+ */
 function take(lane: Lane): readonly Waiting[] {
   const keys = new Set<string>()
   const group: Waiting[] = []

@@ -24,7 +24,7 @@ interface ActionRouteParts {
 const path = '/api/v1/admin/money/payment-orders/:outTradeNo'
 const params = Type.Object({ outTradeNo: line(64, { minLength: 1 }) })
 const amount = Type.Integer({ minimum: 0, description: 'Minor units of the asset.' })
-/** Provider whose payments are on a chain: the product cannot send one back. */
+/** Provider of payments on a chain. The product cannot return such a payment. */
 const chainProvider = 'web3'
 const chainHash = /^0x[0-9a-f]{64}$/
 
@@ -68,8 +68,8 @@ const previewView = Type.Object({
 const { route } = routesWith<ActionRouteParts>()
 
 /**
- * Refunds and closing by operators. A refund is booked, never paid: the product moves no money, so the money is paid back at the
- * provider, or on the chain, before.
+ * Routes by which operators refund and close orders. A refund is only recorded. The operator returns the money at the
+ * provider or on the chain first.
  */
 export const actionRoutes = [
   route({
@@ -196,7 +196,7 @@ function refundNoOf(
 ): string | undefined {
   if (provider !== chainProvider) return named
   const hash = named?.toLowerCase() ?? ''
-  // The transaction that paid the order paid nothing back.
+  // The transaction that paid the order cannot be its refund.
   if (!chainHash.test(hash) || hash === paidBy?.toLowerCase())
     throw refusal('refund-hash-needed', { data: { field: 'transactionHash' } })
   return hash

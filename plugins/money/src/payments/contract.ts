@@ -4,61 +4,68 @@ import { Type } from '@plinth/http'
 import { extensionPoint, service, shape } from '@plinth/kernel'
 import type { orders, transactions } from './entities.ts'
 
-/** Document 3, "paid" is `success` (decision A7). `pending` is the only one that others follow upon, but for a refund. */
+/**
+ * Document 3 calls `success` "paid" (decision A7). A `pending` order becomes `success` or `closed`, and a paid order
+ * can become `refunded`.
+ */
 export const paymentStatuses = ['pending', 'success', 'refunded', 'closed'] as const
 export type PaymentStatus = (typeof paymentStatuses)[number]
 
-/** What is to be paid, and what for. Terms never change: the same number with other terms is refused. */
+/** The amount and the purpose of an order. Terms never change: the same number with other terms is rejected. */
 export interface PaymentTerms {
-  /** The payer's number of the order: 1 to 64 visible ASCII characters, unique in the product. */
+  /** Number of the order: 1 to 64 visible ASCII characters, unique in the product. */
   readonly outTradeNo: string
-  /** By whom it is paid, such as `web3`: lower-case letters, digits and hyphens, 1 to 32. */
+  /** Payment provider, such as `web3`: 1 to 32 lower-case letters, digits and hyphens. */
   readonly provider: string
-  /** What for: the name of the handler that finishes it, such as `recharge`; 1 to 64 characters. */
+  /** Purpose: the name of the handler that completes the order, such as `recharge`; 1 to 64 characters. */
   readonly scene: string
-  /** Whose order it is. */
+  /** User who owns the order. */
   readonly userId?: number
-  /** Currency or ledger asset of `amount`: lower-case letters, digits and `: . -`, 1 to 64. */
+  /** Currency or ledger asset of `amount`: 1 to 64 lower-case letters, digits and `: . -`. */
   readonly asset: string
-  /** Minor units of the asset, 1 to 2^53 - 1: what the order is worth here, however it is paid. */
+  /** Value of the order in minor units of the asset, 1 to 2^53 - 1, for every way of payment. */
   readonly amount: number
-  /** Of a payment on a chain: the name of the chain, 1 to 64 characters. */
+  /** For a payment on a chain: the name of the chain, 1 to 64 characters. */
   readonly chainName?: string
   readonly chainId?: number
-  /** Normalised address of the token. Absent: the chain's own coin. */
+  /** Normalised address of the token. When absent, the native coin of the chain. */
   readonly tokenContract?: string
-  /** Normalised address that has to get it. */
+  /** Normalised address of the receiver. */
   readonly receiver?: string
-  /** Units of the token, decimal text within 256 bits without leading zeros. */
+  /** Units of the token as decimal text, within 256 bits and without leading zeros. */
   readonly amountRaw?: string
-  /** 1 or more; absent: what the chain is configured with when it is looked at. */
+  /** 1 or more. When absent, the configured number of the chain at the time of the check. */
   readonly requiredConfirmations?: number
 }
 
-/** How the payer of an order was proven: by an address bound to the buyer's account, or by a signature over the order number. */
+/** Proof of the payer: an address bound to the buyer's account, or a signature over the order number. */
 export const payerProofs = ['account', 'signature'] as const
 export type PayerProof = (typeof payerProofs)[number]
 
-/** A payment order (document 3, "Records"; decision A7). Absent members of its terms are null. */
+/** A payment order (document 3, "Records"; decision A7). Absent terms are null. */
 export type PaymentOrder = Selected<typeof orders>
 
-/** What was paid or paid back on an order; never changed. */
+/** A payment or a refund of an order. It never changes. */
 export type PaymentTransaction = Selected<typeof transactions>
 
-/** Finishes what a paid order was for. Contributed under the name of its scene. */
+/** Completes the purpose of a paid order. Contributed under the name of its scene. */
 export interface PaymentSuccessHandler {
   /**
-   * Called inside the transaction that settles the order, which is `success` in it. It talks to the database only, may be called
-   * again after a conflict, and does its work once for an order number. What it throws rolls the settlement back.
+   * Called inside the transaction that settles the order, which is already `success` in it. It may only use the
+   * database. It may be called again after a conflict and must have its effect once per order number. An error rolls
+   * back the settlement.
    */
   paid(order: PaymentOrder): Promise<void>
-  /** The same for a refund, whole or in part. Absent: the order's own record is all there is to do. */
+  /** The same for a full or partial refund. When absent, only the order records the refund. */
   refunded?(order: PaymentOrder, refund: PaymentRefund): Promise<void>
-  /** True where the module books the refunds of its orders. Operators book none of them here: the module would not know of it. */
+  /**
+   * True if the module books the refunds of its orders itself. Operators then cannot book refunds here, because the
+   * module would not be notified.
+   */
   readonly refundsItself?: boolean
 }
 
-/** Handlers by scene. An order whose scene has none is not settled: nobody would give the payer anything. */
+/** Handlers by scene. An order of a scene without a handler is not settled, because the payer would receive nothing. */
 export const paymentSuccess = extensionPoint<PaymentSuccessHandler>('money.payment-success', {
   from: '@plinth/money/payments',
   live: true,
@@ -69,26 +76,26 @@ export const paymentSuccess = extensionPoint<PaymentSuccessHandler>('money.payme
   ),
 })
 
-/** What settles an order: one transaction at the provider or on the chain. */
+/** One transaction at the provider or on the chain that settles an order. */
 export interface Settlement {
   readonly outTradeNo: string
   /** Kind of transaction, such as `web3-settlement`; 1 to 32 characters, not `refund`. */
   readonly type: string
   /** Number of the transaction at the provider, or its normalised hash; 1 to 128 visible ASCII characters. */
   readonly transactionHash: string
-  /** `chainName:transactionHash:logIndex`: consumed once over all orders; 1 to 255 characters. */
+  /** `chainName:transactionHash:logIndex`, used once across all orders; 1 to 255 characters. */
   readonly eventKey?: string
-  /** With `logOrdinal` the second key of an event on a chain, which stays when a reorganisation shifts log indexes. */
+  /** With `logOrdinal` a second key of a chain event. It stays the same when a reorganisation shifts log indexes. */
   readonly chainName?: string
-  /** Place of the event among those of its transaction, the first is 0. */
+  /** Position of the event in its transaction, starting at 0. */
   readonly logOrdinal?: number
-  /** Facts for those who look at it later: at most 16 KiB of JSON, without secrets. */
+  /** Facts for later review: at most 16,384 characters of JSON, without secrets. */
   readonly facts?: Readonly<Record<string, unknown>>
-  /** Version of the order that the settlement was decided on; another one is a conflict. */
+  /** Version of the order on which the decision is based. Another version is a conflict. */
   readonly expectedVersion?: number
 }
 
-/** Why an order was not settled (document 3, "Reason codes"); `handler-missing`: nothing finishes its scene. */
+/** Reason why an order was not settled (document 3, "Reason codes"). `handler-missing`: its scene has no handler. */
 export const settlementSkips = [
   'order-not-found',
   'local-order-already-paid',
@@ -106,17 +113,17 @@ export type SettlementOutcome =
 
 export interface PaymentRefund {
   readonly outTradeNo: string
-  /** Number of the refund, 1 to 128 visible ASCII characters: the same number is carried out once. */
+  /** Number of the refund, 1 to 128 visible ASCII characters. The same number is booked once. */
   readonly refundNo: string
   /** Minor units of the order's asset, 1 or more. */
   readonly amount: number
-  /** For people; at most 200 characters. */
+  /** Displayed reason; at most 200 characters. */
   readonly reason?: string
 }
 
 export interface Refunded {
   readonly order: PaymentOrder
-  /** True when the refund was carried out before and nothing was done now. */
+  /** True if an earlier call booked the refund and this call changed nothing. */
   readonly replayed: boolean
 }
 
@@ -124,24 +131,23 @@ export interface PaymentFilter {
   readonly status?: PaymentStatus
   readonly provider?: string
   readonly userId?: number
-  /** The rows that a caller may read: `callerRows(request, orderOwner)`. Absent: all. */
+  /** Rows that the caller may read: `callerRows(request, orderOwner)`. All when absent. */
   readonly rows?: object
 }
 
 export interface TransactionFilter {
   readonly outTradeNo?: string
   readonly type?: string
-  /** The rows that a caller may read: `callerRows(request, throughOrder('out_trade_no'))`. Absent: all. */
+  /** Rows that the caller may read: `callerRows(request, throughOrder('out_trade_no'))`. All when absent. */
   readonly rows?: object
 }
 
-/** How a payment order leads to its user, for `callerRows`. */
+/** Path from a payment order to its user, for `callerRows`. */
 export const orderOwner = 'user_id'
 
 /**
- * How a row that names a payment order leads to the user of the order, for `callerRows`.
- *
- * @param column column with the `outTradeNo`, by its name in the database
+ * Path from a row with an order number to the user of the order, for `callerRows`.
+ * @param column database column that contains the `outTradeNo`
  */
 export const throughOrder = (column: string) => ({
   column,
@@ -150,12 +156,12 @@ export const throughOrder = (column: string) => ({
   owner: orderOwner,
 })
 
-/** Orders, or transactions of a chain, of which at most 200 are asked about at once. */
+/** Orders, or transactions of a chain. At most 200 per call. */
 export type TransactionsAsked =
   | { readonly outTradeNos: readonly string[] }
   | { readonly chainName: string; readonly transactionHashes: readonly string[] }
 
-/** Asks which pending orders of a chain claim transfers. At most 200 hashes and 200 payers. */
+/** Query for the pending orders of a chain that claim transfers. At most 200 hashes and 200 payers. */
 export interface ClaimsAsked {
   readonly chainName: string
   /** In lower case. */
@@ -164,7 +170,7 @@ export interface ClaimsAsked {
   readonly payers: readonly string[]
 }
 
-/** Orders that one `PaymentClaim` lists. */
+/** Maximum number of orders in one `PaymentClaim`. */
 export const maxClaimOrders = 1_000
 
 export interface ClaimOrder {
@@ -174,7 +180,7 @@ export interface ClaimOrder {
 
 /** Pending orders that claim the same transfer in the same way, combined. */
 export interface PaymentClaim {
-  /** Transaction that the orders name; null: they name no transaction. */
+  /** Transaction that the orders specify; null if they specify none. */
   readonly transactionHash: string | null
   /** Proven payer of the orders; null in rows about a transaction, which count orders with and without a payer. */
   readonly payer: string | null
@@ -183,7 +189,7 @@ export interface PaymentClaim {
   readonly amountRaw: string | null
   /** The newest of the orders, the newest first, at most `maxClaimOrders`. */
   readonly newest: readonly ClaimOrder[]
-  /** Number of all of the orders, also those that `newest` omits. */
+  /** Total number of orders, including those that `newest` omits. */
   readonly total: number
 }
 
@@ -191,7 +197,10 @@ export interface PaymentClaim {
 export type PaidWalk =
   /** In the order of their ids, after the order `afterId`. */
   | { readonly afterId: number; readonly limit: number }
-  /** The latest payments first: later than `paidAfter`, up to `paidUntil`, and earlier than the payment `before`. Times in milliseconds. */
+  /**
+   * Latest payments first: after `paidAfter`, up to `paidUntil`, and before the payment `before`. Times in
+   * milliseconds.
+   */
   | {
       readonly paidAfter: number
       readonly paidUntil: number
@@ -200,43 +209,39 @@ export type PaidWalk =
     }
 
 /**
- * Payment orders and what was paid on them. An order moves `pending -> success -> refunded` or `pending -> closed`, each by one
- * conditional update, and never back. Every method joins the transaction of its caller.
+ * Payment orders and their payments. An order moves `pending -> success -> refunded` or `pending -> closed`, each by
+ * one conditional update, and never back. Every method joins the transaction of its caller.
  */
 export interface Payments {
   /**
-   * Creates an order; the same terms again answer the order that there is.
-   *
-   * @throws BusinessError `400` `payment.terms-invalid` with field and rule, `400` `payment.scene-unknown` when nothing would
-   *   finish it, `409` `payment.terms-differ` when the number has other terms
+   * Creates an order. The same terms again return the existing order.
+   * @throws BusinessError `400` `payment.terms-invalid` with field and rule, `400` `payment.scene-unknown` if the scene
+   * has no handler, `409` `payment.terms-differ` if the number has other terms
    */
   create(terms: PaymentTerms): Promise<PaymentOrder>
-  /** @param rows as `PaymentFilter.rows`; an order outside them does not exist for the caller */
+  /** @param rows as `PaymentFilter.rows`; other orders are unknown to the caller */
   find(outTradeNo: string, rows?: object): Promise<PaymentOrder | undefined>
   /**
-   * Those of at most 200 orders that there are, by their numbers, in one statement.
-   *
-   * @throws RangeError for more
+   * Returns the existing orders of at most 200 numbers, in one statement.
+   * @throws RangeError for more than 200
    */
   findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>>
   /**
-   * Orders of a provider that are paid, in the order of their ids, in one statement: for those who walk all of them.
-   *
-   * @param afterId id of the last order of the part before, 0 for the first part
-   * @param limit 1 to 200; with fewer orders the walk is at its end
+   * Returns a part of all paid orders of a provider, in the order of their ids, in one statement.
+   * @param afterId id of the last order of the previous part, 0 for the first part
+   * @param limit 1 to 200; fewer orders mean the last part
    * @throws RangeError for another limit
    */
   paidAfter(provider: string, afterId: number, limit: number): Promise<readonly PaymentOrder[]>
   /**
-   * Several parts of the paid orders of a provider, in one statement: for audits that combine walks.
-   *
+   * Returns several parts of the paid orders of a provider in one statement, for audits that combine walks.
    * @returns a list for each walk, in the order of the walks
    * @throws RangeError for another limit
    */
   paidWalks(provider: string, walks: readonly PaidWalk[]): Promise<readonly (readonly PaymentOrder[])[]>
   /**
-   * Pending orders of a chain that claim transfers, because they name the transaction or because the sender is their proven payer.
-   *
+   * Returns pending orders of a chain that claim transfers: they specify the transaction, or the sender is their proven
+   * payer.
    * @throws RangeError for more than 200
    */
   pendingClaims(asked: ClaimsAsked): Promise<readonly PaymentClaim[]>
@@ -248,48 +253,44 @@ export interface Payments {
   list(filter: PaymentFilter, window: PageWindow): Promise<FoundPage<PaymentOrder>>
   transactions(filter: TransactionFilter, window: PageWindow): Promise<FoundPage<PaymentTransaction>>
   /**
-   * What was paid on many orders, or by many transactions of a chain, the oldest first, in one statement.
-   *
+   * Returns the payments of many orders, or of many transactions of a chain, oldest first, in one statement.
    * @throws RangeError for more than 200
    */
   transactionsOf(asked: TransactionsAsked): Promise<readonly PaymentTransaction[]>
   /**
-   * Nobody pays it any more. Closing what is closed does nothing.
-   *
-   * @param expectedVersion version of the order that the decision was made on; an order with another version stays pending
-   * @returns the order as it is then
+   * Closes an order, so that it can no longer be paid. Closing it again has no effect.
+   * @param expectedVersion version on which the decision is based; an order with another version stays pending
+   * @returns the order after the call
    * @throws BusinessError `404` `payment.order-unknown`, `409` `payment.order-not-pending` with `data.status`
    */
   close(outTradeNo: string, expectedVersion?: number): Promise<PaymentOrder>
   /**
-   * Notes by what the payer says to have paid. It settles nothing.
-   *
+   * Records the transaction that the payer specifies. It does not settle the order.
    * @param transactionHash as in `Settlement`; the hash of a transaction on a chain is stored in lower case
-   * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409` `payment.order-not-pending`
+   * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409`
+   * `payment.order-not-pending`
    */
   attachTransaction(outTradeNo: string, transactionHash: string): Promise<PaymentOrder>
   /**
-   * Stores who has to send the payment of a pending order. The caller has checked the proof. The payer of an order never changes.
-   *
+   * Stores the address that must send the payment of a pending order. The caller has checked the proof. The payer of an
+   * order never changes.
    * @param payer address in lower case
-   * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409` `payment.order-not-pending`,
-   *   `409` `payment.payer-differs` when the order has another payer
+   * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409`
+   * `payment.order-not-pending`, `409` `payment.payer-differs` if the order has another payer
    */
   provePayer(outTradeNo: string, payer: string, proof: PayerProof): Promise<PaymentOrder>
   /**
-   * Settles an order in one transaction: the order becomes `success`, its transaction is written, the handler of its scene does
-   * its work and `money.payment.succeeded` is published. Of any number of callers, on any instances, one settles; each event of
-   * a chain is consumed once. Everything that was decided before is the caller's: whether the payment was made is not looked at.
-   *
-   * @throws BusinessError `400` `payment.terms-invalid`, and what the handler throws; then nothing was written
+   * Settles an order in one transaction: the order becomes `success`, its transaction is written, the handler of its
+   * scene runs and `money.payment.succeeded` is published. Among concurrent callers on all instances, one settles the
+   * order. Each chain event is used once. The caller must check that the payment was made.
+   * @throws BusinessError `400` `payment.terms-invalid`, and the errors of the handler; nothing is written then
    */
   settle(settlement: Settlement): Promise<SettlementOutcome>
   /**
-   * Books a refund, whole or in part; moving the money is the caller's. With the last unit the order is `refunded`.
-   *
-   * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409` `payment.order-not-paid` with
-   *   `data.status`, `409` `payment.refund-exceeds-paid` with `data.refundable`, `409` `payment.refund-differs` when the number
-   *   has another amount; and what the handler throws
+   * Books a full or partial refund. The caller moves the money. With the last unit the order becomes `refunded`.
+   * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409` `payment.order-not-paid`
+   * with `data.status`, `409` `payment.refund-exceeds-paid` with `data.refundable`, `409` `payment.refund-differs` if
+   * the number has another amount; and the errors of the handler
    */
   refund(refund: PaymentRefund): Promise<Refunded>
 }
@@ -307,13 +308,13 @@ const about = {
   asset: number,
 }
 
-/** An order was settled. Published in its transaction, under the key `payment:{outTradeNo}`. */
+/** An order was settled. Published in the transaction of the settlement, with the key `payment:{outTradeNo}`. */
 export const paymentSucceeded = event(
   'money.payment.succeeded',
   Type.Object({ ...about, amount, paidAt: Type.Integer({ minimum: 0 }) }),
 )
 
-/** `amount` was paid back, `refundedAmount` in all. Published as `paymentSucceeded` is. */
+/** `amount` was refunded, in total `refundedAmount`. Published in the same way as `paymentSucceeded`. */
 export const paymentRefunded = event(
   'money.payment.refunded',
   Type.Object({ ...about, refundNo: Type.String({ minLength: 1, maxLength: 128 }), amount, refundedAmount: amount }),

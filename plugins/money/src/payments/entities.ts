@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, selectionOf } from '@plinth/database'
 import type { PayerProof, PaymentStatus } from './contract.ts'
 
-/** Read here only: every change is a conditional update. */
+/** This entity is for reads only. Every change is a conditional update. */
 export const PaymentOrderRow = defineEntity({
   name: 'MoneyPaymentOrder',
   tableName: 'money_payment_order',
@@ -33,16 +33,16 @@ export const PaymentOrderRow = defineEntity({
     receiver: column.text(128).nullable(),
     amountRaw: column.uint256().nullable(),
     requiredConfirmations: column.integer().nullable(),
-    /** The transaction that the payer names, or that settled the order. It proves nothing. */
+    /** The transaction that the payer specified or that settled the order. It is not a proof. */
     transactionHash: column.text(128).nullable(),
-    /** Address that has to send the payment, in lower case. It was proven; null: any address may pay. */
+    /** Proven address that must send the payment, in lower case. Null: any address may pay. */
     payer: column.text(128).nullable(),
     /** Null without a payer. */
     payerProof: column.text(16).$type<PayerProof>().nullable(),
     status: column.text(16).$type<PaymentStatus>(),
-    /** Minor units that were paid back. */
+    /** Minor units that were refunded. */
     refundedAmount: column.bigint(),
-    /** Grows with every change. */
+    /** Increases with every change. */
     version: column.integer(),
     /** Milliseconds since the epoch. */
     createdAt: column.bigint(),
@@ -51,10 +51,10 @@ export const PaymentOrderRow = defineEntity({
 })
 export type PaymentOrderRow = InferEntity<typeof PaymentOrderRow>
 
-/** What others read of an order. */
+/** The columns of an order that other plugins can read. */
 export const orders = selectionOf(PaymentOrderRow).omit('fingerprint')
 
-/** Three keys: the number with its transaction, the event of a chain, and the place of that event in its transaction. */
+/** Unique keys: the number with its transaction, the chain event, and the position of that event in its transaction. */
 export const PaymentTransactionRow = defineEntity({
   name: 'MoneyPaymentTransaction',
   tableName: 'money_payment_transaction',
@@ -74,7 +74,7 @@ export const PaymentTransactionRow = defineEntity({
     eventKey: column.text(255).nullable(),
     chainName: column.text(64).nullable(),
     logOrdinal: column.integer().nullable(),
-    /** What else was known when it was written. */
+    /** Further facts at the time of the write. */
     facts: column.json<Readonly<Record<string, unknown>>>().nullable(),
     createdAt: column.bigint(),
   },

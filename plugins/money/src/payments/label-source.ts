@@ -5,14 +5,14 @@ import { orderOwner } from './contract.ts'
 import { PaymentOrderRow } from './entities.ts'
 import { own } from './permissions.ts'
 
-/** Names that one question answers. */
+/** A search returns at most 20 labels, newest first. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 const labelOf = ({ outTradeNo: id, scene }: Pick<PaymentOrderRow, 'outTradeNo' | 'scene'>) => ({
   id,
   name: `${id} · ${scene}`,
 })
 
-/** Payment orders by their numbers. */
+/** Labels of payment orders by number. */
 export const orderLabels = (db: Database): LabelSource => ({
   permission: own.paymentView,
   scope: 'caller',

@@ -2,12 +2,11 @@ import type { Database } from '@plinth/database'
 import { type ClaimsAsked, maxClaimOrders, type PaidWalk, type PaymentClaim, type PaymentOrder } from './contract.ts'
 import { orders } from './entities.ts'
 
-/** Largest number of values in one statement. */
+/** Maximum number of values per statement. */
 const maxValues = 200
 
 /**
- * The distinct values, as parameters of one statement.
- *
+ * Returns the distinct values as parameters of one statement.
  * @throws RangeError for more than 200
  */
 export function boundedValues(values: readonly string[]): string[] {
@@ -27,7 +26,7 @@ export async function readPaidWalks(
   if (walks.length === 0) return []
   const parts = walks.map((walk, at) => {
     const { where, bound, order } = partOf(walk)
-    // A list that is cut stands in a query of its own: databases differ in what they take around `union all`.
+    // Each limited list is a subquery, because databases accept different syntax around `union all`.
     const sql = `select * from (select ${at} as walk, ${orders.list} from money_payment_order
       where provider = ? and status = 'success' and ${where} order by ${order} limit ${limitOf(walk)}) as walk_${at}`
     return { sql, bound: [provider, ...bound] }
@@ -58,7 +57,7 @@ function partOf(walk: PaidWalk) {
 const comparisonOf = (walk: PaidWalk) => (one: PaymentOrder, other: PaymentOrder) =>
   'afterId' in walk ? one.id - other.id : (other.paidAt ?? 0) - (one.paidAt ?? 0) || other.id - one.id
 
-/** Columns that the orders of one claim have in common. */
+/** Columns that all orders of one claim have in common. */
 const terms = orders.pick('transactionHash', 'payer', 'tokenContract', 'receiver', 'amountRaw')
 const claimed = orders.pick('id', 'outTradeNo')
 const hashRead = 'transaction_hash, null as payer, null as token_contract, null as receiver, null as amount_raw'

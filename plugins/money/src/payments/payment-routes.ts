@@ -65,7 +65,7 @@ const name = (longest: number) => Type.Optional(line(longest, { minLength: 1 }))
 
 const { route } = routesWith<{ readonly payments: Payments }>()
 
-/** Payment operations for operators. */
+/** Routes that show payments to operators. */
 export const paymentRoutes = [
   route({
     method: 'GET',

@@ -131,7 +131,7 @@ export class PaymentsService implements Payments {
 
   async attachTransaction(outTradeNo: string, named: string): Promise<PaymentOrder> {
     assertTransactionHash(named)
-    // Two orders that name one transaction must have equal texts.
+    // Two orders with the same transaction must have equal texts.
     const transactionHash = hashForm.test(named) ? named.toLowerCase() : named
     const { db } = this.#parts
     const attached = await db.execute(
@@ -214,7 +214,7 @@ export class PaymentsService implements Payments {
       return { order: await this.get(outTradeNo), replayed: true }
     }
     const refunded = await db.execute(
-      // The status comes first: MariaDB and MySQL see in each assignment what those before it have written.
+      // `status` comes first, because in MariaDB and MySQL an assignment sees the values of the assignments before it.
       `update money_payment_order set status = case when refunded_amount + ? = amount then 'refunded' else status end,
          refunded_amount = refunded_amount + ?, version = version + 1
        where id = ? and status = 'success' and refunded_amount + ? <= amount`,

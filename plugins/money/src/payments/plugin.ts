@@ -23,7 +23,7 @@ const kindNames = {
   'payment.recharge-refund': bilingual('Recharge refunded', '充值退款'),
 }
 
-/** Payment orders, what was paid on them, and who finishes what they were for. */
+/** Payment orders, their payments, and the handlers that complete paid orders. */
 export default definePlugin({
   id: 'money.payments',
   version: '1.0.0',

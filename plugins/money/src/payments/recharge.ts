@@ -9,8 +9,8 @@ const ownerOf = ({ userId }: PaymentOrder) => {
 }
 
 /**
- * Puts what was paid on the account of the user (decision A8), and takes it off again when it is paid back: what the user has
- * spent meanwhile cannot be paid back. The keys are the order's number, so that nothing is booked twice.
+ * Credits a paid order to the account of the user (decision A8) and debits a refund from it. A refund fails if the user
+ * has spent the units. The keys contain the order number, so that nothing is booked twice.
  */
 export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): PaymentSuccessHandler => ({
   async paid(order) {

@@ -29,7 +29,7 @@ const forms = {
 export const refundType = 'refund'
 
 const largestRaw = 2n ** 256n - 1n
-/** What an integer column holds. */
+/** Maximum of an integer column. */
 const largestInteger = 2 ** 31 - 1
 /** Characters of JSON. */
 const mostFacts = 16_384
@@ -92,7 +92,7 @@ export function assertRefund({ outTradeNo, refundNo, amount, reason = '' }: Paym
   if (columnText(reason, longestReason) !== reason) throw invalid('reason', `at most ${longestReason} characters`)
 }
 
-/** SHA-256 of all terms: two orders of one number must not differ in any. */
+/** Returns the SHA-256 of all terms. Orders with the same number must have equal terms. */
 export function fingerprintOf(terms: PaymentTerms): string {
   const { outTradeNo, provider, scene, userId, asset, amount } = terms
   const { chainName, chainId, tokenContract, receiver, amountRaw, requiredConfirmations } = terms

@@ -5,7 +5,7 @@ import { PaymentTransactionRow, transactions } from './entities.ts'
 
 export type NewTransaction = Omit<NewRow<typeof PaymentTransactionRow>, 'id' | 'createdAt'>
 
-/** Payment transactions, each of which is written once, whatever of its three keys comes again. */
+/** Payment transactions. Each is written once: a second one with any of the three unique keys is not added. */
 export class TransactionBook {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
@@ -16,20 +16,19 @@ export class TransactionBook {
   }
 
   /**
-   * Waits for whoever writes one with an equal key just now.
-   *
-   * @returns the id of the new transaction; undefined when one of its keys is taken
+   * Waits for a concurrent transaction with an equal key.
+   * @returns the id of the new transaction; undefined if one of its keys is in use
    */
   async add(transaction: NewTransaction): Promise<number | undefined> {
     const id = this.#db.newId()
     const row = { ...transaction, id, createdAt: this.#clock.now() }
-    // All three keys count. `insertNew` would cut what is too long.
+    // Checks all three keys. `insertNew` would truncate long values.
     await insertMissing(this.#db, PaymentTransactionRow, 'any', [row])
     const found = await this.#db.query<{ id: unknown }>('select id from money_payment_transaction where id = ?', [id])
     return found.length === 1 ? id : undefined
   }
 
-  /** Removes what this transaction of the database has added, because the order it was for has moved. */
+  /** Removes a row that the current database transaction added, because the order has changed. */
   async takeBack(id: number): Promise<void> {
     await this.#db.execute('delete from money_payment_transaction where id = ?', [id])
   }

@@ -2,7 +2,7 @@ import { type Database, exactInteger } from '@plinth/database'
 import type { LotBook, LotSums } from '../contract.ts'
 import type { FindingRule } from './entities.ts'
 
-/** A row of the table of accounts, as it was read. */
+/** An account row as it was read. */
 export interface CheckedAccount {
   readonly id: number
   readonly asset: string
@@ -11,7 +11,7 @@ export interface CheckedAccount {
   readonly version: number
 }
 
-/** Two figures that should be one. */
+/** Two values that should be equal. */
 export interface Finding {
   readonly rule: FindingRule
   readonly accountId: number | null
@@ -26,14 +26,14 @@ interface EntrySums {
   readonly frozen: number
 }
 
-/** Entries that one statement reads. */
+/** Maximum number of entries per statement. */
 const entriesAtOnce = 10_000
 
 const accountsAtOnce = 200
-/** Ids in one statement: few sizes keep the number of prepared texts small. */
+/** Numbers of ids per statement. Few distinct sizes limit the number of prepared statements. */
 const sizes = [1, 10, 50, accountsAtOnce] as const
 
-/** As many ids as the next size wants, the last one several times. */
+/** Repeats the last id up to the next size. */
 function padded(ids: readonly number[]): readonly number[] {
   const size = sizes.find((size) => size >= ids.length) ?? ids.length
   return [...ids, ...Array<number>(size - ids.length).fill(ids.at(-1) ?? 0)]
@@ -41,7 +41,9 @@ function padded(ids: readonly number[]): readonly number[] {
 
 const placesOf = (ids: readonly number[]) => ids.map(() => '?').join(', ')
 
-/** The accounts of the next page, so many that their entries are read at once; one alone may have more. */
+/**
+ * Returns the next page of accounts, whose entries fit into one statement. A page of one account may have more entries.
+ */
 export async function nextAccounts(db: Database, after: number, asset: string | null): Promise<CheckedAccount[]> {
   const ofAsset = asset === null ? '' : 'asset = ? and '
   const rows = await db.query<Record<string, unknown>>(
@@ -68,7 +70,7 @@ const accountOf = (row: Record<string, unknown>): CheckedAccount => ({
   version: exactInteger(row['version']),
 })
 
-/** What does not agree: of system accounts nothing, because they have no balance. */
+/** Returns the differences of owner accounts. System accounts have no balance to compare. */
 export async function findingsOf(
   db: Database,
   accounts: readonly CheckedAccount[],
@@ -117,7 +119,7 @@ async function entrySums(
   const columns = 'count(*) as entries, sum(d_available) as available, sum(d_frozen) as frozen'
   const [first] = accounts
   if (accounts.length === 1 && first !== undefined) {
-    // In stretches: the entries of one account may be millions.
+    // In ranges, because one account may have millions of entries.
     for (let from = 0; from < first.version; from += entriesAtOnce) {
       const [row] = await db.query<Record<string, unknown>>(
         `select ${columns} from money_entry where account_id = ? and seq > ? and seq <= ?`,
@@ -150,7 +152,7 @@ async function holdSums(db: Database, ids: readonly number[]): Promise<ReadonlyM
   return new Map(rows.map((row) => [exactInteger(row['account_id']), exactInteger(row['amount'])]))
 }
 
-/** Available and frozen together, as the entry says that the account counts as its last. */
+/** Returns available plus frozen units, as stored in the last entry of each account. */
 async function lastBalances(db: Database, ids: readonly number[]): Promise<ReadonlyMap<number, number>> {
   const rows = await db.query<Record<string, unknown>>(
     `select a.id, e.available_after + e.frozen_after as balance
@@ -160,17 +162,17 @@ async function lastBalances(db: Database, ids: readonly number[]): Promise<Reado
   return new Map(rows.map((row) => [exactInteger(row['id']), exactInteger(row['balance'])]))
 }
 
-/** Journals of one look. */
+/** Maximum number of journals per page. */
 const page = 500
 
-/** Ids of the ends of a page, and how many lie between. */
+/** First and last id of a page, and the number of its journals. */
 interface JournalPage {
   readonly first: number
   readonly last: number
   readonly count: number
 }
 
-/** The next page of journals; undefined when none follows. */
+/** Returns the next page of journals; undefined at the end. */
 export async function nextJournals(db: Database, after: number): Promise<JournalPage | undefined> {
   const rows = await db.query<{ id: unknown }>(`select id from money_journal where id > ? order by id limit ${page}`, [
     after,
@@ -180,7 +182,7 @@ export async function nextJournals(db: Database, after: number): Promise<Journal
   return { first: exactInteger(first.id), last: exactInteger(last.id), count: rows.length }
 }
 
-/** Journals whose entries do not sum to zero, and those without one. */
+/** Returns journals whose entries do not sum to zero, and journals without entries. */
 export async function unbalancedJournals(db: Database, after: number, last: number): Promise<readonly Finding[]> {
   const rows = await db.query<Record<string, unknown>>(
     `select j.id, count(e.id) as entries, coalesce(sum(e.d_available + e.d_frozen), 0) as total

@@ -8,7 +8,7 @@ export const findingRules = [
   ...(['entries-count', 'entries-available', 'entries-frozen', 'last-entry', 'holds', 'lots-remaining'] as const),
   ...(['lots-held', 'journal-balance', 'journal-empty'] as const),
 ] as const
-/** What does not agree with what. */
+/** The comparison that failed. */
 export type FindingRule = (typeof findingRules)[number]
 
 /** One comparison of entries, balances, holds and lots. */
@@ -17,12 +17,12 @@ export const ReconciliationRow = defineEntity({
   tableName: 'money_reconciliation',
   properties: {
     id: column.primaryKey(),
-    /** Null: all of them. */
+    /** Null: all assets. */
     asset: column.text(64).nullable(),
     state: column.text(16).$type<ReconciliationState>(),
     requestedBy: column.text(128),
     taskId: column.id().nullable(),
-    /** Looked at so far. */
+    /** Number checked so far. */
     accounts: column.bigint(),
     journals: column.bigint(),
     findings: column.bigint(),
@@ -42,9 +42,9 @@ export const FindingRow = defineEntity({
     rule: column.text(32).$type<FindingRule>(),
     accountId: column.id().nullable(),
     journalId: column.id().nullable(),
-    /** Minor units or a count, as the ledger has it. */
+    /** Minor units or a count, as stored in the account or journal. */
     expected: column.bigint(),
-    /** As the rows say that should agree with it. */
+    /** The same value, computed from the rows that should agree. */
     found: column.bigint(),
     createdAt: column.bigint(),
   },

@@ -17,14 +17,14 @@ import {
 } from './checks.ts'
 import { FindingRow, ReconciliationRow, type ReconciliationState } from './entities.ts'
 
-/** Internal to the plugin: its tasks and commands run after setup and use it. */
+/** Internal to the plugin: its tasks and commands use it after setup. */
 export const reconciliations = service<Pick<Reconciler, 'request' | 'run'>>('money.reconciliations', {
   from: '@plinth/money',
 })
 
 type Uses = { provides: readonly [typeof reconciliations] }
 
-/** `plinth money reconcile`: 1 when something does not agree. */
+/** `plinth money reconcile`. The exit code is 1 if there are findings. */
 export const reconcileCommand: CommandDeclaration<Uses> = {
   name: 'money reconcile',
   summary: 'compare entries, balances, holds and lots of the ledger; changes nothing of it',
@@ -47,14 +47,14 @@ export const reconcileCommand: CommandDeclaration<Uses> = {
   },
 }
 
-/** A reconciliation that somebody asked for. */
+/** A reconciliation that a user requested. */
 export const reconcileTask = taskType('money.reconcile', {
   displayName: { en: 'Reconcile the ledger', 'zh-CN': '账本对账' },
   params: Type.Object({ reconciliationId: Type.Integer({ minimum: 1 }) }),
   readPermission: own.ledgerView,
 })
 
-/** Findings that are kept of one run: who has more has one cause. */
+/** Maximum number of stored findings per run. More findings usually have one common cause. */
 const mostFindings = 10_000
 
 interface ReconcilerParts {
@@ -66,7 +66,7 @@ interface ReconcilerParts {
 
 interface RunOptions {
   readonly signal: AbortSignal
-  /** Hears how far it is, 0 to 100. */
+  /** Receives the progress, 0 to 100. */
   readonly onProgress?: (percent: number) => void
 }
 
@@ -77,10 +77,9 @@ interface RunResult {
 }
 
 /**
- * Compares entries, balances, holds and lots of every account, and sums the entries of every journal. It changes nothing of the
- * ledger, walks by key in small steps and gives way to others between them.
- *
- * Postings go on meanwhile: an account in which something does not agree is looked at once more under its lock.
+ * Compares entries, balances, holds and lots of every account, and sums the entries of every journal. It does not
+ * change the ledger. It reads by key in small steps and yields between them.
+ * Postings continue during a run. Therefore an account with a difference is checked again under its lock.
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts
@@ -93,7 +92,7 @@ export class Reconciler {
   async request(asset: string | null, requestedBy: string): Promise<number> {
     if (asset !== null) this.#parts.assets.get(asset)
     const { db, clock } = this.#parts
-    // A command has ids inside a transaction alone.
+    // A command can create ids only inside a transaction.
     return db.statements(async () => {
       const id = db.newId()
       const counts = { accounts: 0, journals: 0, findings: 0 }
@@ -107,7 +106,7 @@ export class Reconciler {
     await updateRows(this.#parts.db, ReconciliationRow, { id }, { taskId })
   }
 
-  /** Runs one that was requested, from its beginning, whatever an earlier attempt found. */
+  /** Runs a requested reconciliation from the start and discards the findings of an earlier attempt. */
   async run(id: number, { signal, onProgress = () => {} }: RunOptions): Promise<RunResult> {
     const { asset } = await this.find(id)
     await this.#forget(id)
@@ -166,7 +165,7 @@ export class Reconciler {
     const lots = assets.find(asset)?.lots
     const suspects = new Set((await findingsOf(db, accounts, lots)).map(({ accountId }) => accountId))
     for (const { id: accountId } of accounts.filter((account) => suspects.has(account.id))) {
-      // A posting may have come between the statements: nothing can under the lock.
+      // A posting may have changed the account between the statements. Under the lock this is not possible.
       const found = await db.statements(async () => {
         const locked = await this.#parts.accounts.lock([accountId])
         return findingsOf(db, [...locked.values()], lots)
@@ -189,7 +188,7 @@ export class Reconciler {
       counts.journals += page.count
       after = page.last
       onProgress(share(first, after, end))
-      // What others post meanwhile is for the next run: this one has an end.
+      // Later journals belong to the next run, so that this one ends.
       if (after >= end) return
       await nextTurn()
     }
@@ -208,7 +207,7 @@ export class Reconciler {
     counts.findings += found.length
   }
 
-  /** In steps, because an earlier attempt may have found much. */
+  /** Deletes in steps, because an earlier attempt may have many findings. */
   async #forget(id: number): Promise<void> {
     const sql = 'select id from money_finding where reconciliation_id = ? order by id limit 500'
     for (;;) {
@@ -234,5 +233,5 @@ export class Reconciler {
 
 type Counts = { -readonly [Name in keyof RunResult]: RunResult[Name] }
 
-/** Ids sort by time, so how far one lies between two others says how much is done. */
+/** Ids sort by time, so that their distance is a measure of progress. */
 const share = (first: number, at: number, end: number) => (at >= end ? 100 : (100 * (at - first)) / (end - first))

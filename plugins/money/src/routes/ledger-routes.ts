@@ -39,7 +39,7 @@ const asset = Type.Optional(line(64, { minLength: 1 }))
 
 const { route } = routesWith<LedgerRouteParts>()
 
-/** What the ledger holds, for operators. Nothing here changes a balance. */
+/** Routes that show the ledger to operators. They change no balance. */
 export const ledgerRoutes = [
   route({
     method: 'GET',

@@ -28,7 +28,7 @@ const path = '/api/v1/admin/money/reconciliations'
 
 const { route } = routesWith<ReconciliationRouteParts>()
 
-/** Comparisons of entries, balances, holds and lots: asked for here, carried out as asynchronous tasks. */
+/** Routes that request reconciliations and show their results. Asynchronous tasks execute them. */
 export const reconciliationRoutes = [
   route({
     method: 'POST',

@@ -4,7 +4,7 @@ import type { Static } from 'typebox'
 import type { AccountView, EntryView, HoldView, JournalEntryView, JournalView, LotView } from '../contract.ts'
 import { FindingRow, findingRules, ReconciliationRow, reconciliationStates } from '../reconcile/entities.ts'
 
-/** What the administration of the ledger answers: moments as text, as everywhere in the API. */
+/** Response views of the ledger. Times are text, as everywhere in the API. */
 
 const minorUnits = Type.Integer({ description: 'Minor units of the asset.' })
 const owner = Type.Object({ type: text, id: text })
@@ -54,7 +54,7 @@ const notes = {
 const displayName = Type.String({ description: 'Name of the kind; the kind where no plugin names it.' })
 export const entryAnswer = Type.Object({ ...journalEntryAnswer.properties, displayName, owner, ...notes })
 
-/** The name of a kind in one language. */
+/** Returns the name of a kind in one language. */
 export type NameOfKind = (kind: string) => string
 
 const answerOfJournalEntry = (view: JournalEntryView): Static<typeof journalEntryAnswer> => ({

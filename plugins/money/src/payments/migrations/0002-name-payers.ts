@@ -2,7 +2,7 @@ import { defineChangeSet } from '@plinth/migrations'
 
 const order = 'money_payment_order'
 
-/** An order may have a proven payer. Pending orders are found by the transaction that they name and by their payer. */
+/** Adds a proven payer to orders, and indexes to find pending orders by transaction or payer. */
 export const namePayers = defineChangeSet({
   id: '0002-name-payers',
   up: ({ schema, type }) => [
