@@ -19,7 +19,7 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
   const config = {
     ...db.config,
     'platform.database.port': proxy.port,
-    // Long enough to start on a busy machine.
+    // Long enough to start on a busy host.
     'platform.database.connect-timeout': '6s',
     'platform.database.query-timeout': '6s',
     'platform.http.readiness-deadline': '2s',

@@ -13,7 +13,7 @@ interface Start {
   readonly line: string
 }
 
-/** A start that takes longer is failed. */
+/** A longer start counts as failed. */
 const deadlineMilliseconds = 30_000
 
 /**

@@ -1,7 +1,7 @@
 import { element, language, number, say } from './shop.js'
 
 const dayMs = 86_400_000
-/** Days are days of the programme, whatever zone the browser is in: counted in UTC, where each has 24 hours. */
+/** Days of the programme, independent of the browser time zone. Counted in UTC, where each day has 24 hours. */
 const utc = (date) => {
   const [year, month, day] = date.split('-').map(Number)
   return Date.UTC(year, month - 1, day)
@@ -14,7 +14,7 @@ const [shortWeekday, longWeekday] = ['short', 'long'].map((weekday) => format({ 
 /** 1 is Monday, 7 is Sunday. */
 const firstWeekday = new Intl.Locale(language).getWeekInfo?.().firstDay ?? 1
 
-/** `YYYY-MM` so many months later. */
+/** Returns the `YYYY-MM` of a later month. */
 export function monthAfter(month, count) {
   const [year, number] = month.split('-').map(Number)
   return written(Date.UTC(year, number - 1 + count, 1)).slice(0, 7)
@@ -22,7 +22,7 @@ export function monthAfter(month, count) {
 
 export const nameOfMonth = (month) => monthName.format(utc(`${month}-01`))
 
-/** The month as a table of weeks, with the days on which somebody checked in. */
+/** Returns the month as a table of weeks with the check-in days. */
 export function calendar({ month, today, days }) {
   const done = new Map(days.map((day) => [day.date, day]))
   const first = utc(`${month}-01`)

@@ -2,9 +2,9 @@ import { calendar, monthAfter, nameOfMonth } from './calendar.js'
 import { byId, call, change, element, language, moment, number, Refusal, say } from './shop.js'
 
 const root = 'member-points'
-/** Entries that are asked for at once. */
+/** Number of entries per call. */
 const pageSize = 10
-/** Earlier than that nobody looks. */
+/** Earliest month of the calendar. */
 const earliestMonth = '2000-01'
 
 document.documentElement.lang = language
@@ -15,7 +15,7 @@ document.querySelector(`.languages [hreflang="${language}"]`).setAttribute('aria
 
 const heard = (text) => element('span', { class: 'heard' }, text)
 
-/** Shows what was loaded in a place, or why it was not, with a way to try again. Who is signed out signs in. */
+/** Shows the loaded content, or the error with a retry button. Without a session it redirects to the sign-in. */
 async function shown(place, load) {
   place.setAttribute('aria-busy', 'true')
   if (place.childElementCount === 0) place.append(element('p', { class: 'lead' }, say('loading')))
@@ -53,7 +53,7 @@ async function overview() {
   ]
 }
 
-/** Month that the calendar shows; none yet: the one that the programme is in. */
+/** Displayed month of the calendar; if unset, the current month of the programme. */
 let month
 
 async function showCalendar() {
@@ -63,7 +63,7 @@ async function showCalendar() {
   await shown(place, async () => {
     const query = wanted === undefined ? {} : { month: wanted }
     const answer = await call('GET', `${root}/users/me/check-ins`, { query })
-    // Somebody has gone on to another month, which is asked for already.
+    // The user has selected another month, which is already loading.
     if (month !== wanted) return [...place.childNodes]
     month = answer.month
     byId('month').textContent = nameOfMonth(month)
@@ -83,7 +83,7 @@ for (const [id, count] of [
   })
 }
 
-/** Days in a row, and what today or tomorrow brings. */
+/** Shows the consecutive days, and the points of today or tomorrow. */
 function showStreak(task) {
   const button = byId('check-in-now')
   if (task === undefined || !task.enabled) {
@@ -100,7 +100,7 @@ function showStreak(task) {
   button.textContent = checkedIn ? say('checkedInToday') : say('checkInFor', { points: number(nextPoints) })
 }
 
-/** What is done of a task: the day of the cycle, or whether there is anything left to do. */
+/** Returns the progress of a task: the day of the cycle, or the completion. */
 function progress({ type, completed, repeatable, checkIn, rule }) {
   if (type !== 'check-in') {
     const state = completed ? 'taskDone' : repeatable ? 'taskRepeatable' : 'taskOpen'
@@ -126,7 +126,7 @@ async function tasks() {
   if (offered.length === 0) return element('p', { class: 'lead' }, say('noTasks'))
   const item = (task) => {
     const points = task.type === 'check-in' ? task.checkIn.nextPoints : task.rule.points
-    // Of an order the text says how many for how much.
+    // The text of an order task contains its points.
     const reward =
       task.type !== 'order' &&
       points > 0 &&
@@ -178,7 +178,7 @@ function entry({ displayName, displayTitle, displayDescription, points, frozenPo
   )
 }
 
-/** The newest entries, and a way to those before them. */
+/** Shows the newest entries and a button for earlier ones. */
 async function ledger() {
   const ask = (cursor) =>
     call('GET', `${root}/users/me/ledgers`, { query: { size: pageSize, count: 'none', ...(cursor && { cursor }) } })
@@ -192,7 +192,7 @@ async function ledger() {
       const found = await ask(cursor)
       const added = found.items.map(entry)
       list.append(...added)
-      // Whoever reads on by the keyboard goes on with what was added.
+      // Keyboard users continue at the first added entry.
       added[0]?.setAttribute('tabindex', '-1')
       added[0]?.focus()
       showEnd(found.next)
@@ -272,6 +272,6 @@ byId('sign-in').addEventListener('submit', async (event) => {
 
 await call('GET', 'iam/users/me').then(showAll, (error) => {
   if (error.code === '401') return signedOut()
-  // It is said in each part, where it can be tried again.
+  // Each part shows its error with a retry button.
   return showAll()
 })

@@ -1,13 +1,13 @@
 import { texts } from './texts.js'
 
-/** After so long the shop counts as away. */
+/** Time limit of a call. */
 const deadlineMs = 15_000
 
 const asked = new URLSearchParams(location.search).get('lang') ?? document.documentElement.dataset.language ?? 'en'
 /** Language of the page: that of the address, or that of the browser. */
 export const language = asked in texts ? asked : asked.startsWith('zh') ? 'zh-CN' : 'en'
 
-/** A text in the language of the page. */
+/** Returns a text in the language of the page. */
 export const say = (key, params = {}) =>
   texts[language][key].replace(/\{(\w+)\}/g, (_, name) => String(params[name] ?? ''))
 
@@ -16,12 +16,12 @@ const signed = new Intl.NumberFormat(language, { signDisplay: 'exceptZero' })
 export const number = (value) => numbers.format(value)
 export const change = (value) => signed.format(value)
 
-/** Zone in which the shop is at home. */
+/** Time zone of the shop. */
 const timeZone = document.documentElement.dataset.timeZone || undefined
 const moments = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone })
 export const moment = (value) => moments.format(new Date(value))
 
-/** Why the shop did not do what it was asked; `code` is empty when it did not answer. */
+/** Error of a call; `code` is empty if there was no response. */
 export class Refusal extends Error {
   constructor(code, message) {
     super(message)
@@ -30,7 +30,7 @@ export class Refusal extends Error {
 }
 
 /**
- * The payload of an answer of the shop.
+ * Calls the API and returns the payload of the response.
  *
  * @throws Refusal
  */
@@ -51,7 +51,7 @@ export async function call(method, path, { query = {}, body } = {}) {
   throw new Refusal(String(answer.code ?? ''), answer.message || say('away'))
 }
 
-/** An element with attributes; those that are undefined or false are left out. Children that are false are too. */
+/** Creates an element. Attributes that are undefined or false, and children that are false, are omitted. */
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name)
   for (const [key, value] of Object.entries(attributes)) {

@@ -1,4 +1,4 @@
-/** What the page says. `{name}` is filled in. */
+/** Texts of the page. `{name}` is replaced by the parameter. */
 export const texts = {
   en: {
     title: 'My points',
