@@ -78,7 +78,7 @@ export class PageBuild {
     const ended = new AbortController()
     void this.#watch(child, ended.signal)
     try {
-      const [code] = (await once(child, 'close')) as [number | null]
+      const [code]: (number | null)[] = await once(child, 'close')
       if (code === 0 || this.#stopped.signal.aborted) return
       throw new Error(`The build ended with ${code ?? 'a signal'}:\n${lines.slice(0, shownLines).join('\n')}`)
     } finally {

@@ -1,6 +1,7 @@
 import type { Translator } from '@plinth/i18n'
 import {
   businessFailures,
+  codeOf,
   columnText,
   fillText,
   type MessageCatalogues,
@@ -22,8 +23,9 @@ const longest = 500
  * error is in the log. (What the databases say holds no statement.)
  */
 export function publicReason(error: unknown): string {
-  const { code, path } = (error ?? {}) as { readonly code?: unknown; readonly path?: unknown }
-  if (typeof path === 'string' && typeof code === 'string') return code
+  const code = codeOf(error)
+  const isOfFile = typeof error === 'object' && error !== null && 'path' in error && typeof error.path === 'string'
+  if (isOfFile && code !== undefined) return code
   return columnText(reasonOf(error).replace(directories, ''), longest)
 }
 

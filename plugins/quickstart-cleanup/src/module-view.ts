@@ -36,8 +36,9 @@ export const knownModules = [
 
 /** Sorts module codes as they are shown. */
 export function byModule(left: string, right: string): number {
-  const [a, b] = [left, right].map((code) => (knownModules as readonly string[]).indexOf(code))
-  if (a === undefined || b === undefined || a === b) return left < right ? -1 : 1
+  const known: readonly string[] = knownModules
+  const [a, b] = [known.indexOf(left), known.indexOf(right)]
+  if (a === b) return left < right ? -1 : 1
   return (a === -1 ? knownModules.length : a) - (b === -1 ? knownModules.length : b)
 }
 

@@ -113,8 +113,7 @@ interface Checked {
   readonly body: string
 }
 
-const isMessageType = (type: string): type is SocialMessageType =>
-  (socialMessageTypes as readonly string[]).includes(type)
+const isMessageType = (type: string): type is SocialMessageType => socialMessageTypes.some((known) => known === type)
 
 function checkedMessage(
   message: SocialMessage,

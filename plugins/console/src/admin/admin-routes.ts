@@ -106,7 +106,13 @@ const apiRoutes = [
       const { locale } = request
       const groups = await book.groups(requirePrincipal(request), locale)
       const { name: siteName, title: siteTitle, timeZone } = site
-      return { siteName, siteTitle, timeZone, units: unitsIn(units, locale), groups: [...groups] as never }
+      return {
+        siteName,
+        siteTitle,
+        timeZone,
+        units: unitsIn(units, locale),
+        groups: groups.map((group) => ({ ...group, pages: [...group.pages] })),
+      }
     },
   }),
   route({
@@ -119,8 +125,9 @@ const apiRoutes = [
     response: Type.Record(Type.String(), Type.Unknown(), {
       description: 'The declaration of the page, with paths, schemas and texts in the language of the request.',
     }),
-    handler: ({ params, locale, ...request }, { book }) =>
-      book.page(params.id, requirePrincipal(request as never), locale) as Promise<Record<string, unknown>>,
+    handler: async (request, { book }) => ({
+      ...(await book.page(request.params.id, requirePrincipal(request), request.locale)),
+    }),
   }),
   route({
     method: 'GET',
@@ -299,9 +306,9 @@ const pageRoutes = [
     ...get,
     path: '/admin/*',
     summary: 'Back office, with its files',
+    request: { params: Type.Object({ '*': Type.String() }) },
     async handler(request, { page, site, book }, reply) {
-      const path = String((request.params as unknown as Readonly<Record<string, string>>)['*'])
-      if (path.startsWith('assets/')) return sendPageAsset(request as never, page, reply)
+      if (request.params['*'].startsWith('assets/')) return sendPageAsset(request, page, reply)
       const { locale, contextPath } = request
       const html = await page.html({ nonce: pageNonce(reply), locale, siteTitle: site.isNamed ? site.title : '' })
       if (html === undefined) return reply.callNotFound()

@@ -108,7 +108,7 @@ export class ChangeFeed {
     try {
       const stop = await store?.subscribe(
         channel,
-        (text) => this.#hear(JSON.parse(text) as Message),
+        (text) => this.#hear(JSON.parse(text)),
         () => this.#written(...this.#tables),
       )
       if (stop !== undefined) this.#stops = [...this.#stops, stop]

@@ -48,7 +48,7 @@ export async function databaseFacts(db: Pick<Database, 'server' | 'migrationStat
     ...pending.map(({ plugin, id, breaking = null }) => ({
       plugin,
       changeSet: id,
-      state: 'pending' as (typeof states)[number],
+      state: 'pending' as const,
       breaking,
       executedAt: 0,
       appliedAt: null,

@@ -159,7 +159,7 @@ export class JoinedHistory {
 
   #hear(text: string): void {
     if (text.length > longestAnswer) return
-    const message = JSON.parse(text) as Message
+    const message: Message = JSON.parse(text)
     const { from } = message
     if (from === this.#own) return
     if ('gone' in message) return void this.#others.delete(from)

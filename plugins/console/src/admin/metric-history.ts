@@ -123,11 +123,11 @@ export class MetricHistory {
     const first = Math.max(0, ended - steps)
     return Array.from({ length: ended - first }, (_, index) => {
       const slot = (first + index) % steps
-      const at = this.#wallTime(this.#ends[span][slot] as number)
+      const at = this.#wallTime(this.#ends[span][slot] ?? 0)
       return columns.map(([value, lines]) => ({
         at,
         of: by === undefined ? null : value,
-        counts: Object.fromEntries([...lines].map(([name, column]) => [name, column[span][slot] as number])),
+        counts: Object.fromEntries([...lines].map(([name, column]) => [name, column[span][slot] ?? 0])),
       }))
     }).flat()
   }

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { foldText } from '@plinth/database'
-import type { parsePhoneNumberFromString } from 'libphonenumber-js/min'
+import type * as phoneNumbers from 'libphonenumber-js/min'
 import { refusal } from '../failures.ts'
 
 /** The scripts that UAX 31, table 5, recommends for identifiers. */
@@ -60,17 +60,14 @@ const allWritings = () => {
  */
 const isOfOneScript = (name: string): boolean => allWritings().some((writing) => writing.test(name))
 
-type Parse = typeof parsePhoneNumberFromString
-type Country =
-  NonNullable<Parameters<Parse>[1]> extends infer O ? Extract<O, { defaultCountry?: unknown }>['defaultCountry'] : never
-
 const load = createRequire(import.meta.url)
-let parser: Parse | undefined
+let library: typeof phoneNumbers | undefined
 
 /** Loaded with the first number: its rules of all countries cost a process 65 ms. */
-function parse(): Parse {
-  parser ??= (load('libphonenumber-js/min') as { parsePhoneNumberFromString: Parse }).parsePhoneNumberFromString
-  return parser
+function numbers(): typeof phoneNumbers {
+  const loaded: typeof phoneNumbers = library ?? load('libphonenumber-js/min')
+  library = loaded
+  return loaded
 }
 
 const mobileSeparators = /[\s().-]/g
@@ -85,14 +82,16 @@ const written = /^(?:\+|00)?\d{5,15}$/
 export function mobileNumber(text: string, country?: string): string | undefined {
   const bare = text.replace(mobileSeparators, '')
   if (!written.test(bare)) return undefined
-  const options = { extract: false, ...(country ? { defaultCountry: country as Country } : {}) }
+  const { isSupportedCountry, parsePhoneNumberFromString } = numbers()
+  const defaultCountry = country !== undefined && isSupportedCountry(country) ? { defaultCountry: country } : {}
   // What a caller dials abroad with differs from country to country; written, it is `00`.
-  const number = parse()(bare.replace(/^00/, '+'), options as Parameters<Parse>[1])
+  const number = parsePhoneNumberFromString(bare.replace(/^00/, '+'), { extract: false, ...defaultCountry })
   return number?.isPossible() ? number.number : undefined
 }
 
 /** The calling code of a number in E.164 (ITU-T E.164, annex D), such as `86`; `undefined` for a code that no country has. */
-export const callingCodeOf = (number: string): string | undefined => parse()(number)?.countryCallingCode
+export const callingCodeOf = (number: string): string | undefined =>
+  numbers().parsePhoneNumberFromString(number)?.countryCallingCode
 
 /** No `@`: what holds one is an e-mail address, so that one field of the login form takes both. */
 const usernamePattern = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]{1,63}$/u

@@ -90,7 +90,7 @@ export function answersOf(
     const [group = '', member = ''] = field.path.split('.')
     form[group] = { ...form[group], [member]: valueFrom(field, text) }
   }
-  return form as InstallForm
+  return formOf(form)
 }
 
 /** Later forms win, field by field. */
@@ -103,6 +103,11 @@ export function mergeForms(...forms: readonly InstallForm[]): InstallForm {
 }
 
 function formOf(content: unknown): InstallForm {
+  assertForm(content)
+  return content
+}
+
+function assertForm(content: unknown): asserts content is InstallForm {
   if (!isObject(content)) throw answersFault('it must hold groups such as "site:" with their fields')
   for (const [group, members] of Object.entries(content)) {
     if (!isObject(members)) throw answersFault(`"${group}" must hold fields`)
@@ -114,7 +119,6 @@ function formOf(content: unknown): InstallForm {
       if (value !== null && typeof value !== expected) throw answersFault(`"${path}" must be ${inFile}`)
     }
   }
-  return content as InstallForm
 }
 
 function valueFrom({ path, type, variable }: AnswerField, text: string): FieldValue {

@@ -96,7 +96,7 @@ async function runAgain(progress: (text: string) => void, input: string | undefi
     const child = spawn(process.execPath, [...process.execArgv, program, ...words], { stdio })
     // A process that ends early reads no answers.
     child.stdin?.on('error', () => undefined).end(input)
-    const [code] = (await once(child, 'exit')) as [number | null]
+    const [code]: (number | null)[] = await once(child, 'exit')
     return code ?? 1
   } catch (error) {
     progress(reasonOf(error))

@@ -139,11 +139,22 @@ async function isStale(path: string, files: EnvFileOperations): Promise<boolean>
 
 async function holderOf(path: string, files: EnvFileOperations): Promise<Holder | undefined> {
   try {
-    return JSON.parse(await files.readFile(path, 'utf8')) as Holder
+    const written: unknown = JSON.parse(await files.readFile(path, 'utf8'))
+    return isHolder(written) ? written : undefined
   } catch {
     return undefined
   }
 }
+
+const isHolder = (value: unknown): value is Holder =>
+  typeof value === 'object' &&
+  value !== null &&
+  'token' in value &&
+  typeof value.token === 'string' &&
+  'pid' in value &&
+  typeof value.pid === 'number' &&
+  'host' in value &&
+  typeof value.host === 'string'
 
 function isAlive(pid: number): boolean {
   try {

@@ -184,6 +184,8 @@ interface Replacing {
   readonly files: EnvFileOperations
 }
 
+const octal = (bits: number) => bits.toString(8).padStart(4, '0')
+
 async function replace(
   target: string,
   file: string,
@@ -195,8 +197,7 @@ async function replace(
   const temporary = `${target}.${token}.tmp`
   const warnings: EnvFileWarning[] = []
   if (before !== undefined && before.mode !== mode) {
-    const [from, to] = [before.mode, mode].map((bits) => bits.toString(8).padStart(4, '0')) as [string, string]
-    warnings.push({ code: 'env-mode-restricted', params: { file, from, to } })
+    warnings.push({ code: 'env-mode-restricted', params: { file, from: octal(before.mode), to: octal(mode) } })
   }
   try {
     const handle = await files.open(temporary, 'wx', mode)

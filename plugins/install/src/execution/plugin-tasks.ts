@@ -55,6 +55,11 @@ async function missingTables(database: Database, plugins: Kernel['plugins']): Pr
 
 /** Tables that the entities of all plugins stand for. */
 function tablesOf(plugins: Kernel['plugins']): readonly string[] {
-  const named = plugins.flatMap(({ entities = [] }) => entities as readonly { readonly tableName?: string }[])
-  return [...new Set(named.flatMap(({ tableName }) => tableName ?? []))].sort()
+  const entities = plugins.flatMap((plugin) => plugin.entities ?? [])
+  return [...new Set(entities.flatMap(tableOf))].sort()
 }
+
+const tableOf = (entity: unknown): readonly string[] =>
+  typeof entity === 'object' && entity !== null && 'tableName' in entity && typeof entity.tableName === 'string'
+    ? [entity.tableName]
+    : []

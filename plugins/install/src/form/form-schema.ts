@@ -27,10 +27,10 @@ export function formDefaults(
   const secret = (key: string) => (showsSecrets ? text(key) : '')
   const type = text('platform.database.type')
   const isServer = usualPort(type) !== undefined
-  const port = running('platform.database.port') ?? usualPort(type) ?? null
+  const port = running('platform.database.port') ?? usualPort(type)
   const server = {
     host: isServer ? text('platform.database.host') : '',
-    port: port as number | null,
+    port: port === undefined ? null : Number(port),
     database: isServer ? text('platform.database.name') : sqliteName(text('platform.database.sqlite.file')),
     username: isServer ? text('platform.database.username') : '',
     password: isServer ? secret('platform.database.password') : '',

@@ -39,9 +39,11 @@ const databaseTypes = {
 } as const
 type DatabaseType = (typeof databaseTypes)[keyof typeof databaseTypes]
 
+const isNameIn = <T extends object>(table: T, name: PropertyKey): name is keyof T => Object.hasOwn(table, name)
+
 export const databaseTypeOf = (form: FormValues): DatabaseType | undefined => {
   const named = textOf(form, 'database.type').toLowerCase()
-  return Object.hasOwn(databaseTypes, named) ? databaseTypes[named as keyof typeof databaseTypes] : undefined
+  return isNameIn(databaseTypes, named) ? databaseTypes[named] : undefined
 }
 
 export const isEmbedded = (form: FormValues) => databaseTypeOf(form) === 'sqlite'
@@ -50,8 +52,10 @@ export const usesCache = (form: FormValues) => answerOf(form, 'cache.enabled') =
 
 /** Ports of the servers, where none is named. */
 export const usualPorts = { mysql: 3306, mariadb: 3306, postgresql: 5432 } as const
-export const usualPort = (type: unknown): number | undefined =>
-  Object.hasOwn(usualPorts, String(type)) ? usualPorts[type as keyof typeof usualPorts] : undefined
+export function usualPort(type: unknown): number | undefined {
+  const name = String(type)
+  return isNameIn(usualPorts, name) ? usualPorts[name] : undefined
+}
 export const usualCachePort = 6379
 
 export const databasePort = (form: FormValues) =>

@@ -177,7 +177,7 @@ async function forward(request: Asked, { http }: PageRouteParts, reply: HttpRepl
   const { statusCode, headers, rawPayload } = await http.inject({
     method: 'GET',
     url: target,
-    headers: request.headers as Record<string, string>,
+    headers: request.headers,
     remoteAddress: request.raw.socket.remoteAddress ?? '',
   })
   const isHtml = String(headers['content-type']).startsWith('text/html')

@@ -106,8 +106,9 @@ export interface PreflightItem {
 }
 
 export function item<C extends CheckCode>(code: C, finding: Finding<C>, params: TextParams = {}): PreflightItem {
-  const { group, findings } = catalogue[code]
-  const status = (findings as Readonly<Record<string, CheckStatus>>)[finding] ?? 'failed'
+  const { group } = catalogue[code]
+  const findings: Readonly<Record<string, CheckStatus>> = catalogue[code].findings
+  const status = findings[finding] ?? 'failed'
   const root = `messages.install.preflight.${code}`
   const fix = status === 'passed' ? undefined : { key: `${root}.fix.${finding}`, params }
   return { code, group, status, message: { key: `${root}.${finding}`, params }, fix }

@@ -142,11 +142,14 @@ export class Journal {
 /** A line that was cut, by a crash or by the beginning of the tail, is no record. */
 function parsed(line: string): RecordView[] {
   try {
-    const record = JSON.parse(line) as RecordView
-    return typeof record.stepCode === 'string' ? [record] : []
+    const record: unknown = JSON.parse(line)
+    return isRecord(record) ? [record] : []
   } catch {
     return []
   }
 }
 
 const viewOf = ({ occurredAt, ...row }: RecordRow): RecordView => ({ ...row, occurredAt: occurredAt.toISOString() })
+
+const isRecord = (value: unknown): value is RecordView =>
+  typeof value === 'object' && value !== null && 'stepCode' in value && typeof value.stepCode === 'string'

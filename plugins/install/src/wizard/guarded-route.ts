@@ -75,14 +75,14 @@ const withoutToken = <S extends RequestSchemas>(request: S) =>
 export function guarded<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>({
   path,
   refused,
-  request = {} as S,
+  request,
   handle,
   ...declaration
 }: GuardedRoute<S, R>): Route<WizardRouteParts> {
   return route<S, R>({
     ...declaration,
     ...common,
-    request: withoutToken(request),
+    ...(request === undefined ? {} : { request: withoutToken(request) }),
     path: `${root}/${path}`,
     async handler(request, parts, reply) {
       const entered = await parts.gate.enter(request, reply)

@@ -7,6 +7,7 @@ import {
   auditCaller,
   type BusinessError,
   type Clock,
+  defined,
   isBusinessError,
   type Kernel,
 } from '@plinth/kernel'
@@ -224,8 +225,4 @@ const newAppKey = () => `app_${randomBytes(12).toString('hex')}`
 const newSecret = () => `plinth_open_${randomBytes(32).toString('base64url')}`
 
 const summaryOf = ({ name, description, scopes, rateLimitPerMinute, ownerUserId }: Partial<AppContent>): AuditSummary =>
-  Object.fromEntries(
-    Object.entries({ name, description, scopes, rateLimitPerMinute, ownerUserId }).filter(
-      ([, value]) => value !== undefined,
-    ),
-  ) as AuditSummary
+  defined({ name, description, scopes, rateLimitPerMinute, ownerUserId })

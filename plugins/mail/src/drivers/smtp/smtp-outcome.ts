@@ -2,7 +2,7 @@ import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { onTheWire } from '../../address.ts'
 import type { MailDelivery } from '../../contract.ts'
 import { PoolExhausted } from './smtp-pool.ts'
-import { type SmtpError, SmtpFailure } from './smtp-session.ts'
+import { errorOf, type SmtpError, SmtpFailure } from './smtp-session.ts'
 
 /** Masks credentials. */
 type Mask = (text: string) => string
@@ -33,7 +33,7 @@ export function deliveriesOf(
 
 /** What became of a mail that the server did not take. */
 export function deliveriesOfFailure(to: readonly string[], error: unknown, mask: Mask): readonly MailDelivery[] {
-  const { cause, begun } = error instanceof SmtpFailure ? error : { cause: error as SmtpError, begun: false }
+  const { cause, begun } = error instanceof SmtpFailure ? error : { cause: errorOf(error), begun: false }
   if (error instanceof SmtpFailure && cause.rejectedErrors !== undefined) {
     return deliveriesOf(to, { rejected: to.map(onTheWire), rejectedErrors: cause.rejectedErrors }, mask)
   }

@@ -49,6 +49,8 @@ function tlsOf({ host, port, security, username }: SmtpSettings): { secure: bool
 
 export type SmtpError = Error & Partial<SMTPConnection.SMTPError>
 
+export const errorOf = (error: unknown): SmtpError => (error instanceof Error ? error : new Error(String(error)))
+
 /** A session failed. */
 export class SmtpFailure extends Error {
   override readonly name = 'SmtpFailure'
@@ -134,7 +136,7 @@ export class SmtpSession {
       this.#sent += 1
       return info
     } catch (error) {
-      throw new SmtpFailure(error as SmtpError, begun)
+      throw new SmtpFailure(errorOf(error), begun)
     }
   }
 
