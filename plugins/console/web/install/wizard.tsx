@@ -1,10 +1,15 @@
+import { Button } from '@mantine/core'
+import { IconExternalLink, IconRefresh } from '@tabler/icons-react'
 import { useCallback, useEffect, useMemo, useState } from 'react'
+import { useSpeech } from '../app/app.tsx'
+import { Frame } from '../app/frame.tsx'
+import { Notice } from '../app/notice.tsx'
 import { useLoaded } from '../app/use-loaded.ts'
-import { Closed, type ClosedReason, type GateRefusal } from './gate.tsx'
+import type { GateRefusal } from './gate.tsx'
 import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { Values } from './install-form.ts'
 import type { Installation } from './installation.ts'
-import type { WizardStep } from './step-navigation.tsx'
+import { StepNavigation, type WizardStep } from './step-navigation.tsx'
 import type { Found } from './steps/configuration-step.tsx'
 import { EnvironmentStep } from './steps/environment-step.tsx'
 import type { InstallForm } from './wire.ts'
@@ -28,6 +33,53 @@ const pageClock = {
  * not serve it any more.
  */
 const loadLaterSteps = () => import('./later-steps.ts')
+
+type ClosedReason = 'installed' | 'not-allowed' | 'unreachable'
+
+const tones = { installed: 'good', 'not-allowed': 'warn', unreachable: 'bad' } as const
+
+interface ClosedProps {
+  readonly reason: ClosedReason
+  /** What the server says about it; empty for nothing. */
+  readonly hint: string
+  onRetry(): void
+}
+
+/** The wizard cannot begin: why, and what to do about it. */
+function Closed({ reason, hint, onRetry }: ClosedProps) {
+  const { say } = useSpeech()
+  const advice = reason === 'not-allowed' && hint === '' ? (['production', 'network', 'https', 'off'] as const) : []
+  return (
+    <Frame
+      place={`closed-${reason}`}
+      title={say(`closed.${reason}.title`)}
+      lead={say(`closed.${reason}.lead`)}
+      navigation={<StepNavigation current={undefined} />}
+      actions={
+        <>
+          <Button variant="default" leftSection={<IconRefresh size={16} aria-hidden />} onClick={onRetry}>
+            {say('app.failure.retry')}
+          </Button>
+          {reason === 'installed' && (
+            <Button component="a" href="../" rightSection={<IconExternalLink size={16} aria-hidden />}>
+              {say('closed.open-product')}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Notice tone={tones[reason]} title={hint === '' ? say(`closed.${reason}.what`) : hint}>
+        {advice.length > 0 && (
+          <ul>
+            {advice.map((item) => (
+              <li key={item}>{say(`closed.advice.${item}`)}</li>
+            ))}
+          </ul>
+        )}
+      </Notice>
+    </Frame>
+  )
+}
 
 /** The wizard: gate, then four steps. Everything that it knows lives here, in the memory of the page. */
 export function Wizard({ api }: { readonly api: InstallApi }) {
