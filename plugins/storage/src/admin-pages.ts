@@ -56,7 +56,7 @@ const disk = adminDetail('getAdminStorageDisksByName', (it) => ({
   ],
 }))
 
-/** What the back office shows of storage. */
+/** Back office pages of the storage. */
 export const pages = [disks, disk]
 
 export const needsAttention = [

@@ -17,7 +17,7 @@ const diskView = {
 
 const { route } = routesWith<{ readonly reports: DiskReports }>()
 
-/** What operators see of the disks. */
+/** Routes that show the disks to operators. */
 export const adminRoutes = [
   route({
     method: 'GET',

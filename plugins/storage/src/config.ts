@@ -1,6 +1,6 @@
 import { key } from '@plinth/kernel'
 
-/** Nothing, a path from the root, or an http(s) address; without a slash at the end. */
+/** Empty, an absolute path, or an http(s) address, without a slash at the end. */
 const baseUrl = '^(?:https?://[^/?#\\s\\\\]+)?(?:/[^/?#\\s\\\\]+)*$'
 
 export const keys = {

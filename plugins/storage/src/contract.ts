@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { HttpReply, HttpRequest } from '@plinth/http'
 import { extensionPoint, service, shape } from '@plinth/kernel'
 
-/** What can be written. Texts are written in UTF-8. */
+/** Content of a file. Strings are written in UTF-8. */
 export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Array>
 
 export interface FileStat {
@@ -17,71 +17,68 @@ export interface OpenFile extends FileStat {
   readonly content: Readable
 }
 
-/** Bytes of a file, from 0, both included. */
+/** Range of bytes, counted from 0. Both ends are included. */
 export interface FilePart {
   readonly start: number
   readonly end: number
 }
 
-/**
- * A file that is held open: all that is told and read of it is of one content, also when another takes its place
- * meanwhile.
- */
+/** An open file. Its fields and its parts belong to one content, also if the file is replaced meanwhile. */
 export interface HeldFile extends FileStat {
-  /** Two contents of a path have different ones, as far as the disk can tell. 1 to 128 of `A-Z a-z 0-9 . _ -`. */
+  /** Differs between two contents of a path, as far as the disk can detect. 1 to 128 of `A-Z a-z 0-9 . _ -`. */
   readonly version: string
-  /** Called at most once, with a part that the file has. The stream lets go of the file when it ends or is destroyed. */
+  /** Is called at most once, with a part inside the file. The stream closes the file when it ends or is destroyed. */
   read(part: FilePart): Readable
-  /** Lets go of a file that was not read. */
+  /** Closes a file that was not read. */
   close(): Promise<void>
 }
 
-/** How a URL is to behave. */
+/** Options of a URL. */
 export interface UrlOptions {
   /**
-   * Milliseconds until the URL of a private file ends; `platform.storage.signed-url.lifetime` when absent. Whole
-   * seconds count.
+   * Milliseconds until the URL of a private file expires, in whole seconds. Default:
+   * `platform.storage.signed-url.lifetime`.
    */
   readonly expiresInMs?: number
   /**
-   * Who is asked at each fetch whether the URL still holds, see `Storage.guardUrls`. Without it the URL of a private file is
-   * good for whoever has it, until it ends.
+   * The guard that is asked at each download whether the URL is still valid, see `Storage.guardUrls`. Without it,
+   * everyone who has the URL of a private file can use it until it expires.
    */
   readonly grant?: {
     readonly guard: string
-    /** What the URL was given for, such as the ids of a task and of a user: 1 to 128 of `A-Z a-z 0-9 . _ -`. Not secret. */
+    /** The subject of the URL, such as the ids of a task and of a user: 1 to 128 of `A-Z a-z 0-9 . _ -`. Not secret. */
     readonly subject: string
   }
-  /** File name for the one who downloads it; the file is then never shown in the browser. At most 200 characters. */
+  /** File name of the download, at most 200 characters. If set, browsers never display the file. */
   readonly name?: string
 }
 
 /**
- * A place for files. Paths that reach it follow the rules of `Storage`. Contributed under its name, for example `s3`:
- * lower-case words with hyphens.
+ * A store of files. Paths follow the rules of `Storage`. Contributed under its name, for example `s3`: lower-case words
+ * with hyphens.
  */
 export interface Disk {
-  /** `public`: everybody may read every file. `private`: only who holds a signed URL, or what a plugin hands out. */
+  /** `public`: everyone may read every file. `private`: only with a signed URL, or through a plugin. */
   readonly visibility: 'public' | 'private'
-  /** Writes the whole content or, when it fails, nothing; replaces what was there in one step. */
+  /** Writes the whole content or, if it fails, nothing. Replaces an existing file atomically. */
   write(path: string, content: AsyncIterable<Uint8Array>): Promise<void>
   open(path: string): Promise<OpenFile | undefined>
   stat(path: string): Promise<FileStat | undefined>
-  /** True when there was a file. */
+  /** Returns true if the file existed. */
   delete(path: string): Promise<boolean>
-  /** Every file below the directory, in no order; `''` is the whole disk. */
+  /** Returns every file below the directory, without order; `''` is the whole disk. */
   list(directory: string): AsyncIterable<FileStat>
-  /** Throws with a reason when files cannot be written now. Must give up when the signal aborts. */
+  /** Throws with a reason if files cannot be written now. Must end when the signal aborts. */
   verify(signal: AbortSignal): Promise<void>
-  /** Removes what writers left that died, as `platform.storage.sweep.fixed-delay` says. Absent where nothing stays. */
+  /** Removes unfinished files of dead writers, see `platform.storage.sweep.fixed-delay`. Absent if none can remain. */
   sweep?(signal: AbortSignal): Promise<void>
-  /** Opens a file of which parts can be sent. Absent: files are sent in one piece. */
+  /** Opens a file whose parts can be sent. If absent, files are only sent whole. */
   hold?(path: string): Promise<HeldFile | undefined>
-  /** URL at which clients fetch the file from the disk itself. Absent: the product sends it. */
+  /** Returns the URL at which clients fetch the file from the disk itself. If absent, the product sends the file. */
   url?(path: string, options: { readonly expiresInMs: number; readonly name?: string }): Promise<string>
 }
 
-/** Disks beside `public` and `local`, which are directories (decision A15). */
+/** Disks in addition to `public` and `local`, which are directories (decision A15). */
 export const storageDisk = extensionPoint<Disk>('storage.disk', {
   from: '@plinth/storage',
   names: shape.kebab,
@@ -106,17 +103,17 @@ export interface DiskInfo {
 }
 
 export interface PutOptions {
-  /** Bytes at most, when that is less than `platform.storage.max-file-size`. */
+  /** Maximum number of bytes, if it is less than `platform.storage.max-file-size`. */
   readonly maxBytes?: number
   readonly signal?: AbortSignal
 }
 
-/** A request of the HTTP server, as handlers of raw routes see it. */
+/** A request of the HTTP server, as handlers of raw routes receive it. */
 export type GuardedRequest = HttpRequest
 
 /**
- * Says whether a signed URL still holds: throws a `BusinessError` when it does not, for example because the user whom it
- * was made for was disabled. Runs after the signature was checked, before anything of the file is sent.
+ * Checks whether a signed URL is still valid. Throws a `BusinessError` if not, for example because its user was
+ * disabled. Runs after the check of the signature and before any byte is sent.
  */
 export type UrlGuard = (
   subject: string,
@@ -129,66 +126,71 @@ export interface FileToSend {
   readonly path: string
   /** See `UrlOptions.name`. */
   readonly name?: string
-  /** `Cache-Control` of the file and of what says that it has not changed; `private, no-store` when absent. */
+  /** `Cache-Control` of the file and of its `304` response; `private, no-store` when absent. */
   readonly cacheControl?: string
 }
 
 /**
- * Files on disks. A path is relative, with `/` between its segments: up to 512 bytes in all and 200 in each segment, in
- * Unicode's composed form (NFC). A segment has none of `\ : * ? " < > | %` and no control character, does not begin
- * with a dot or a blank nor end with one, and is no name that Windows keeps for devices. What is private on a disk is
- * the business of whoever puts it there: names of files come from the product, never from a client as they are.
+ * Files on disks.
+ *
+ * A path is relative, with `/` between its segments. It has at most 512 bytes, each segment at most 200, in Unicode's
+ * composed form (NFC). A segment contains none of `\ : * ? " < > | %` and no control character. It does not begin with
+ * a dot or a blank, does not end with one, and is not a device name of Windows. The plugin that writes a private file
+ * protects it: the product chooses file names and never uses a name from a client unchanged.
  *
  * @throws BusinessError "400" `storage.path-invalid`, "404" `storage.disk-unknown`, "503" `storage.disk-disabled`
  */
 export interface Storage {
-  /** Absolute path of the directory that holds the disks; for files that a plugin keeps beside them, such as logs. */
+  /** Absolute path of the directory that contains the disks. Plugins may store other files there, such as logs. */
   readonly root: string
-  /** Disk for files that everybody may read. */
+  /** Disk for files that everyone may read. */
   readonly publicDisk: string
   /** Disk for private files. */
   readonly localDisk: string
   disks(): readonly DiskInfo[]
 
   /**
-   * Writes a file, whole or not at all; what was there is replaced in one step, and survives a loss of power from then on.
+   * Writes a whole file or nothing, and replaces an existing file atomically. After it returns, the new content
+   * survives a power loss (on Windows the directory is not synced).
    *
-   * @throws BusinessError "400" `storage.file-too-large`, "409" `storage.path-taken` where a directory is in the way
+   * @throws BusinessError "400" `storage.file-too-large`, "409" `storage.path-taken` if a directory is in the way
    */
   put(disk: string, path: string, content: FileContent, options?: PutOptions): Promise<FileStat>
   /** @throws BusinessError "404" `storage.file-unknown` */
   open(disk: string, path: string): Promise<OpenFile>
   stat(disk: string, path: string): Promise<FileStat | undefined>
-  /** True when there was a file. */
+  /** Returns true if the file existed. */
   delete(disk: string, path: string): Promise<boolean>
-  /** Every file below the directory, in no order; all without one. */
+  /** Returns every file below the directory, by default of the whole disk, without order. */
   list(disk: string, directory?: string): AsyncIterable<FileStat>
 
   /**
-   * URL of a file by the present configuration, whether or not the file exists: lasting for a public one, signed and
-   * for a limited time for a private one. Store disk and path, not the URL.
+   * Returns the URL of a file for the current configuration. The file need not exist. The URL of a public file is
+   * permanent. The URL of a private file is signed and expires. Store disk and path, not the URL.
    */
   resolveUrl(disk: string, path: string, options?: UrlOptions): Promise<string>
   /**
-   * Adds a guard of signed URLs, during set-up, in every role that serves them.
+   * Adds a guard of signed URLs. Call it during setup, in every role that serves these URLs.
    *
-   * @param name that URLs carry: lower-case words with hyphens
-   * @param directory first segment of paths. Files below it, on every disk, are served only by a URL with a grant of this guard,
-   *   also when another guard signed the URL; they do not exist as public files
-   * @throws PlinthError `PLINTH_STORAGE_URL_GUARD` for a malformed or taken name
+   * @param name name in the URLs: lower-case words with hyphens
+   * @param directory first segment of paths. Files below it, on every disk, are only served by a URL with a grant of
+   * this guard, and never as public files
+   * @throws PlinthError `PLINTH_STORAGE_URL_GUARD` if the name is malformed or taken
    */
   guardUrls(name: string, guard: UrlGuard, directory?: string): void
   /**
-   * Answers a raw route with a file: parts of it (`Range`), `304` and `HEAD` included, and with headers by which no
-   * browser runs anything of it. Whether the caller may have it is for the route to decide first. No header is set before
-   * the first bytes are there, and what is no file (a failure, `412`, `416`) is kept by no cache.
+   * Sends a file as the response of a raw route. Supports `Range`, `304` and `HEAD`, and sets headers that keep
+   * browsers from executing any of it. The route must first decide whether the caller may read the file. No header is
+   * set before the first bytes are read. Caches do not store errors, `412` and `416`.
    *
    * @throws BusinessError "404" `storage.file-unknown`
    */
   send(request: HttpRequest, reply: HttpReply, file: FileToSend): Promise<HttpReply>
-  /** Removes from all disks what writers left that died. Throws what the first disk throws that fails, after all had their turn. */
+  /**
+   * Removes unfinished files of dead writers from all disks. Throws the first error, after all disks were processed.
+   */
   sweep(signal: AbortSignal): Promise<void>
-  /** Writes, reads and deletes a small file. Throws with a reason when one of it fails. */
+  /** Writes, reads and deletes a small file. Throws with a reason if a step fails. */
   probe(disk: string, signal: AbortSignal): Promise<void>
 }
 

@@ -8,23 +8,23 @@ import { Drafts } from './drafts.ts'
 import { refusal } from './failures.ts'
 import { openRegular } from './regular-file.ts'
 
-/** Where files are written before they take their place. No path leads here: no segment begins with a dot. */
+/** Directory of files that are being written. No path reaches it, because no segment begins with a dot. */
 const draftsName = '.drafts'
-/** Milliseconds for which a written file proves that files can be written. */
+/** Milliseconds for which a successful test write remains valid. */
 const proofMs = 5_000
-/** Times that a directory may vanish under a writer because another one deleted the last file of it. */
+/** Attempts when another writer removes the directory because it deleted the last file in it. */
 const attempts = 100
 
-/** What the system says when there is a directory where a file should be, or the other way round. */
+/** System codes for a directory in place of a file, or a file in place of a directory. */
 const inTheWay = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'])
 
 const isMissing = (error: unknown) => codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
 
-/** Both are real paths. */
+/** Expects real paths. */
 const isWithin = (root: string, real: string) =>
   real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)
 
-/** `undefined` where there is nothing of the name. */
+/** Returns undefined if the file does not exist. */
 async function orMissing<T>(result: Promise<T>): Promise<T | undefined> {
   try {
     return await result
@@ -35,8 +35,8 @@ async function orMissing<T>(result: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Files as files of a directory, which is made when first written to. What is reached through a symbolic link that leaves
- * the directory does not exist for it.
+ * Files in a directory, which is created at the first write. A file behind a symbolic link that leaves the directory is
+ * treated as missing.
  */
 export class DirectoryDisk implements Disk {
   readonly visibility: Disk['visibility']
@@ -44,7 +44,7 @@ export class DirectoryDisk implements Disk {
   readonly #drafts: Drafts
   readonly #clock: Clock
   #proving: Promise<void> | undefined
-  /** When a file was written last to prove that this is possible, on the monotonic clock. */
+  /** Monotonic time of the last test write. */
   #provedAt = Number.NEGATIVE_INFINITY
   readonly #mode: { readonly file: number; readonly directory: number }
 
@@ -54,7 +54,7 @@ export class DirectoryDisk implements Disk {
     this.#root = root
     this.#clock = clock
     this.#drafts = new Drafts(join(root, draftsName), clock)
-    // Another web server may read what is public.
+    // Another web server may serve public files.
     this.#mode = visibility === 'public' ? { file: 0o644, directory: 0o755 } : { file: 0o600, directory: 0o700 }
   }
 
@@ -81,7 +81,7 @@ export class DirectoryDisk implements Disk {
       modifiedAt: seen.mtime,
       // The time alone is too coarse for two contents written right after each other.
       version: `${seen.ino.toString(16)}-${seen.mtimeNs.toString(16)}`,
-      // An end before the start is that of an empty file; Node.js takes none.
+      // An empty file ends before it starts. Node.js rejects such a range.
       read: ({ start, end }) => createReadStream('', { fd: handle, start, ...(end < start ? {} : { end }) }),
       close: () => handle.close(),
     }
@@ -98,7 +98,7 @@ export class DirectoryDisk implements Disk {
     if ((await this.#inside(dirname(file))) === undefined) return false
     const found = await orMissing(lstat(file))
     if (found === undefined || found.isDirectory()) return false
-    // Somebody else may be faster.
+    // Another process may have deleted it first.
     const isDeleted = (await orMissing(unlink(file).then(() => true))) ?? false
     await this.#prune(dirname(file))
     return isDeleted
@@ -109,7 +109,7 @@ export class DirectoryDisk implements Disk {
     if (start !== undefined) yield* this.#below(directory)
   }
 
-  /** Writes a small file, but not more often than every few seconds. */
+  /** Writes a test file, at most once every few seconds. */
   verify(): Promise<void> {
     this.#proving ??= this.#verify().finally(() => {
       this.#proving = undefined
@@ -126,7 +126,7 @@ export class DirectoryDisk implements Disk {
     this.#provedAt = this.#clock.monotonic()
   }
 
-  /** As `verify`, but creates and writes nothing: checks the directory in which the disk is, or would be created. */
+  /** Like `verify`, but without writing. Checks the directory of the disk, or the one in which it would be created. */
   async inspect(): Promise<void> {
     let directory = this.#root
     while ((await orMissing(lstat(directory))) === undefined) directory = dirname(directory)
@@ -151,7 +151,7 @@ export class DirectoryDisk implements Disk {
     }
   }
 
-  /** Puts a written draft in its place. */
+  /** Moves a written draft to its path. */
   async #settle(draft: string, file: string): Promise<void> {
     const directory = dirname(file)
     for (let left = attempts; left > 0; left--) {
@@ -165,11 +165,11 @@ export class DirectoryDisk implements Disk {
         throw code !== undefined && inTheWay.has(code) ? refusal('path-taken') : error
       }
     }
-    // A symbolic link to nowhere.
+    // A symbolic link without a target.
     throw refusal('path-taken')
   }
 
-  /** Makes a directory of the disk, never one that a symbolic link puts elsewhere. */
+  /** Creates a directory of the disk, unless a symbolic link leads it out of the disk. */
   async #makeDirectory(directory: string): Promise<void> {
     await makePrivateDirectory(dirname(this.#root))
     await mkdir(this.#root, { recursive: true, mode: this.#mode.directory })
@@ -184,19 +184,19 @@ export class DirectoryDisk implements Disk {
     await mkdir(directory, { recursive: true, mode: this.#mode.directory })
   }
 
-  /** Removes directories that have become empty, up to the disk itself. */
+  /** Removes empty directories up to the disk itself. */
   async #prune(directory: string): Promise<void> {
     for (let next = resolve(directory); next !== resolve(this.#root); next = dirname(next)) {
       try {
         await rmdir(next)
       } catch {
-        // Not empty, or gone already.
+        // Not empty, or already removed.
         return
       }
     }
   }
 
-  /** Where a path really leads: `undefined` when it is nowhere, or outside of the disk. */
+  /** Returns the real path, or undefined if it does not exist or is outside the disk. */
   async #inside(path: string): Promise<string | undefined> {
     const [root, real] = await Promise.all([orMissing(realpath(this.#root)), orMissing(realpath(path))])
     return root !== undefined && real !== undefined && isWithin(root, real) ? real : undefined
@@ -204,7 +204,7 @@ export class DirectoryDisk implements Disk {
 }
 
 async function syncDirectory(directory: string): Promise<void> {
-  // Windows cannot.
+  // Windows cannot sync a directory.
   if (process.platform === 'win32') return
   const handle = await orMissing(open(directory, 'r'))
   try {

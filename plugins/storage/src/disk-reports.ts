@@ -1,28 +1,28 @@
 import { type Clock, codeOf, withinDeadline } from '@plinth/kernel'
 import type { Disk, DiskInfo, Storage } from './contract.ts'
 
-/** Whether files can be written: `disabled` by configuration, `failing` when the disk says no or nothing. */
+/** State of a disk. `disabled`: by configuration. `failing`: the check failed or timed out. */
 export const diskStates = ['ready', 'failing', 'disabled'] as const
 
 export interface DiskReport extends DiskInfo {
   readonly state: (typeof diskStates)[number]
-  /** Code of the system or of the disk, such as `ENOSPC`; without it the log has the reason. */
+  /** Code of the system or of the disk, such as `ENOSPC`. If a failing disk has none, the log contains the reason. */
   readonly fault: string | null
 }
 
-/** What a disk holds, as far as it was counted. */
+/** Content of a disk, as far as it was counted. */
 interface DiskUsage {
   readonly files: number
-  /** Of all counted files. */
+  /** Sum of all counted files. */
   readonly bytes: number
   readonly newestAt: Date | null
-  /** False when the disk holds more files than are counted, or did not list them in time. */
+  /** False if the disk has more files than the limit, or did not list them in time. */
   readonly complete: boolean
 }
 
-/** Files that are counted at most, so that a look at a full disk costs no more than at a small one. */
+/** Maximum number of counted files. It limits the cost of a report on a full disk. */
 export const mostCounted = 10_000
-/** Milliseconds that a disk has to answer a question. */
+/** Milliseconds until a check or a count of a disk times out. */
 const answerMs = 5_000
 
 interface DiskReportParts {
@@ -31,7 +31,7 @@ interface DiskReportParts {
   readonly clock: Clock
 }
 
-/** What operators see of the disks. */
+/** Reports on the disks for operators. */
 export class DiskReports {
   readonly #parts: DiskReportParts
 
@@ -39,18 +39,18 @@ export class DiskReports {
     this.#parts = parts
   }
 
-  /** Asks all disks that are switched on at the same time. */
+  /** Checks all enabled disks in parallel. */
   all(): Promise<readonly DiskReport[]> {
     return Promise.all(this.#parts.storage.disks().map((disk) => this.#report(disk)))
   }
 
-  /** `undefined` when there is no disk of the name. */
+  /** Returns undefined if the disk does not exist. */
   async one(name: string): Promise<DiskReport | undefined> {
     const disk = this.#parts.storage.disks().find((known) => known.name === name)
     return disk && (await this.#report(disk))
   }
 
-  /** Nothing is counted on a disk that is not ready. */
+  /** Counts only if the disk is ready. */
   async usage({ name, state }: Pick<DiskReport, 'name' | 'state'>): Promise<DiskUsage> {
     const usage = { files: 0, bytes: 0, newestAt: null as Date | null, complete: false }
     if (state !== 'ready') return usage
@@ -65,7 +65,7 @@ export class DiskReports {
         usage.complete = true
       })
     } catch {
-      // What was counted until then stands, and says that it is not all.
+      // The partial count remains. `complete` stays false.
     }
     return { ...usage }
   }

@@ -3,24 +3,24 @@ import { codeOf, isPlinthError, type PlinthError, reasonOf } from '@plinth/kerne
 import { storageError } from './errors.ts'
 
 /**
- * Codes of the system while a file system is full or read-only, or too many files are open. Other codes, such as EIO and
- * ESTALE, may be about one file.
+ * System codes of a full or read-only file system, or of too many open files. Other codes, such as EIO and ESTALE, may
+ * concern a single file.
  */
 const unusable: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EMFILE', 'ENFILE'])
 
-/** Codes of the system while the directory of a disk cannot be used, because of its path or its rights. */
+/** System codes of an unusable disk directory, caused by its path or its permissions. */
 const misplaced: ReadonlySet<unknown> = new Set(['ENOTDIR', 'EEXIST', 'EACCES', 'EPERM'])
 
-/** `PLINTH_STORAGE_DISK_DIRECTORY` for an error that says that the directory is wrong; `undefined` for any other. */
+/** Returns `PLINTH_STORAGE_DISK_DIRECTORY` if the directory of the disk is wrong; undefined for other errors. */
 export function directoryFailure(disk: string, error: unknown): PlinthError | undefined {
   if (isPlinthError(error) || !misplaced.has(codeOf(error))) return undefined
   return storageError('PLINTH_STORAGE_DISK_DIRECTORY', { disk, reason: reasonOf(error) }, error)
 }
 
-/** Free bytes below which a disk counts as full. */
+/** A disk with fewer free bytes is full. */
 const minFreeBytes = 1024 * 1024
 
-/** `PLINTH_STORAGE_DISK_UNAVAILABLE` for an error that says that the disk cannot be used now; `undefined` for any other. */
+/** Returns `PLINTH_STORAGE_DISK_UNAVAILABLE` if the disk cannot be used now; undefined for other errors. */
 export function diskOutage(disk: string, error: unknown): PlinthError | undefined {
   if (isPlinthError(error) || !unusable.has(codeOf(error))) return undefined
   return storageError('PLINTH_STORAGE_DISK_UNAVAILABLE', { disk, reason: reasonOf(error) }, error)
@@ -28,7 +28,7 @@ export function diskOutage(disk: string, error: unknown): PlinthError | undefine
 
 /**
  * @param directory exists
- * @throws Error with the code `ENOSPC` when the file system has hardly any space left, or no room for another file
+ * @throws Error with the code `ENOSPC` if the file system has less than 1 MiB or no inode left
  */
 export async function assertSpace(directory: string): Promise<void> {
   const { bavail, bsize, files, ffree } = await statfs(directory)

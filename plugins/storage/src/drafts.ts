@@ -4,33 +4,35 @@ import { join } from 'node:path'
 import { type Clock, codeOf } from '@plinth/kernel'
 import { storageError } from './errors.ts'
 
-/** Beside a draft: a small file that its writer writes again and again, because a draft may wait for its content for long. */
+/**
+ * Suffix of a small file next to a draft. Its writer rewrites it regularly, because a draft may wait long for content.
+ */
 const beatSuffix = '.beat'
 const beatMs = 10_000
 /**
- * A writer that has shown no sign of life for so long is dead. Far more than a beat, because file systems of the network tell
- * of changes up to a minute late.
+ * A writer without a heartbeat for this time is dead. The time is much longer than one beat, because network file
+ * systems report changes up to a minute late.
  */
 const leaseMs = 120_000
 
 const isMissing = (error: unknown) => codeOf(error) === 'ENOENT'
 
-/** Files that are being written, in a directory of their own, each under the lease of its writer. */
+/** Files that are being written, in a separate directory. Each has a lease of its writer. */
 export class Drafts {
   readonly directory: string
   readonly #clock: Clock
 
-  /** @param directory absolute path; made by others */
+  /** @param directory absolute path of an existing directory */
   constructor(directory: string, clock: Clock) {
     this.directory = directory
     this.#clock = clock
   }
 
   /**
-   * Writes a new file that a loss of power does not undo, and has it put in its place. Whatever fails, no draft stays.
+   * Writes a file, syncs it and has it moved to its path. If a step fails, no draft remains.
    *
-   * @param settle moves the file away
-   * @throws what the content and `settle` throw; PlinthError `PLINTH_STORAGE_DRAFT_LOST`
+   * @param settle moves the file to its path
+   * @throws errors of the content and of `settle`; PlinthError `PLINTH_STORAGE_DRAFT_LOST`
    */
   async write(
     content: AsyncIterable<Uint8Array>,
@@ -45,7 +47,7 @@ export class Drafts {
       try {
         await handle.writeFile(content)
         await handle.sync()
-        // This process stood still for longer than its lease: others have removed what it wrote.
+        // This process paused for longer than its lease, and another process removed the draft.
         if ((await handle.stat()).nlink === 0) throw storageError('PLINTH_STORAGE_DRAFT_LOST')
       } finally {
         await handle.close()
@@ -61,7 +63,7 @@ export class Drafts {
     }
   }
 
-  /** Writes and syncs a small draft, and removes it. Throws what the system reports. */
+  /** Writes, syncs and removes a small draft. Throws system errors. */
   async prove(): Promise<void> {
     const proof = async function* () {
       yield Buffer.from('.')
@@ -69,7 +71,7 @@ export class Drafts {
     await this.write(proof(), 0o600, (draft) => rm(draft))
   }
 
-  /** Removes the drafts of writers that died. */
+  /** Removes the drafts of dead writers. */
   async sweep(signal: AbortSignal): Promise<void> {
     const names = await readdir(this.directory).catch((error: unknown) => {
       if (isMissing(error)) return []
@@ -89,17 +91,17 @@ export class Drafts {
     }
   }
 
-  /** Shows that the writer lives. The first bytes of the draft do so for the first time. */
+  /** Writes the heartbeat. Until the first one, the time of the draft itself shows that the writer is alive. */
   async #beat(file: string, ended: AbortSignal): Promise<void> {
     for (;;) {
       await this.#clock.sleep(beatMs, ended)
       if (ended.aborted) return
-      // A disk that cannot be written to will tell the writer itself.
+      // If the disk is not writable, the writer gets the same error.
       await writeFile(file, '.', { mode: 0o600 }).catch(() => {})
     }
   }
 
-  /** The time of the file system, by which all signs of life are dated, whichever process shows them. */
+  /** Returns the time of the file system, because all processes compare heartbeats by it. */
   async #now(): Promise<number> {
     const name = randomUUID()
     try {

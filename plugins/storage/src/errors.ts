@@ -1,6 +1,6 @@
 import { errorTable } from '@plinth/kernel'
 
-/** Every fault that an operator or an author must mend. */
+/** Errors that an operator or a plugin author must fix. */
 export const storageError = errorTable(
   {
     PLINTH_STORAGE_DISK_UNKNOWN: `Key "{{key}}" names the disk "{{disk}}"; there are {{disks}}.

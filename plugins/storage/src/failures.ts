@@ -6,7 +6,7 @@ export const messages = { en, 'zh-CN': zhCN }
 
 export const refusal = businessFailures('storage', en.storage, {
   'disk-unknown': '404',
-  /** The path itself stays out of the text: it may be anything. */
+  /** The text does not contain the path, because a path may contain anything. */
   'path-invalid': '400',
   'disk-disabled': '503',
   'file-unknown': '404',

@@ -2,27 +2,27 @@ import type { IncomingMessage } from 'node:http'
 import fresh from 'fresh'
 import type { FilePart, FileStat } from './contract.ts'
 
-/** How a request for a file is answered. */
+/** Response to a request for a file. */
 interface FileAnswer {
   readonly status: 200 | 206 | 304 | 412 | 416
   readonly headers: Readonly<Record<string, string>>
-  /** What of the file is sent; `undefined` where nothing is. */
+  /** The part that is sent; undefined if the response has no content. */
   readonly part: FilePart | undefined
 }
 
-/** What is known of the file that is read, and of nothing that takes its place meanwhile. */
+/** The open file. It stays the same if the path gets another content meanwhile. */
 interface AnsweredFile extends FileStat {
   /** See `HeldFile.version`. */
   readonly version: string
   readonly hasParts: boolean
 }
 
-/** A file that changed less long ago may have changed twice within the second that `Last-Modified` can tell. */
+/** A file that changed more recently may have changed twice within the one second resolution of `Last-Modified`. */
 const settledMs = 60_000
 
 /**
- * Preconditions and parts by RFC 9110, sections 13 and 14. The entity tag is weak, so `If-Match` never holds with it and
- * `If-Range` never either: then the whole file is sent. Of several parts that are asked for none is, but the whole file.
+ * Decides preconditions and ranges by RFC 9110, sections 13 and 14. The entity tag is weak, so it never satisfies
+ * `If-Match` or `If-Range`. If `If-Range` fails or several ranges are requested, the whole file is sent.
  *
  * @param now wall clock in milliseconds
  */
@@ -62,10 +62,10 @@ export function answerFor(
 
 type Asked = IncomingMessage['headers']
 
-/** Whether `If-Match` or, without it, `If-Unmodified-Since` does not hold. */
+/** Returns true if `If-Match` or, without it, `If-Unmodified-Since` fails. */
 function hasChanged(asked: Asked, modifiedAt: Date): boolean {
   const tags = asked['if-match']
-  // Compared strongly: a weak tag is equal to none.
+  // The comparison is strong, and a weak tag never matches.
   if (tags !== undefined) return tags.trim() !== '*'
   const since = Date.parse(asked['if-unmodified-since'] ?? '')
   return !Number.isNaN(since) && wholeSeconds(modifiedAt) > since
@@ -77,7 +77,7 @@ function isRangeWanted(asked: Asked, { modifiedAt }: FileStat, now: number): boo
   return condition === modifiedAt.toUTCString() && modifiedAt.getTime() + settledMs <= now
 }
 
-/** The one part that is asked for; `undefined` for the whole file, also where what is asked makes no sense. */
+/** Returns the requested part, or undefined for the whole file, also if the range is invalid or lists several parts. */
 function partOf(range: string | undefined, size: number): FilePart | 'none' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/i.exec(range?.trim() ?? '') ?? []
   if (first === '' && last === '') return undefined

@@ -1,6 +1,5 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin. */
 export const own = { diskView: 'storage:disk:view' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [

@@ -20,7 +20,7 @@ import { UrlSigner } from './url-signer.ts'
 
 const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 
-/** The clock of the database. By its id, because storage does not depend on the database. */
+/** The clock of the database, referenced by id because storage does not depend on the database. */
 const databaseClock = service<{ readonly clock: Clock }>('database', { from: '@plinth/database' })
 
 const requires = { http: optional(http), database: optional(databaseClock) }
@@ -74,7 +74,7 @@ export default definePlugin({
       join(root, 'signing.key'),
       clock,
     )
-    // Several instances sign and verify links, so one clock decides when a link expires.
+    // Several instances sign and verify URLs, so one clock decides when a URL expires.
     const signer = new UrlSigner(signingKeys, services.database?.clock ?? clock)
     const files = new StorageService({ config, root, disks, signer, clock, log })
     context.provide(storage, files)

@@ -2,21 +2,21 @@ import { type BigIntStats, constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { codeOf } from '@plinth/kernel'
 
-/** What the system says where there is no file to read: nothing, a symbolic link, a socket. */
+/** System codes for a path that is not a readable file: missing, a symbolic link, a socket. */
 const noFile = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'])
 
-/** Windows knows neither, and has no named pipes among its files. */
+/** Windows has neither constant, and no named pipes in its file system. */
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
 
 interface RegularFile {
   readonly handle: FileHandle
-  /** Of what the handle reads, whatever takes its place meanwhile. */
+  /** Describes the open file, also if its path gets another content meanwhile. */
   readonly stat: BigIntStats
 }
 
 /**
- * Opens a file to be read; `undefined` for whatever is none, such as a named pipe, whose opening would otherwise wait for a
- * writer that never comes and hold a thread of the process. The caller closes the handle.
+ * Opens a regular file for reading. Returns undefined for anything else. Opening a named pipe would otherwise wait for
+ * a writer and block a thread of the process. The caller closes the handle.
  *
  * @param file absolute path without symbolic links
  */

@@ -27,7 +27,7 @@ interface RouteParts {
 
 const { rawRoute } = routesWith<RouteParts>()
 
-/** Files over HTTP: those of the disk `public` for everybody, all others by signed URL. */
+/** Files over HTTP: public files for everyone, all others by signed URL. */
 export const routes = [
   rawRoute({
     method: 'GET',
@@ -46,7 +46,7 @@ export const routes = [
         return await storage.send(request, reply, { disk: 'public', path, cacheControl })
       } catch (error) {
         if (!isBusinessError(error)) throw error
-        // A page asked for a picture: whatever kept it away, there is none.
+        // A page may embed the URL as an image, so every business error is sent as "not found".
         return reply.callNotFound()
       }
     },

@@ -5,18 +5,18 @@ import { type Clock, codeOf, makePrivateDirectory, reasonOf } from '@plinth/kern
 import { storageError } from './errors.ts'
 
 const shortestKey = 32
-/** Milliseconds after which nobody is still writing a draft. */
+/** Age in milliseconds after which a draft is certainly abandoned. */
 const draftLifetimeMs = 3_600_000
 
 /**
- * The keys that sign URLs: the configured ones or, without any, those of a file with one key a line. The first signs, all
- * verify. The file is made when a URL is signed for the first time; of several processes that make it one succeeds.
+ * The keys that sign URLs: the configured keys or, if there are none, the lines of a file. The first key signs, all
+ * verify. The file is created when the first URL is signed. If several processes create it, one succeeds.
  */
 export class SigningKeys {
   readonly #configured: () => string
   readonly #file: string
   readonly #clock: Pick<Clock, 'now'>
-  /** Lines of the file, once it is there. */
+  /** Lines of the file, once it was read. */
   #filed: readonly string[] | undefined
 
   /**
@@ -29,14 +29,14 @@ export class SigningKeys {
     this.#clock = clock
   }
 
-  /** The key that signs. Throws `PLINTH_STORAGE_SIGNING_KEY_FILE`. */
+  /** Returns the key that signs. @throws PlinthError `PLINTH_STORAGE_SIGNING_KEY_FILE` */
   async signing(): Promise<string> {
     const keys = await this.verifying()
     const [first] = keys.length > 0 ? keys : await this.#create()
     return first as string
   }
 
-  /** All keys; none as long as nothing has been signed. Throws `PLINTH_STORAGE_SIGNING_KEY_FILE`. */
+  /** Returns all keys, or none if no URL was signed yet. @throws PlinthError `PLINTH_STORAGE_SIGNING_KEY_FILE` */
   async verifying(): Promise<readonly string[]> {
     const configured = this.#configured()
     if (configured !== '') return configured.split(',')
@@ -63,7 +63,7 @@ export class SigningKeys {
     return keys
   }
 
-  /** Those of processes that were killed while they made the file. A draft that cannot be removed harms nobody. */
+  /** Removes drafts of processes that were killed while they created the file. A remaining draft is harmless. */
   async #removeDrafts(): Promise<void> {
     const directory = dirname(this.#file)
     const names = await readdir(directory).catch(() => [])
@@ -88,7 +88,7 @@ export class SigningKeys {
       }
       await link(draft, this.#file)
     } catch (error) {
-      // Another process was faster: its key counts.
+      // Another process was faster, and its key applies.
       if (codeOf(error) !== 'EEXIST') throw this.#unusable(error)
     } finally {
       await rm(draft, { force: true })

@@ -4,14 +4,14 @@ import { refusal } from './failures.ts'
 const longestPath = 512
 const longestSegment = 200
 
-/** Separators and wildcards of some system; a percent sign might be decoded once more on the way. */
+/** Separators and wildcards of some operating system. A percent sign could be decoded again on the way. */
 const forbiddenCharacter = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\\:*?"<>|%]/u
-/** Hidden names are for the disk itself; trailing dots and blanks vanish on Windows. */
+/** Names with a leading dot are reserved for the disk. Windows removes trailing dots and blanks. */
 const awkwardEdge = /^[.\s]|[.\s]$/u
-/** Devices, with whatever extension. */
+/** Device names of Windows, with any extension. */
 const deviceName = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\.|$)/iu
 
-/** The rules of paths, each with what breaks it; the first that is broken is told. */
+/** The rules of paths, each with a predicate that detects a violation. The first violation is reported. */
 const rules = {
   'wrong-length': (path) => path === '' || Buffer.byteLength(path) > longestPath,
   'wrong-character': (path) => forbiddenCharacter.test(path) || path.normalize('NFC') !== path,
@@ -22,7 +22,7 @@ const rules = {
 
 export type PathRule = keyof typeof rules
 
-/** The rule that a path breaks, or `undefined` when it can be the path of a file on any disk. */
+/** Returns the rule that a path violates, or undefined if the path is valid on every disk. */
 export function pathFault(path: string): PathRule | undefined {
   return (Object.keys(rules) as PathRule[]).find((rule) => rules[rule](path))
 }

@@ -35,15 +35,15 @@ import type { UrlSigner } from './url-signer.ts'
 
 export const publicRoute = '/storage'
 export const signedRoute = '/api/v1/storage/files'
-/** Code points. */
+/** Unicode code points. */
 export const longestName = 200
-/** Longest time until the first bytes of a file are there. */
+/** Milliseconds until the first bytes of a file must be read. */
 const firstBytesMs = 30_000
 const failureTexts = {
   failing: 'a disk of the storage cannot be used',
   over: 'a disk of the storage can be used again',
 }
-/** Milliseconds without a failure after which a disk works again: reading may succeed while writing fails. */
+/** Milliseconds without an error after which a disk works again. Reading may succeed while writing fails. */
 const quietMs = 5_000
 const guardName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
@@ -58,16 +58,16 @@ interface StorageParts {
   readonly log: Logger
 }
 
-/** Some file systems do not tell these forms of a name apart. */
+/** Some file systems treat these forms of a name as equal. */
 const comparable = (directory: string) => directory.normalize('NFKC').toLowerCase()
 
 /** See `Storage`. */
 export class StorageService implements Storage {
   readonly #parts: StorageParts
   readonly #urlGuards = new Map<string, UrlGuard>()
-  /** By disk that failed at some time. */
+  /** By name of disk. Contains only disks that have failed before. */
   readonly #failures = new Map<string, FailureLog>()
-  /** Names of guards by the directory that only they open. */
+  /** Name of the required guard, by directory. */
   readonly #guardOf = new Map<string, string>()
   readonly publicDisk: string
   readonly localDisk: string
@@ -128,7 +128,7 @@ export class StorageService implements Storage {
     const expiresInMs = options.expiresInMs ?? config.get('platform.storage.signed-url.lifetime')
     const { grant } = options
     if (grant !== undefined) this.#assertGrant(grant)
-    // Nobody of ours would be asked about an address of the disk itself.
+    // The URL of the disk itself would bypass the guard.
     if (target.url !== undefined && grant === undefined) {
       return target.url(path, defined({ expiresInMs, name }))
     }
@@ -150,17 +150,17 @@ export class StorageService implements Storage {
     if (directory !== undefined) this.#guardOf.set(comparable(directory), name)
   }
 
-  /** Name of the guard without whose grant the file is never served. */
+  /** Returns the name of the guard whose grant the file requires. */
   requiredGuard(path: string): string | undefined {
     const [directory = ''] = path.split('/', 1)
     return this.#guardOf.get(comparable(directory))
   }
 
   /**
-   * Asks the guard of a URL whether it still holds.
+   * Asks the guard of a URL whether the URL is still valid.
    *
-   * @throws BusinessError "403" `storage.url-revoked` without such a guard, or without the grant that the file needs; or what
-   *   the guard throws
+   * @throws BusinessError "403" `storage.url-revoked` if the guard does not exist or the required grant is missing;
+   * errors of the guard
    */
   async checkGrant(
     grant: string | undefined,
@@ -220,7 +220,10 @@ export class StorageService implements Storage {
     }
   }
 
-  /** Lets a disk work. Its own failure is unavailable, and the log contains it once per change. */
+  /**
+   * Runs an operation of a disk. An outage of the disk becomes an "unavailable" error, which is logged once per change
+   * of state.
+   */
   async #ask<T>(disk: string, work: () => Promise<T>): Promise<T> {
     try {
       const result = await work()
@@ -249,7 +252,7 @@ export class StorageService implements Storage {
     return disk !== 'local' || config.get('platform.storage.disks.local.enabled')
   }
 
-  /** A disk that may be used, and a path that it may see. */
+  /** Returns an enabled disk after the check of the path. */
   #disk(name: string, path: string | undefined): Disk {
     const disk = this.#parts.disks.get(name)
     if (disk === undefined) throw refusal('disk-unknown', { params: { disk: name } })
@@ -259,7 +262,7 @@ export class StorageService implements Storage {
   }
 }
 
-/** A file to be answered with; of a disk that cannot give parts, the whole one. */
+/** Opens a file to send. If the disk cannot send parts, the file is only sent whole. */
 async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly hasParts: boolean }) | undefined> {
   if (disk.hold !== undefined) {
     const file = await disk.hold(path)
@@ -289,9 +292,9 @@ async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly ha
   }
 }
 
-/** Waits for the first bytes: until they are there, it may still turn out that there are none to be had. */
+/** Waits for the first bytes, because reading can fail until then. */
 async function begun(content: Readable, signal: AbortSignal): Promise<Readable> {
-  // Whoever sends it learns of later errors too; between the two nobody listens.
+  // The sender listens for later errors. This listener covers the time until then.
   content.on('error', () => {})
   try {
     if (content.readableLength === 0 && !content.readableEnded) await once(content, 'readable', { signal })
@@ -308,7 +311,7 @@ function missing(): never {
 
 const encodedPath = (path: string) => path.split('/').map(encodeURIComponent).join('/')
 
-/** The content in bytes, as long as it is not too much. */
+/** Returns the content as bytes, up to the limit. */
 async function* limited(content: FileContent, limit: number): AsyncGenerator<Uint8Array> {
   let size = 0
   const whole = typeof content === 'string' || content instanceof Uint8Array

@@ -4,18 +4,18 @@ import { defined } from '@plinth/kernel'
 import { refusal } from './failures.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** What a signature vouches for. */
+/** The signed values. */
 interface Signed {
   readonly disk: string
   readonly path: string
-  /** Seconds since the epoch at which the URL ends. */
+  /** Seconds since the epoch at which the URL expires. */
   readonly expires: number
   readonly name: string | undefined
-  /** Who is asked whether the URL still holds, and about what. */
+  /** Guard and subject of the URL. */
   readonly grant: string | undefined
 }
 
-/** Signs URLs of files and checks them: HMAC-SHA256 over everything that the URL says. */
+/** Signs and verifies URLs of files: HMAC-SHA256 over all values in the URL. */
 export class UrlSigner {
   readonly #keys: SigningKeys
   readonly #clock: Clock
@@ -25,7 +25,7 @@ export class UrlSigner {
     this.#clock = clock
   }
 
-  /** The query of a URL that ends after `lifetimeMs`. */
+  /** Returns the query of a URL that expires after `lifetimeMs`. */
   async sign(file: Omit<Signed, 'expires'>, lifetimeMs: number): Promise<URLSearchParams> {
     const expires = Math.ceil((this.#clock.now() + lifetimeMs) / 1000)
     const key = await this.#keys.signing()
@@ -52,7 +52,7 @@ export class UrlSigner {
   }
 }
 
-/** JSON keeps the members apart, whatever they hold. */
+/** JSON keeps the values apart, whatever they contain. */
 const mac = (key: string, { disk, path, expires, name, grant }: Signed) =>
   createHmac('sha256', key)
     .update(JSON.stringify(['plinth-file-url-v2', disk, path, expires, name ?? null, grant ?? null]))
