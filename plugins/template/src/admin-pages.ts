@@ -99,5 +99,5 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
   ],
 }))
 
-/** What the back office shows of message templates. */
+/** Back office pages of message templates. */
 export const pages = [templates, template]

@@ -1,6 +1,6 @@
 import { type NotificationMessage, service } from '@plinth/kernel'
 
-/** A value that a template may be filled with: what JSON can write, and nothing else. */
+/** A variable of a template: a JSON value. */
 export type TemplateValue =
   | string
   | number
@@ -9,25 +9,28 @@ export type TemplateValue =
   | readonly TemplateValue[]
   | { readonly [name: string]: TemplateValue }
 
-/** Which template is wanted (document 2, "Template rules"). */
+/** Selects a template (document 2, "Template rules"). */
 export interface TemplateQuery {
   readonly code: string
-  /** Code of the channel; a template for it wins over one for channel `all` in the same language (N-021, N-022). */
+  /** Code of the channel. In the same language, a template for it precedes one for channel `all` (N-021, N-022). */
   readonly channel: string
-  /** BCP 47 tag. Looked for as it is, then its language, then the default language of the product. Absent: that one. */
+  /**
+   * BCP 47 tag. The search uses the tag, then its language, then the default language of the product, which also
+   * applies if the tag is absent.
+   */
   readonly locale?: string | undefined
 }
 
-/** What is known of a template without rendering it. */
+/** Description of a template without its content. */
 export interface TemplateInfo {
   readonly id: number
   readonly code: string
-  /** The channel that it was written for, or `all`. */
+  /** Channel of the template, or `all`. */
   readonly channel: string
   readonly locale: string
-  /** Grows with every change. */
+  /** Increases with every change. */
   readonly version: number
-  /** Paths of the variables that it needs, such as `code` or `user.name`, in order of their first appearance. */
+  /** Paths of the needed variables, such as `code` or `user.name`, in order of first appearance. */
   readonly variables: readonly string[]
 }
 
@@ -37,26 +40,26 @@ export interface RenderedTemplate {
   readonly subject: string
   /** Plain text. Not escaped. */
   readonly content: string
-  /** Where subject and content hold values, as `NotificationMessage.valueRanges` of the kernel. */
+  /** Ranges of values in subject and content, as in `NotificationMessage.valueRanges` of the kernel. */
   readonly valueRanges: NonNullable<NotificationMessage['valueRanges']>
-  /** HTML form of the message with its values escaped; absent when the template has none. */
+  /** HTML form of the message, with escaped values. Absent if the template has none. */
   readonly html?: string
-  /** Those of `template.variables` that were not given; each renders as nothing. A value `null` counts as given. */
+  /** Paths of `template.variables` without a value. Each renders as empty text. `null` is a value. */
   readonly missingVariables: readonly string[]
 }
 
 /**
- * Message templates, which operators write under `/api/v1/admin/templates` (decision A18). A change counts at once on every
- * instance.
+ * Message templates, which operators edit under `/api/v1/admin/templates` (decision A18). A change takes effect
+ * immediately on every instance.
  */
 export interface Templates {
-  /** The enabled template for a query; `undefined` when there is none. */
+  /** Returns the enabled template for a query, or undefined if none matches. */
   find(query: TemplateQuery): Promise<TemplateInfo | undefined>
   /**
-   * Fills a template in; `undefined` when there is none. Work and output are bounded, whatever the values are.
+   * Renders a template; returns undefined if none matches. Work and output are limited for all values.
    *
-   * @throws BusinessError "400" `template.value-refused` for values that are no JSON, too many or too large, and
-   *   `template.output-too-large` when what it renders passes the limits
+   * @throws BusinessError "400" `template.value-refused` if the values are not JSON, too many or too large;
+   * `template.output-too-large` if the output exceeds the limits
    */
   render(
     query: TemplateQuery & { readonly variables: Readonly<Record<string, TemplateValue>> },

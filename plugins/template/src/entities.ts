@@ -26,13 +26,13 @@ export const MessageTemplate = defineEntity({
     htmlFormat: column.text(8).$type<HtmlFormat>().nullable(),
     /** A `CompiledTemplate` as JSON. */
     compiled: column.longText(),
-    /** Variables that it needs, which lists show without reading what it was compiled to. */
+    /** Needed variables, so that lists do not read the compiled form. */
     variables: column.json<string[]>(),
     enabled: column.boolean(),
     version: column.integer(),
     createdAt: column.timestamp(),
     updatedAt: column.timestamp(),
-    /** Name of who made or changed it last, as it was then. */
+    /** Name of the last author at the time of the change. */
     updatedBy: column.text(128),
   },
 })

@@ -1,6 +1,5 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin. */
 export const own = {
   view: 'template:template:view',
   create: 'template:template:create',

@@ -59,7 +59,7 @@ const channel = Type.String({
 const locale = Type.String({ minLength: 2, maxLength: 35, description: 'BCP 47 language tag' })
 const htmlFormat = Type.Enum([...htmlFormats], { description: '`mjml` is compiled to HTML now, in strict mode.' })
 
-/** What no database can store is no text: NUL and halves of characters. */
+/** NUL and unpaired surrogates are rejected, because databases cannot store them. */
 const lines = (maxLength: number, description: string) =>
   Type.String({ maxLength, pattern: '^[^\\0\\p{Cs}]*$', description })
 
@@ -76,7 +76,7 @@ const previewBody = Type.Object({
   content: Type.Optional(content.properties.content),
   html: content.properties.html,
   htmlFormat: content.properties.htmlFormat,
-  // Without its other rules: while somebody types, it may be incomplete.
+  // Without the other rules, because a tag is incomplete while the user types.
   locale: Type.Optional(Type.String({ maxLength: 35, description: 'For `lang` of MJML that has none.' })),
   variables: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), { description: 'Values to fill it in with: any JSON.' }),

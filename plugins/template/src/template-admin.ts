@@ -13,7 +13,7 @@ import { renderTemplate } from './render/render-template.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 import { canonicalLocale } from './template-service.ts'
 
-/** What a template would say. */
+/** Result of a preview. */
 interface PreviewedTemplate {
   readonly subject: string
   readonly content: string
@@ -21,15 +21,15 @@ interface PreviewedTemplate {
   readonly variables: readonly SampleUse[]
 }
 
-/** Variables that are told of. */
+/** Maximum number of variables in the result. */
 export const mostPreviewVariables = 200
 
 /**
- * Compiles and renders what is not saved. Bounded as saving and sending are: by the deadline and the queue of the compiler, by
- * the limits of values and of a rendering.
+ * Compiles and renders a template that is not saved. The limits of saving and sending apply: deadline and queue of the
+ * compiler, values and output.
  *
  * @throws BusinessError "400" `template.html-format` for HTML without a format, `template.value-refused`,
- *   `template.output-too-large`, and as `Compiler.preview` does
+ * `template.output-too-large`; errors of `Compiler.preview`
  */
 export async function previewTemplate(
   source: TemplateSource,
@@ -61,7 +61,7 @@ export async function previewTemplate(
   }
 }
 
-/** Which template it is; fixed once it is created. */
+/** Identifies a template. It does not change after creation. */
 interface TemplateName {
   readonly code: string
   readonly channel: string
@@ -72,18 +72,18 @@ export interface TemplateContent extends Omit<TemplateSource, 'locale'> {
   readonly enabled: boolean
 }
 
-/** Who changes something, and from where. */
+/** The operator who makes a change, and the origin of the request. */
 export type Author = AuditedRequest & { readonly username: string }
 
 interface TemplateAdminParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly compiler: Pick<Compiler, 'compile'>
-  /** Whose audit trail the changes go to. */
+  /** Its contributions contain the audit trail. */
   readonly kernel: Pick<Kernel, 'contributions'>
 }
 
-/** Administration of templates. A source is compiled before anything is written, so what is stored can be rendered. */
+/** Administration of templates. A source is compiled before it is written, so every stored template can be rendered. */
 export class TemplateAdmin {
   readonly #parts: TemplateAdminParts
 
@@ -98,7 +98,7 @@ export class TemplateAdmin {
     return found
   }
 
-  /** @throws BusinessError "400" `template.locale-invalid`, "409" `template.taken`, and as `Compiler.compile` does */
+  /** @throws BusinessError "400" `template.locale-invalid`, "409" `template.taken`; errors of `Compiler.compile` */
   async create(name: TemplateName, content: TemplateContent, author: Author): Promise<MessageTemplate> {
     const locale = canonicalLocale(name.locale)
     if (locale === undefined)
@@ -131,9 +131,9 @@ export class TemplateAdmin {
   }
 
   /**
-   * Gives a template new content, on top of exactly the version that the change started from.
+   * Replaces the content of a template if its version is still `version`.
    *
-   * @throws BusinessError "404" `template.unknown`, "409" `template.version-conflict`, and as `Compiler.compile` does
+   * @throws BusinessError "404" `template.unknown`, "409" `template.version-conflict`; errors of `Compiler.compile`
    */
   async update(id: number, content: TemplateContent, version: number, author: Author): Promise<MessageTemplate> {
     const before = await this.get(id)
@@ -183,7 +183,7 @@ export class TemplateAdmin {
     return refusal('version-conflict', { data: conflictData(row) })
   }
 
-  /** In the transaction around it. */
+  /** Writes the audit entry in the current transaction. */
   #record(verb: string, { id, code, channel, locale }: TemplateName & { readonly id: number }, author: Author) {
     const entry = {
       ...auditCaller(author),

@@ -8,7 +8,7 @@ import { RenderedTooMuch } from './render/render-program.ts'
 import { renderTemplate } from './render/render-template.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 
-/** Channel of templates for all channels that have none of their own. */
+/** Channel of templates for all channels without their own template. */
 const allChannels = 'all'
 
 interface Candidate {
@@ -18,9 +18,7 @@ interface Candidate {
   readonly version: number
 }
 
-/**
- * A language tag in its canonical form (BCP 47; RFC 5646, 4.5); undefined when it is none.
- */
+/** Returns the canonical form of a language tag (BCP 47; RFC 5646, 4.5), or undefined if it is invalid. */
 export function canonicalLocale(tag: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(tag)[0]
@@ -30,9 +28,9 @@ export function canonicalLocale(tag: string): string | undefined {
 }
 
 /**
- * The candidates that fit, the best first. Language comes before channel, because a text that cannot be read helps nobody:
- * the tag as it is asked for, then the language alone, then the same language elsewhere; then the same for the default
- * language. In one language the channel's own template wins over the one for all channels (document 2, "Template rules").
+ * Returns the matching candidates, the best first (document 2, "Template rules"). Language precedes channel, because
+ * users must be able to read the text: the requested tag, its language, the same language with another region; then the
+ * same for the default language. In one language, a template for the channel precedes one for all channels.
  */
 function byFit(
   candidates: readonly Candidate[],
@@ -73,9 +71,9 @@ function compare(one: readonly (string | number)[], other: readonly (string | nu
 
 interface TemplateServiceParts {
   readonly db: Pick<Database, 'fork' | 'query'>
-  /** Asked at every rendering: the default language may change. */
+  /** Is called for each query, because the default language may change. */
   readonly defaultLocale: () => string
-  /** Characters of compiled templates that are kept. */
+  /** Maximum number of characters of cached compiled templates. */
   readonly cacheSize: number
 }
 
@@ -85,9 +83,9 @@ interface Loaded {
 }
 
 /**
- * Finds and renders templates. Which template and which version counts is asked of the database each time, by one read of an
- * index; what a version was compiled to never changes and is kept. So a change counts at once on every instance, and no
- * instance has to hear of it.
+ * Finds and renders templates. Each call reads the current template and version from the database through an index.
+ * Only the compiled form of a version is cached, because it never changes. So a change takes effect immediately on
+ * every instance, without notifications.
  */
 export class TemplateService implements Templates {
   readonly #parts: TemplateServiceParts
@@ -127,7 +125,7 @@ export class TemplateService implements Templates {
   }
 
   async #candidates({ code, channel }: TemplateQuery): Promise<readonly Candidate[]> {
-    // Without a condition on `enabled`, of which some databases would rather use the index.
+    // Without a condition on `enabled`, because some databases would then choose its index.
     const rows = await this.#parts.db.query<Candidate & { readonly enabled: boolean | number }>(
       'select id, channel, locale, version, enabled from message_template where code = ? and channel in (?, ?)',
       [code, channel, allChannels],
@@ -137,7 +135,7 @@ export class TemplateService implements Templates {
       .map((row) => ({ ...row, id: exactInteger(row.id), version: exactInteger(row.version) }))
   }
 
-  /** The newest version; `undefined` when it was deleted meanwhile. */
+  /** Reads the newest version. Returns undefined if it was deleted meanwhile. */
   async #read(id: number): Promise<Loaded | undefined> {
     const row = await this.#parts.db.fork().findOne(MessageTemplate, { id }, { exclude: ['content', 'html'] })
     if (row === null) return undefined

@@ -1,4 +1,4 @@
-/** Runs in a thread of its own: whatever a source does to the parsers, the thread can be ended. */
+/** Runs in a separate thread, which can be ended if a source blocks the parsers. */
 import { parentPort } from 'node:worker_threads'
 import { compile } from './compile.ts'
 import type { TemplateSource } from './source.ts'

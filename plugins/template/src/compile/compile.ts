@@ -8,7 +8,7 @@ export type Compilation =
   | { readonly compiled: CompiledTemplate; readonly fault?: undefined }
   | { readonly fault: SourceFault }
 
-/** Compiles a template, or says where it breaks a rule. */
+/** Compiles a template, or returns the rule that it breaks and the position. */
 export async function compile({ subject, content, html, htmlFormat, locale }: TemplateSource): Promise<Compilation> {
   try {
     const programs = {

@@ -6,26 +6,26 @@ import type { Compilation } from './compile.ts'
 import type { CompiledTemplate } from './program.ts'
 import type { SourceFault, TemplateSource } from './source.ts'
 
-/** Compilations that may wait for their turn. */
+/** Maximum number of compilations that run or wait. */
 const longestQueue = 8
-/** Of these, those that may be for a look alone: whoever saves finds room. */
+/** The same for previews. It is smaller, so that saving always finds room. */
 const longestPreviewQueue = 4
-/** Milliseconds after which a thread that nobody needs ends. */
+/** Milliseconds after which an idle thread ends. */
 const idleMs = 30_000
 
-/** Beside this file, also in the built package. */
+/** Next to this file, also in the built package. */
 const workerFile = new URL(import.meta.url.replace(/compiler(\.[jt]s)$/, 'compile-worker$1'))
 
 const workerOptions = {
-  // Nothing of the process is the compiler's business.
+  // The compiler needs no environment variables of the process.
   env: {},
   execArgv: ['--disable-warning=ExperimentalWarning'],
   resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
 }
 
 /**
- * Compiles templates one after another, in a thread that ends at the deadline of a compilation, and when there is none for a
- * while. The parsers and MJML are loaded in that thread alone: a process in which nobody edits templates has none of them.
+ * Compiles templates one after another in a thread. The thread ends at the deadline of a compilation and after an idle
+ * time. Only the thread loads the parsers and MJML, so a process in which nobody edits templates does not load them.
  */
 export class Compiler {
   readonly #clock: Clock
@@ -42,13 +42,13 @@ export class Compiler {
 
   /**
    * @throws BusinessError "400" `template.source-refused` with `data.fault`, `template.compile-timeout`, "503"
-   *   `template.compiler-busy`
+   * `template.compiler-busy`
    */
   compile(source: TemplateSource): Promise<CompiledTemplate> {
     return this.#queued(source, longestQueue)
   }
 
-  /** As `compile`, for what is not saved: it leaves room to what is. */
+  /** Like `compile`, for a source that is not saved. It leaves room in the queue for saving. */
   preview(source: TemplateSource): Promise<CompiledTemplate> {
     return this.#queued(source, longestPreviewQueue)
   }
@@ -63,7 +63,7 @@ export class Compiler {
     })
   }
 
-  /** Ends the thread; what it compiles just then fails. */
+  /** Ends the thread. A running compilation fails. */
   async stop(): Promise<void> {
     this.#idle.abort()
     await this.#end()
@@ -85,7 +85,7 @@ export class Compiler {
       if (compilation.fault === undefined) return compilation.compiled
       throw refused(compilation.fault)
     } catch (error) {
-      // What it answers later must not be taken for the answer of the next.
+      // A late result must not become the result of the next compilation.
       if (!isSourceRefused(error)) await this.#end()
       throw isOutOfMemory(error) ? refusal('compile-timeout', { text: 'compile-memory' }) : error
     }
@@ -111,7 +111,7 @@ export class Compiler {
   }
 }
 
-/** The worker's answer; fails when it ends without one. */
+/** Returns the result of the worker. Throws if the worker exits first. */
 async function answerOf(worker: Worker, source: TemplateSource, signal: AbortSignal): Promise<Compilation> {
   const ended = new AbortController()
   const heard = { signal: AbortSignal.any([signal, ended.signal]) }
@@ -131,7 +131,7 @@ async function answerOf(worker: Worker, source: TemplateSource, signal: AbortSig
 const isOutOfMemory = (error: unknown) => codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY'
 const isSourceRefused = (error: unknown) => Object(error).reason === 'template.source-refused'
 
-/** The refusal of a source, with the place and the rule. */
+/** Creates the business error for a source, with position and rule. */
 function refused(fault: SourceFault): BusinessError {
   const { field, rule, line, column, near } = fault
   const place = line === undefined ? field : `${field}:${line}:${column}`

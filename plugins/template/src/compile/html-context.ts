@@ -1,12 +1,12 @@
 /**
- * Where in HTML a value would stand. Escaping keeps a value within text and within quotes; everywhere else it would not, so
- * there it is refused when the template is saved.
+ * Position in HTML at which a value would be printed. Escaping is only safe in text and in quoted attribute values. At
+ * all other positions, saving the template is rejected.
  */
 import type { SourceRule } from './source.ts'
 
 type Mode =
   | 'text'
-  /** Behind a `<`. */
+  /** After a `<`. */
   | 'open'
   | 'declaration'
   | 'comment'
@@ -18,10 +18,10 @@ type Mode =
   | 'after-attribute'
   | 'before-value'
   | 'value'
-  /** In an element whose content is no HTML. */
+  /** In an element whose content is not HTML. */
   | 'raw'
 
-/** Whether what stands in an address already decides that it is harmless. */
+/** Whether the literal text of a URL already proves that it is harmless. */
 type Address = 'start' | 'undecided' | 'safe'
 
 export interface HtmlState {
@@ -30,17 +30,17 @@ export interface HtmlState {
   readonly attribute: string
   readonly quote: string
   readonly address: Address
-  /** Beginning of the address, as far as it is undecided; the value of an attribute with few allowed values. */
+  /** Start of the URL while it is undecided, or the value of an attribute with an allow list. */
   readonly begun: string
 }
 
 export const htmlStart: HtmlState = { mode: 'text', element: '', attribute: '', quote: '', address: 'start', begun: '' }
 
-/** What a template must not do there. */
+/** A template breaks a rule at this position. */
 export class HtmlFault extends Error {
   override readonly name = 'HtmlFault'
   readonly rule: SourceRule
-  /** What is at fault, where that is not the placeholder. */
+  /** The offending text, unless it is the placeholder. */
   readonly near: string | undefined
 
   constructor(rule: SourceRule, near?: string) {
@@ -50,7 +50,7 @@ export class HtmlFault extends Error {
   }
 }
 
-/** Elements that run code, show other documents, or change what addresses and forms of the document mean. */
+/** Elements that run code, embed other documents, or change the URLs and forms of the document. */
 const refusedElements: ReadonlySet<string> = new Set([
   'script',
   'iframe',
@@ -67,15 +67,18 @@ const refusedElements: ReadonlySet<string> = new Set([
   'set',
 ])
 /**
- * Values of attributes that decide what an element does, such as `refresh`, which leaves the message. They are compared as they
- * are written, so a value in other characters (`&#102;`) is rejected too.
+ * Allowed values of attributes that decide the effect of an element. `refresh`, for example, leaves the message. The
+ * comparison uses the literal text, so a value with character references (`&#102;`) is rejected too.
  */
 const allowedValues: Readonly<Record<string, readonly string[]>> = {
   'meta http-equiv': ['content-type', 'content-language', 'x-ua-compatible'],
   'link rel': ['stylesheet'],
 }
 const rawElements = ['style', 'title', 'textarea', 'xmp', 'noembed', 'noframes']
-/** The end tag of each. A search in the text itself: a copy of the rest for each element would cost the square of the length. */
+/**
+ * End tag of each element. The patterns search the text in place, because a copy of the rest per element costs
+ * quadratic time.
+ */
 const rawEndTags: ReadonlyMap<string, RegExp> = new Map(
   rawElements.map((name) => [name, new RegExp(`</${name}`, 'gi')]),
 )
@@ -94,7 +97,7 @@ const addressAttributes: ReadonlySet<string> = new Set([
 const schemes = /^(?:https?|mailto|tel|cid):/i
 const relative = /^[/#?.]/
 
-/** The state behind a literal text. */
+/** Returns the state after a literal text. */
 export function advance(state: HtmlState, text: string): HtmlState {
   let now = state
   let at = 0
@@ -108,7 +111,7 @@ export function advance(state: HtmlState, text: string): HtmlState {
 
 type Advance = (state: HtmlState, text: string, at: number) => readonly [HtmlState, end: number]
 
-/** Reads up to a mark; the state stays where there is none. */
+/** Reads up to a mark. Without the mark, the state does not change. */
 function upTo(mark: string, text: string, at: number, state: HtmlState, next: Mode): readonly [HtmlState, number] {
   const found = text.indexOf(mark, at)
   return found < 0 ? [state, text.length] : [{ ...state, mode: next }, found + mark.length]
@@ -129,7 +132,7 @@ const betweenAttributes = /[\s/]*/y
 const steps: Readonly<Record<Mode, Advance>> = {
   text: (state, text, at) => upTo('<', text, at, state, 'open'),
   open(state, text, at) {
-    // What only some mail programs read is HTML all the same.
+    // Some mail clients render the content of conditional comments as HTML.
     for (const whole of [conditional, emptyComment]) {
       const end = skipping(whole, text, at)
       if (end > at) return [{ ...state, mode: 'text' }, end]
@@ -157,7 +160,7 @@ const steps: Readonly<Record<Mode, Advance>> = {
     return [rawEndTags.has(state.element) ? { ...state, mode: 'raw' } : htmlStart, at + 1]
   },
   attribute(state, text, at) {
-    // A `=` in front is part of the name (HTML, 13.2.5.32).
+    // A leading `=` is part of the name (HTML, 13.2.5.32).
     const end = skipping(attributeEnd, text, state.attribute === '' && text[at] === '=' ? at + 1 : at)
     const attribute = state.attribute + text.slice(at, end).toLowerCase()
     if (attribute.startsWith('on')) throw new HtmlFault('element-refused', attribute)
@@ -195,29 +198,29 @@ const steps: Readonly<Record<Mode, Advance>> = {
   },
 }
 
-/** Between attributes it does not matter which came last. */
+/** Between attributes, the previous attribute is irrelevant. */
 const inTagOf = ({ element }: HtmlState): HtmlState => ({ ...htmlStart, mode: 'tag', element })
 
 const allowedOf = ({ element, attribute }: HtmlState) => allowedValues[`${element} ${attribute}`]
 
 const isAddress = ({ attribute }: HtmlState) => addressAttributes.has(attribute)
 
-/** Browsers drop control characters and blanks at the beginning of an address. */
+/** Browsers ignore control characters and blanks at the start of a URL. */
 function judgeAddress(state: HtmlState, text: string): HtmlState {
   if (!isAddress(state) || state.address === 'safe') return state
   const begun = `${state.begun}${text}`.replace(/[\p{Cc}\s]/gu, '').slice(0, 64)
   if (begun === '') return state
   if (relative.test(begun) || schemes.test(begun)) return { ...state, address: 'safe', begun: '' }
-  // A character reference (`&#115;`, `&colon;`) may complete a scheme.
+  // A character reference (`&#115;`, `&colon;`) could complete a scheme.
   if (/^[^/?#]*[:&]/.test(begun)) throw new HtmlFault('address-unsafe', begun)
   return { ...state, address: /[/?#]/.test(begun) ? 'safe' : 'undecided', begun }
 }
 
 /**
- * The state behind a value that is printed.
+ * Returns the state after a printed value.
  *
- * @param isSafeUrl whether the helper `safeUrl` made it
- * @throws HtmlFault where escaping does not hold it
+ * @param isSafeUrl whether the value comes from the helper `safeUrl`
+ * @throws HtmlFault where escaping is not sufficient
  */
 export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
   const { mode, element, attribute } = state
@@ -232,7 +235,11 @@ export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
 
 const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute']
 
-/** Where blocks may stand: where a text that may be there or not cannot change what surrounds it. */
+/**
+ * Checks that a block is allowed here. An optional text must not change the meaning of its surroundings.
+ *
+ * @throws HtmlFault if it could
+ */
 export function assertBlock(state: HtmlState): void {
   const { mode, attribute, element } = state
   if (mode === 'text' || mode === 'tag') return
@@ -242,9 +249,9 @@ export function assertBlock(state: HtmlState): void {
 }
 
 /**
- * The state behind a block, of which one branch is taken.
+ * Returns the state after a block, of which one branch is rendered.
  *
- * @throws HtmlFault when the branches leave the document in different places
+ * @throws HtmlFault if the branches end in different states
  */
 export function joined(one: HtmlState, other: HtmlState): HtmlState {
   const members = ['mode', 'element', 'attribute', 'quote'] as const

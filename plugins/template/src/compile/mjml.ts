@@ -5,12 +5,13 @@ import { RefusedSource, type SourceRule, sourceLimits } from './source.ts'
 import { statementsOf, treeOf } from './syntax-tree.ts'
 
 /**
- * Compiles MJML to HTML and parses that. MJML comes first, so that a value can become neither MJML nor HTML.
+ * Compiles MJML to HTML and parses the result. Values are inserted after that, so they can become neither MJML nor
+ * HTML.
  *
  * @throws RefusedSource
  */
 export async function parseMjml(source: string, locale: string | null): Promise<Program> {
-  // Faults of the placeholders are told where their author wrote them.
+  // Errors of placeholders are reported at their position in the MJML.
   const written = placeholdersOf(treeOf(source, 'html'), source)
   const include = /<mj-include\b/i.exec(source)
   if (include !== null) throw refusal('mjml-include', include[0], lineAt(source, include.index))
@@ -27,7 +28,7 @@ async function htmlOf(source: string, locale: string | null): Promise<string> {
   const { default: mjml2html } = await import('mjml')
   try {
     const options = { validationLevel: 'strict', ignoreIncludes: true, keepComments: false, minify: false } as const
-    // Without fonts of its own, MJML adds no addresses that the author did not write.
+    // With its default fonts, MJML would add URLs that the author did not write.
     const { html } = await mjml2html(inLanguage(source, locale), { ...options, fonts: {} })
     return html
   } catch (error) {
@@ -36,14 +37,14 @@ async function htmlOf(source: string, locale: string | null): Promise<string> {
   }
 }
 
-/** Sets `lang` of the document where the author did not. It adds no line, so errors keep their places. */
+/** Sets `lang` of the document if the author did not. It adds no line, so line numbers of errors stay correct. */
 const inLanguage = (source: string, locale: string | null) =>
   locale === null ? source : source.replace(/<mjml\b(?![^>]*\slang\s*=)/i, `<mjml lang="${locale}"`)
 
 const comments = /<!--[\s\S]*?-->/g
 const mjmlTags = /<(\/?)(mj(?:ml|-[a-z-]+))\b((?:[^>"']|"[^"]*"|'[^']*')*)>/gi
 
-/** The parser of MJML closes what its author left open, and drops end tags that close nothing. */
+/** Rejects unbalanced tags. The MJML parser would close open tags and drop extra end tags without an error. */
 function assertBalanced(source: string): void {
   const open: { readonly name: string; readonly at: number }[] = []
   const written = source.replace(comments, (comment) => comment.replace(/[^\n]/g, ' '))
@@ -57,7 +58,7 @@ function assertBalanced(source: string): void {
     const last = open.pop()
     if (last === undefined) throw wrong(`</${name}>`, index)
     if (last.name === name) continue
-    // Which of the two is wrong: the tag that was left open, or an end tag without a beginning.
+    // The error is either the tag that was left open or an end tag without a start tag.
     const isOpen = open.some((outer) => outer.name === name)
     throw isOpen ? wrong(`<${last.name}>`, last.at) : wrong(`</${name}>`, index)
   }
@@ -70,7 +71,7 @@ const refusal = (rule: SourceRule, near: string, line?: number) =>
 
 const lineAt = (source: string, index: number) => source.slice(0, index).split('\n').length
 
-/** Lines of the compiled HTML say nothing to the author of the MJML. */
+/** Removes line numbers of the compiled HTML, which the author of the MJML cannot see. */
 function withoutPlaces<T>(work: () => T): T {
   try {
     return work()
@@ -81,7 +82,7 @@ function withoutPlaces<T>(work: () => T): T {
   }
 }
 
-/** Placeholders and openings of blocks, as they are written: MJML drops what stands where it expects none. */
+/** Returns placeholders and block openings as written. MJML drops those at positions where it expects none. */
 function placeholdersOf(tree: hbs.AST.Program, source: string): ReadonlySet<string> {
   const lines = source.split('\n')
   const found = new Set<string>()

@@ -13,23 +13,23 @@ import {
 import { RefusedSource, type SourceField, type SourceRule, sourceLimits } from './source.ts'
 import { expressionIn, statementsOf, treeOf } from './syntax-tree.ts'
 
-/** Blocks around a place. */
+/** The blocks around a position. */
 interface Scope {
   readonly depth: number
-  /** `each` and `with` around it. */
+  /** Number of `each` and `with` blocks around it. */
   readonly items: number
   readonly loops: number
-  /** Names that blocks give their items, the innermost block first. */
+  /** Names that the blocks declare, the innermost block first. */
   readonly names: readonly (readonly string[])[]
 }
 
-/** Around no block. */
+/** Outside all blocks. */
 const outermost: Scope = { depth: 0, items: 0, loops: 0, names: [] }
 
-/** In the `else` part of a block, which has no item of its own. */
+/** Scope of the `else` part of a block, which has no item. */
 const insideElse = (scope: Scope): Scope => ({ ...scope, depth: scope.depth + 1 })
 
-/** @param names what the block calls its item */
+/** @param names names that the block declares */
 const inside = (scope: Scope, block: BlockName, names: readonly string[]): Scope => ({
   depth: scope.depth + 1,
   items: scope.items + (entersItem(block) ? 1 : 0),
@@ -37,13 +37,13 @@ const inside = (scope: Scope, block: BlockName, names: readonly string[]): Scope
   names: names.length > 0 ? [names, ...scope.names] : scope.names,
 })
 
-/** The block with names, counted from the innermost, that has this one; -1 for none. */
+/** Returns the index of the block that declares this name, counted from the innermost, or -1. */
 const blockNaming = (name: string, { names }: Scope) => names.findIndex((own) => own.includes(name))
 
-/** Whether a path says where it begins: `this.x`, `./x`, `../x`. */
+/** Returns true if a path contains its start: `this.x`, `./x`, `../x`. */
 const isScoped = ({ depth, original }: hbs.AST.PathExpression) => depth > 0 || /^(?:\.|this\b)/.test(original)
 
-/** What may name a helper: one word that no block gave to its item. */
+/** Returns the possible name of a helper: a single word that no block declares. */
 function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined {
   const path = expressionIn(node)
   if (path.type !== 'PathExpression') return undefined
@@ -52,21 +52,21 @@ function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined 
 }
 
 /**
- * The program of one field. The grammar is that of Handlebars, with the white space control; what its own compiler would make
- * code of is made data of.
+ * Parses one field into a program. The grammar is that of Handlebars, including white space control. Handlebars would
+ * compile it to code; here the result is data.
  *
  * @throws RefusedSource
  */
 export const parseSource = (source: string, field: SourceField): Program => new FieldParser(source, field).program()
 
-/** Names that a block may give to its item, and to where that stands. */
+/** Maximum number of names that a block declares, for its item and its index or key. */
 const mostNames: Readonly<Record<BlockName, number>> = { each: 2, with: 1, if: 0, unless: 0 }
 
 class FieldParser {
   readonly #source: string
   readonly #field: SourceField
   readonly #lines: readonly string[]
-  /** Undefined where nothing is escaped and so nothing needs to be. */
+  /** Undefined if the field is not HTML and so nothing is escaped. */
   #html: HtmlState | undefined
   #placeholders = 0
 
@@ -210,7 +210,7 @@ class FieldParser {
     return new RefusedSource({ field: this.#field, rule, line, column: column + 1, near })
   }
 
-  /** A node as it is written, as far as its first line goes. */
+  /** Returns the source text of a node, up to the end of its first line. */
   #writtenAt({ loc: { start, end } }: hbs.AST.Node): string {
     const [first = ''] = this.#lines.slice(start.line - 1, start.line)
     return first.slice(start.column, start.line === end.line ? end.column : undefined)

@@ -1,10 +1,10 @@
 /**
- * What a template is compiled to when it is saved: data, which `render` walks. Nothing of it is ever run as code, so what
- * stands in the database cannot become code either.
+ * Compiled form of a template, created when it is saved. It is data that `render` interprets, never code, so a changed
+ * row of the database cannot run code.
  */
 export type Program = readonly Step[]
 
-/** Literal text, a value that is printed, or a block. */
+/** Literal text, a printed value, or a block. */
 export type Step = string | PrintStep | BlockStep
 
 interface PrintStep {
@@ -16,35 +16,35 @@ export interface BlockStep {
   readonly of: Expression
   readonly body: Program
   readonly otherwise: Program
-  /** How many names the block gives its items (`as |item index|`): its body refers to them by position. */
+  /** Number of names that the block declares (`as |item index|`). Its body refers to them by position. */
   readonly names: number
 }
 
-/** Where a value comes from. A path is walked through own members alone. */
+/** Source of a value. A path only follows own properties. */
 export type Expression =
-  /** From the item of the block that is `up` blocks out; beyond the outermost are the variables. */
+  /** The item of the block that is `up` blocks outside. Outside the outermost block, it is the variables. */
   | { readonly from: 'item'; readonly up: number; readonly path: readonly string[] }
-  /** From the variables (`@root.name`). */
+  /** The variables (`@root.name`). */
   | { readonly from: 'variables'; readonly path: readonly string[] }
-  /** What the innermost `each` says of itself (`@index`). */
+  /** A loop variable of the innermost `each` (`@index`). */
   | { readonly from: 'loop'; readonly name: LoopName }
-  /** From the named item of the block with names that is `up` such blocks out. */
+  /** A named value of the block that is `up` blocks outside, counting only blocks with names. */
   | { readonly from: 'name'; readonly up: number; readonly at: number; readonly path: readonly string[] }
   | { readonly value: string | number | boolean | null }
   | { readonly call: HelperName; readonly with: readonly Expression[] }
 
-/** The closed list of blocks. */
+/** All supported blocks. */
 export const blockNames = ['if', 'unless', 'each', 'with'] as const
 export type BlockName = (typeof blockNames)[number]
 
-/** The closed list of helpers, with how many values each takes. */
+/** All supported helpers, with their number of arguments. */
 export const helpers = { lookup: 2, safeUrl: 1 } as const
 export type HelperName = keyof typeof helpers
 
 export const loopNames = ['index', 'key', 'first', 'last'] as const
 type LoopName = (typeof loopNames)[number]
 
-/** A whole template. */
+/** All fields of a template. */
 export interface CompiledTemplate {
   readonly subject: Program
   readonly content: Program
@@ -53,5 +53,5 @@ export interface CompiledTemplate {
   readonly variables: readonly string[]
 }
 
-/** Names and paths that two blocks nest in: those that change what a path begins at. */
+/** Returns true for blocks that change the start of a path. */
 export const entersItem = (block: BlockName): boolean => block === 'each' || block === 'with'

@@ -8,26 +8,26 @@ export interface TemplateSource {
   readonly html: string | null
   /** `mjml` is compiled to HTML when the template is saved. Null without `html`. */
   readonly htmlFormat: HtmlFormat | null
-  /** BCP 47 tag, for `lang` of MJML that has none; null: unknown. */
+  /** BCP 47 tag, used as `lang` of MJML that has none. Null if unknown. */
   readonly locale: string | null
 }
 
 export type SourceField = 'subject' | 'content' | 'html'
 
-/** Characters of each field, and what all of them may hold together. */
+/** Maximum number of characters of each field, and limits per field. */
 export const sourceLimits = {
   subject: 500,
   content: 20_000,
   html: 200_000,
-  /** Of HTML that MJML was compiled to: it grows by a factor of up to 30. */
+  /** Characters of HTML compiled from MJML, which can be up to 30 times larger. */
   compiledHtml: 400_000,
   /** Placeholders and blocks. */
   placeholders: 2_000,
-  /** Blocks within each other. */
+  /** Nested blocks. */
   depth: 16,
 } as const
 
-/** Rules of a source; each has its text in `messages/`. */
+/** Rules of a source. Each has a text in `messages/`. */
 const sourceRules = [
   'syntax',
   'raw-output',
@@ -51,19 +51,19 @@ const sourceRules = [
 ] as const
 export type SourceRule = (typeof sourceRules)[number]
 
-/** Where a source breaks a rule. */
+/** A broken rule and its position. */
 export interface SourceFault {
   readonly field: SourceField
   readonly rule: SourceRule
-  /** From 1. Absent where only the compiled HTML has it. */
+  /** From 1. Absent if only the compiled HTML contains the position. */
   readonly line?: number
   /** From 1. */
   readonly column?: number
-  /** What stands there, or what the compiler says of it; at most 120 characters. */
+  /** The text at this position, or the message of the compiler; at most 120 characters. */
   readonly near: string
 }
 
-/** Thrown while a source is compiled. */
+/** A source breaks a rule of the compiler. */
 export class RefusedSource extends Error {
   override readonly name = 'RefusedSource'
   readonly fault: SourceFault

@@ -1,7 +1,7 @@
 import Handlebars from 'handlebars'
 import { RefusedSource, type SourceField } from './source.ts'
 
-/** What the types of Handlebars know only as a node with some kind. */
+/** The types of Handlebars do not distinguish these nodes. */
 type Statement =
   | hbs.AST.ContentStatement
   | hbs.AST.CommentStatement
@@ -18,13 +18,13 @@ type Expression =
   | hbs.AST.NullLiteral
   | hbs.AST.UndefinedLiteral
 
-/** What stands in a source or in a block; nothing where a block has no such part. */
+/** Returns the statements of a source or of a block part, or none if the part is absent. */
 export const statementsOf = (program: hbs.AST.Program | undefined): readonly Statement[] =>
   (program?.body ?? []) as Statement[]
 
 export const expressionIn = (node: hbs.AST.Expression) => node as Expression
 
-/** The tree of the parser of Handlebars. */
+/** Returns the syntax tree of the Handlebars parser. */
 export function treeOf(source: string, field: SourceField): hbs.AST.Program {
   try {
     return Handlebars.parse(source)
@@ -33,7 +33,7 @@ export function treeOf(source: string, field: SourceField): hbs.AST.Program {
   }
 }
 
-/** The parser says where in different ways: by members, or in the first line of its message. */
+/** The parser reports the position either in properties or in the first line of its message. */
 function placeOf(error: unknown): { readonly line: number; readonly column: number; readonly near: string } {
   const { message = '', lineNumber, column }: Partial<Handlebars.Exception> = Object(error)
   const [head = '', shown = '', marker = ''] = message.split('\n')

@@ -1,25 +1,25 @@
 import { type Expression, entersItem, type Program } from './program.ts'
 
-/** What surrounds a place: how many items it lies in, and the paths that are known to be there. */
+/** Context of a step: the number of items around it, and the paths that a condition guards. */
 interface Around {
   readonly items: number
   readonly given: readonly string[]
 }
 
-/** Paths of the variables that programs need, in order of their first appearance. */
+/** Returns the paths of the variables that the programs need, in order of first appearance. */
 export const variablesOf = (programs: readonly Program[]): readonly string[] =>
   [...usesOf(programs)].filter(([, isNeeded]) => isNeeded).map(([path]) => path)
 
 /**
- * Paths of the variables that programs use, in order of their first appearance, with whether they need them: what items of a
- * list or names of blocks have is no variable, and what only decides a condition may be missing, as may what its branch prints
- * of it.
+ * Returns the paths of the variables that the programs use, in order of first appearance, and whether each is needed.
+ * Fields of list items and names of blocks are not variables. A variable that only decides a condition is not needed,
+ * nor are its paths inside the guarded branch.
  */
 export function usesOf(programs: readonly Program[]): ReadonlyMap<string, boolean> {
   const found = new Map<string, boolean>()
   const note = (path: string, isNeeded: boolean) => {
     if (found.get(path) === true) return
-    // Its place is that where it is needed first.
+    // Its position becomes that of the first needed use.
     found.delete(path)
     found.set(path, isNeeded)
   }

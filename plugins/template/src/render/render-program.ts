@@ -2,14 +2,14 @@ import type { BlockStep, Expression, Program } from '../compile/program.ts'
 import type { TemplateValue } from '../contract.ts'
 import { type Variables, valueAt } from './values.ts'
 
-/** Together for all programs of one rendering. */
+/** Limits of one rendering, for all its programs together. */
 export const renderLimits = {
-  /** Prints with the items of lists that they print, blocks, and rounds of `each`. */
+  /** Printed values, items of printed lists, blocks, and iterations of `each`. */
   steps: 20_000,
   characters: 500_000,
 } as const
 
-/** What is left of the limits. */
+/** Remaining part of the limits. */
 export class Budget {
   #steps: number = renderLimits.steps
   #characters: number = renderLimits.characters
@@ -28,12 +28,12 @@ export class Budget {
   }
 }
 
-/** A template renders more than the limits allow. */
+/** The rendering of a template exceeds the limits. */
 export class RenderedTooMuch extends Error {
   override readonly name = 'RenderedTooMuch'
 }
 
-/** A piece of a rendered text: written in the template, or the value of an expression. */
+/** Part of a rendered text: literal text of the template, or the value of an expression. */
 export interface RenderedPart {
   readonly text: string
   readonly isValue: boolean
@@ -48,22 +48,21 @@ interface Loop {
   readonly last: boolean
 }
 
-/** Where the walk stands. */
+/** Current position of the interpreter. */
 interface Frame {
   readonly item: Value
   readonly outer: Frame | undefined
   readonly loop: Loop | undefined
-  /** Values of the names that blocks gave, the innermost block first. */
+  /** Values of the names that blocks declare, the innermost block first. */
   readonly names: readonly (readonly Value[])[]
 }
 
 /**
- * Renders a program. It means what Handlebars means by the source, of which the tests are the proof; it does no more than
- * the budget allows.
+ * Renders a program within the budget. Tests prove that the output equals that of Handlebars.
  *
  * @param variables a copy by `plainVariables`
- * @param encode what a printed value goes through
- * @returns the text in its parts
+ * @param encode escapes a printed value
+ * @returns the parts of the text
  * @throws RenderedTooMuch
  */
 export function renderProgram(
@@ -149,16 +148,16 @@ const keysOf = (value: Value): readonly (string | number)[] => {
   return Array.isArray(value) ? [...value.keys()] : Object.keys(value)
 }
 
-/** Whether a condition holds: 0 does not, although it is something. */
+/** Condition of `if`: like a non-empty value, except that 0 is false. */
 const holds = (value: Value) => value !== 0 && !isEmpty(value)
 
-/** As Handlebars sees it: 0 is something, a list without items is nothing. */
+/** As in Handlebars: 0 is not empty, a list without items is empty. */
 function isEmpty(value: Value): boolean {
   if (value === 0) return false
   return !value || (Array.isArray(value) && value.length === 0)
 }
 
-/** Lists print their items, as in JavaScript; objects print nothing, for what would be printed helps nobody. */
+/** As in JavaScript, a list prints its items. An object prints nothing, because its text form is useless. */
 function textOf(value: Value, budget: Budget): string {
   if (value === undefined || value === null) return ''
   if (typeof value !== 'object') return String(value)
@@ -171,7 +170,7 @@ function textOf(value: Value, budget: Budget): string {
     .join(',')
 }
 
-/** As Handlebars does it: what is nothing answers itself. */
+/** As in Handlebars: an empty value is returned unchanged. */
 function lookup(from: Value, name: Value): Value {
   if (!from) return from
   return name === undefined || name === null || typeof name === 'object' ? undefined : valueAt(from, [String(name)])
@@ -179,7 +178,9 @@ function lookup(from: Value, name: Value): Value {
 
 const safeProtocols: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:'])
 
-/** The address if it only leads somewhere, otherwise `#`: `javascript:` and the like would run code where it is opened. */
+/**
+ * Returns the URL if its protocol is harmless, otherwise `#`. `javascript:`, for example, would run code when opened.
+ */
 function safeUrl(value: Value): string {
   if (typeof value !== 'string' || value.length > 2048 || !URL.canParse(value)) return '#'
   const { protocol, href } = new URL(value)
@@ -196,7 +197,7 @@ const escapes: Readonly<Record<string, string>> = {
   '=': '&#x3D;',
 }
 
-/** For text and quoted values of HTML. */
+/** For text and quoted attribute values of HTML. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"'`=]/g, (character) => escapes[character] ?? character)
 

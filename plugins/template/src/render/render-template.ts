@@ -8,7 +8,7 @@ import type { Variables } from './values.ts'
 const longestSubject = 500
 
 /**
- * What a template says with these values, all its parts within one budget.
+ * Renders all fields of a template within one budget.
  *
  * @param variables a copy by `plainVariables`
  * @throws RenderedTooMuch
@@ -30,7 +30,7 @@ export function renderTemplate(
 
 interface RangedText {
   readonly text: string
-  /** Where it holds values. */
+  /** Ranges of values in the text. */
   readonly ranges: readonly TextRange[]
 }
 
@@ -44,7 +44,7 @@ function joined(parts: readonly RenderedPart[]): RangedText {
   return { text: parts.map(({ text }) => text).join(''), ranges }
 }
 
-/** A value may hold line breaks; a subject, which becomes a header, does not. */
+/** Removes line breaks, because a value may contain them and a subject becomes a header. */
 function oneLine(parts: readonly RenderedPart[]): RangedText {
   const spaced = parts.map((part) => ({ ...part, text: part.text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ') }))
   const { text, ranges } = joined(spaced)

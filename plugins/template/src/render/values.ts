@@ -3,15 +3,15 @@ import { refusal } from '../failures.ts'
 
 export type Variables = Readonly<Record<string, TemplateValue>>
 
-/** Values of all variables together, and characters of their names and texts. */
+/** Maximum number of values in all variables, and of characters in their names and texts. */
 export const valueLimits = { values: 10_000, characters: 150_000, depth: 16 } as const
 
 /**
- * A copy of the variables: plain values in objects without a prototype, so that nothing of a caller runs while a template is
- * rendered and no path reaches anything but what was given.
+ * Copies the variables into plain values and objects without a prototype. So rendering runs no code of the caller, and
+ * no path reaches anything else.
  *
- * @throws BusinessError "400" `template.value-refused` for functions, dates and other objects, cycles, numbers that are not
- *   finite, and what passes the limits
+ * @throws BusinessError "400" `template.value-refused` for functions, dates and other objects, cycles, numbers that are
+ * not finite, and values beyond the limits
  */
 export function plainVariables(variables: Variables): Variables {
   let values = 0
@@ -44,7 +44,7 @@ export function plainVariables(variables: Variables): Variables {
       if (!Object.hasOwn(from, name)) continue
       if (depth === 0) variable = name
       const value = from[name]
-      // As JSON does.
+      // JSON omits undefined members too.
       if (value !== undefined) members[measure(name)] = copy(value, depth + 1)
     }
     return members
@@ -58,7 +58,7 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** What lies at the end of a path of own members; undefined where there is none. */
+/** Returns the value at a path of own properties, or undefined if there is none. */
 export function valueAt(from: TemplateValue | undefined, path: readonly string[]): TemplateValue | undefined {
   let value = from
   for (const name of path) {
