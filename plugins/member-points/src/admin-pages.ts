@@ -326,10 +326,10 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
   filters: ['asset'],
 }))
 
-/** What the back office shows of points. */
+/** Pages of member points. */
 export const pages = [accounts, ledger, sources, rules, ruleVersions, rule, batches, days]
 
-/** What came and went by day, and what lapsed, run by run. */
+/** Charts of points by day and of expiry runs. */
 export const pointsCharts = [
   adminChart('getAdminMemberPointsDays', {
     id: 'member-points.days',

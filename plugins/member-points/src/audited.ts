@@ -1,11 +1,11 @@
 import { type AuditEntry, type AuditedRequest, audit, auditCaller, type Kernel } from '@plinth/kernel'
 
-/** Writes the record of an administrative action, in the transaction around it. */
+/** Writes the audit of an administrative action in the surrounding transaction. */
 export type AccessAudit = (
   what: Pick<AuditEntry, 'subject' | 'summary'> & { readonly reason?: string },
 ) => Promise<void>
 
-/** Records what the caller of a request does. */
+/** Writes an audit with the caller of a request. */
 export const auditedBy =
   (kernel: Pick<Kernel, 'contributions'>, request: AuditedRequest, action: string): AccessAudit =>
   (what) =>

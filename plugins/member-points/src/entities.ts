@@ -3,14 +3,14 @@ import { column } from '@plinth/database'
 import type { LocalizedText } from '@plinth/kernel'
 import type { RuleSettings, RuleType } from './rules/rule-types.ts'
 
-/** Sorts behind every moment, alike on every database, which null would not. */
+/** Sorts after every time on every database. Null would sort differently per database. */
 export const never = Number.MAX_SAFE_INTEGER
 
-/** `active` while units remain or are held; what took the last one says what it is then (decision B5). */
+/** `active` while units remain or are on hold. Then the status tells what took the last unit (decision B5). */
 type SourceStatus = 'active' | 'exhausted' | 'expired' | 'reversed'
 type BatchStatus = 'running' | 'completed' | 'failed'
 
-/** One version of a rule. A version is never changed: saving a rule ends it and begins the next. */
+/** One version of a rule. A version never changes: saving a rule ends it and starts the next version. */
 export const RuleRow = defineEntity({
   name: 'PointsRule',
   tableName: 'points_rule',
@@ -25,7 +25,9 @@ export const RuleRow = defineEntity({
     config: column.json<RuleSettings>(),
     displayTitle: column.json<Extract<LocalizedText, object>>().nullable(),
     displayDescription: column.json<Extract<LocalizedText, object>>().nullable(),
-    /** Milliseconds since the epoch; `activeTo` is the first moment at which it no longer counts, `never` for the current one. */
+    /**
+     * Milliseconds since the epoch. The version applies before `activeTo`, which is `never` for the current version.
+     */
     activeFrom: column.bigint(),
     activeTo: column.bigint(),
     updatedBy: column.id().nullable(),
@@ -35,7 +37,7 @@ export const RuleRow = defineEntity({
 export type RuleRow = InferEntity<typeof RuleRow>
 
 /**
- * Where points came from: a lot of the ledger's account. granted = remaining + held + consumed + reversed + expired, and all
+ * Source of points: a lot of the account in the ledger. granted = remaining + held + consumed + reversed + expired. All
  * change only under the lock of the account.
  */
 export const SourceRow = defineEntity({
@@ -49,7 +51,7 @@ export const SourceRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     accountId: column.id(),
-    /** Null where the account belongs to no user. */
+    /** Null if the account does not belong to a user. */
     userId: column.id().nullable(),
     asset: column.text(64),
     sourceType: column.text(32),
@@ -60,13 +62,13 @@ export const SourceRow = defineEntity({
     consumed: column.bigint(),
     reversed: column.bigint(),
     expired: column.bigint(),
-    /** Of the held units, those that are taken when they come back. */
+    /** Held units that are taken when they are released. */
     claimed: column.bigint().default(0),
-    /** Milliseconds since the epoch; `never` for what does not lapse. */
+    /** Milliseconds since the epoch; `never` if the points do not expire. */
     expiresAt: column.bigint(),
     status: column.text(16).$type<SourceStatus>(),
     journalId: column.id(),
-    /** The version of the rule by which it was granted; versions are never changed. */
+    /** The rule version that granted the points. */
     ruleCode: column.text(64).nullable(),
     ruleVersion: column.integer().nullable(),
     createdAt: column.bigint(),
@@ -74,7 +76,7 @@ export const SourceRow = defineEntity({
 })
 export type SourceRow = InferEntity<typeof SourceRow>
 
-/** What a journal of the ledger took from a source, or gave back to it. */
+/** Units that a journal of the ledger took from a source or returned to it. */
 export const SourceUseRow = defineEntity({
   name: 'PointsSourceUse',
   tableName: 'points_source_use',
@@ -89,8 +91,8 @@ export const SourceUseRow = defineEntity({
 })
 
 /**
- * Points of one source that a refund took in place of points of another source, which were spent or on hold. When points of the
- * other source come back, they take this place and the points of the lender come back to it.
+ * Points of one source that a refund took in place of points of another source, which were spent or on hold. When
+ * points of the other source are returned, they replace these points, and the lender gets its points back.
  */
 export const SubstituteRow = defineEntity({
   name: 'PointsSubstitute',
@@ -102,12 +104,14 @@ export const SubstituteRow = defineEntity({
     sourceId: column.id(),
     /** The source that gave its points. */
     lenderId: column.id(),
-    /** Points that have not come back to the lender. */
+    /** Points not yet returned to the lender. */
     units: column.bigint(),
   },
 })
 
-/** An order with its reward, and what refunds made of it. Awaits its payment where a refund came first. */
+/**
+ * The reward of an order and the effect of its refunds. The status is `awaited` if a refund arrived before the payment.
+ */
 export const OrderRewardRow = defineEntity({
   name: 'PointsOrderReward',
   tableName: 'points_order_reward',
@@ -119,11 +123,11 @@ export const OrderRewardRow = defineEntity({
     userId: column.id(),
     asset: column.text(64),
     status: column.text(16).$type<'awaited' | 'paid'>(),
-    /** Minor units of the currency of the order. */
+    /** Minor units of the order's currency. */
     paidAmount: column.bigint(),
     refundedAmount: column.bigint(),
     granted: column.bigint(),
-    /** Points that all refunds so far want back, took, claim of points on hold, could not take, and are still owed. */
+    /** Totals of all refunds: points to take back, taken, claimed while on hold, not taken, and still owed. */
     reversedTarget: column.bigint(),
     deducted: column.bigint(),
     claimed: column.bigint().default(0),
@@ -155,7 +159,7 @@ export const ReversalRow = defineEntity({
     refundAmount: column.bigint(),
     status: column.text(16).$type<'deferred' | 'booked'>(),
     wanted: column.bigint(),
-    /** Points as they were booked: taken, claimed of points on hold, and not taken. */
+    /** Points at the time of the posting: taken, claimed while on hold, and not taken. */
     deducted: column.bigint(),
     claimed: column.bigint().default(0),
     shortfall: column.bigint(),
@@ -183,7 +187,7 @@ export const CheckInRow = defineEntity({
 })
 export type CheckInRow = InferEntity<typeof CheckInRow>
 
-/** One scan for sources that have lapsed. `openAsset` is the asset while it runs, so that an asset has one at a time. */
+/** One scan for expired sources. `openAsset` is set while it is open, so that an asset has one open scan. */
 export const ExpireBatchRow = defineEntity({
   name: 'PointsExpireBatch',
   tableName: 'points_expire_batch',
@@ -193,18 +197,18 @@ export const ExpireBatchRow = defineEntity({
     id: column.primaryKey(),
     asset: column.text(64),
     openAsset: column.text(64).nullable(),
-    /** Milliseconds since the epoch: what lapses then or before is scanned. */
+    /** Milliseconds since the epoch. The scan covers sources that expire up to this time. */
     asOf: column.bigint(),
     status: column.text(16).$type<BatchStatus>(),
     cursorExpiresAt: column.bigint(),
     cursorId: column.bigint(),
-    /** Sources looked at, those that lapsed, their points, and those that the ledger refused. */
+    /** Number of scanned sources, expired sources, expired points, and sources that the ledger rejected. */
     scanned: column.bigint(),
     expired: column.bigint(),
     points: column.bigint(),
     refused: column.bigint(),
     holder: column.text(128).nullable(),
-    /** Milliseconds since the epoch by the clock of the database. */
+    /** Milliseconds since the epoch on the clock of the database. */
     leaseUntil: column.bigint(),
     startedAt: column.timestamp(),
     finishedAt: column.timestamp().nullable(),
@@ -212,7 +216,7 @@ export const ExpireBatchRow = defineEntity({
 })
 export type ExpireBatchRow = InferEntity<typeof ExpireBatchRow>
 
-/** Points of all members on one day: a row for each day on which any moved. */
+/** Points of all members on one day. Days without changes have no row. */
 export const DayRow = defineEntity({
   name: 'PointsDay',
   tableName: 'points_day',
@@ -221,7 +225,7 @@ export const DayRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     asset: column.text(64),
-    /** In the time zone of the programme when it was counted, `YYYY-MM-DD`. */
+    /** Day in the time zone of the programme at the time of counting, `YYYY-MM-DD`. */
     day: column.text(10),
     granted: column.bigint(),
     consumed: column.bigint(),
@@ -232,7 +236,7 @@ export const DayRow = defineEntity({
 })
 export type DayRow = InferEntity<typeof DayRow>
 
-/** The last entry of the ledger that the days of an asset count. */
+/** The last entry of the ledger that the days of an asset include. */
 export const DayPositionRow = defineEntity({
   name: 'PointsDayPosition',
   tableName: 'points_day_position',

@@ -8,12 +8,12 @@ export const messages = { en, 'zh-CN': zhCN }
 
 const { received, used, held, ...ownKinds } = en['member-points'].kinds
 
-/** Names of the kinds of journals that the plugin writes. */
+/** Names of the journal kinds of this plugin. */
 export const kindNames = Object.entries(ownKinds).map(
   ([kind, name]) => [`points.${kind}`, { en: name, 'zh-CN': chineseKinds[kind] ?? name }] as const,
 )
 
-/** Business failures of member points (document 1, "Errors" 6 leaves them open). */
+/** Business errors of member points (document 1, "Errors" 6 does not define them). */
 export const refusal = businessFailures('member-points', en['member-points'], {
   'rule-unknown': '404',
   'rule-invalid': '400',

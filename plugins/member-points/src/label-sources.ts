@@ -4,7 +4,7 @@ import { own } from './permissions.ts'
 import { ruleName } from './rules/rule-routes.ts'
 import type { Rules } from './rules/rules.ts'
 
-/** Current rules by their codes. */
+/** Labels of current rules by code. */
 export const ruleLabels = (rules: Rules, texts: Texts): LabelSource => ({
   permission: own.ruleView,
   scope: 'none',

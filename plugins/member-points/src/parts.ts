@@ -42,7 +42,7 @@ export const requires = {
   scheduler: optional(scheduler),
 } as const
 
-/** What the product gives to the plugin. */
+/** Dependencies that the product provides. */
 interface Given extends ServicesOf<typeof requires> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
@@ -50,11 +50,11 @@ interface Given extends ServicesOf<typeof requires> {
   readonly log: Logger
 }
 
-/** Everything that the parts of the plugin may be made of, by name; each names what it needs by `Pick`. */
+/** All objects of the plugin by name. Each declares its dependencies with `Pick`. */
 export interface Parts extends Given {
   readonly calendar: ProgrammeCalendar
   readonly texts: Texts
-  /** Whether another plugin brings the asset with the lot book of this one. */
+  /** True if the asset is contributed with the lot book of this plugin. */
   readonly isConfirmedAsset: (asset: string) => boolean
   readonly rules: Rules
   readonly lots: PointsLotBook
@@ -65,19 +65,19 @@ export interface Parts extends Given {
   readonly checkIns: CheckIns
   readonly adjustments: Adjustments
   readonly expiry: ExpiryRuns
-  /** Has the scheduled task go on with a scan that takes longer than a request may. */
+  /** Starts the scheduled task, which continues a scan that exceeds the time of a request. */
   readonly continueExpiry: () => Promise<unknown>
   readonly days: DayTotals
 }
 
-/** A resolver for each part that is not given. */
+/** Creates the objects that are not in `Given`. */
 export const resolvers: Resolvers<Parts, Given> = {
   calendar: asFunction(({ config, site }) => {
     const zone = () => config.get('platform.member-points.time-zone') ?? site.timeZone
     return { zone, dayOf: localDays(zone) }
   }),
   texts: asClass(Texts),
-  // Looks at the lot book when it is asked: that one is made of the rules, which ask.
+  // Reads `lots` at the call, because `lots` depends on `rules`, and `rules` on this function.
   isConfirmedAsset: asFunction((parts) => (asset) => parts.ledger.assets.get(asset)?.lots === parts.lots),
   rules: asClass(Rules),
   lots: asClass(PointsLotBook),

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin (decision B12). */
+/** Permission codes of this plugin (decision B12). */
 export const own = {
   accountView: 'member-points:account:view',
   ledgerView: 'member-points:ledger:view',

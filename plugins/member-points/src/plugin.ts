@@ -20,8 +20,7 @@ import { ruleRoutes } from './rules/rule-routes.ts'
 import { dayTask, expiryTask, purge } from './tasks.ts'
 
 /**
- * Member points: an operations layer over the money ledger (document 1). It keeps rules and where points came from; balances are
- * the ledger's.
+ * Member points (document 1). The plugin stores rules and the sources of points. The money ledger stores the balances.
  */
 export default definePlugin({
   id: 'member-points',
@@ -58,7 +57,7 @@ export default definePlugin({
       async expire(signal) {
         for (const asset of [...ledger.assets.keys()].filter(isConfirmedAsset)) {
           await expiry.run(asset, signal === undefined ? {} : { signal }).catch((error: unknown) => {
-            // An operator has it just now.
+            // Another run, for example of an operator, is active.
             if (!isBusinessError(error) || error.reason !== 'member-points.expiry-running') throw error
           })
         }

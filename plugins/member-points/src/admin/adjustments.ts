@@ -7,15 +7,15 @@ import type { Parts } from '../parts.ts'
 
 interface Adjustment {
   readonly userId: number
-  /** Granted when positive, deducted when negative; never 0. */
+  /** Positive grants, negative deducts; never 0. */
   readonly points: number
   readonly reason: string
-  /** Of the operator, who never adjusts twice under one. */
+  /** Idempotency key of the operator. */
   readonly idempotencyKey?: string | undefined
 }
 
 interface Adjusted {
-  /** That of the rule for adjustments. */
+  /** Asset of the adjustment rule. */
   readonly asset: string
   readonly journalId: number
   readonly available: number
@@ -23,22 +23,22 @@ interface Adjusted {
   readonly replayed: boolean
 }
 
-/** What an adjustment would do now. */
+/** Effect of an adjustment at this time. */
 interface AdjustmentPreview {
   readonly asset: string
   readonly availableBefore: number
   readonly availableAfter: number
   readonly frozen: number
-  /** Points that refunds still want back: a grant settles them first. */
+  /** Points owed for refunds. A grant pays them first. */
   readonly settlesDebt: number
   readonly possible: boolean
-  /** Milliseconds since the epoch at which granted points lapse; `undefined`: never, or a deduction. */
+  /** Expiry of granted points, milliseconds since the epoch. `undefined` if they never expire, and for a deduction. */
   readonly expiresAt: number | undefined
 }
 
 type AdjustmentParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
-/** Points that an operator grants or deducts, with a reason (document 1, "Manual adjustment"). */
+/** Adjustments by operators, with a reason (document 1, "Manual adjustment"). */
 export class Adjustments {
   readonly #parts: AdjustmentParts
 
@@ -47,10 +47,11 @@ export class Adjustments {
   }
 
   /**
-   * @param operatorId who does it
-   * @param record writes the audit, in the same transaction
-   * @throws BusinessError `403` `member-points.own-account` for the account of the operator, `409` `money.balance-insufficient`, `409`
-   *   `money.idempotency-mismatch`, `409` `member-points.rule-disabled`, `409` `member-points.account-closed`
+   * @param operatorId operator who makes the adjustment
+   * @param record writes the audit in the same transaction
+   * @throws BusinessError `403` `member-points.own-account` for the account of the operator, `409`
+   * `money.balance-insufficient`, `409` `money.idempotency-mismatch`, `409` `member-points.rule-disabled`, `409`
+   * `member-points.account-closed`
    */
   async adjust(adjustment: Adjustment, operatorId: number, record: AccessAudit): Promise<Adjusted> {
     const { db, clock, rules, rewards, ledger, lapsing } = this.#parts
@@ -88,7 +89,7 @@ export class Adjustments {
               counter: 'issued',
               reference,
             })
-      // Closed meanwhile.
+      // The account was closed after the check above.
       if (posted === undefined) throw accountClosed(userId)
       const { journalId, replayed } = posted
       if (!replayed) await record({ subject: userId, summary: { points, journalId }, reason })
@@ -98,8 +99,7 @@ export class Adjustments {
   }
 
   /**
-   * What `adjust` would do if nothing else happened meanwhile. Changes nothing.
-   *
+   * Returns the effect of `adjust` at this time. Changes nothing.
    * @throws BusinessError `403` `member-points.own-account`
    */
   async preview(
@@ -130,14 +130,14 @@ export class Adjustments {
   }
 }
 
-/** Nobody grants points to the own account: another operator does it. */
+/** Operators cannot adjust their own account. Another operator must do it. */
 function assertOther(userId: number, operatorId: number): void {
   if (userId === operatorId) throw refusal('own-account', { data: { userId, field: 'userId' } })
 }
 
 const accountClosed = (userId: number) => refusal('account-closed', { data: { userId, field: 'userId' } })
 
-/** Points of an account that are past their time and that no scan has met yet. */
+/** Returns the points of an account that are past their expiry and were not debited yet. */
 async function lapsedOf(db: Database, accountId: number, now: number): Promise<number> {
   const [row] = await db.query<{ total: unknown }>(
     `select coalesce(sum(remaining), 0) as total from points_source

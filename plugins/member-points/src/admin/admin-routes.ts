@@ -43,7 +43,7 @@ type AdminRouteParts = Pick<
 >
 
 const root = '/api/v1/admin/member-points'
-/** Milliseconds that a request goes on with a scan. */
+/** Maximum time of a scan within a request, in milliseconds. */
 const requestBudgetMs = 10_000
 
 const userFilter = Type.Optional(
@@ -122,7 +122,7 @@ const byExpiry = [
 
 const { route } = routesWith<AdminRouteParts>()
 
-/** Accounts, ledger, adjustments and expiry, for operators. */
+/** Routes of accounts, ledger, adjustments and expiry for operators. */
 export const adminRoutes = [
   route({
     method: 'GET',
@@ -280,7 +280,7 @@ export const adminRoutes = [
   }),
 ]
 
-/** The user whose data is wanted; undefined: those of all, for whoever reaches them (decision A5). */
+/** Returns the requested user, or undefined for all users if the data scope allows it (decision A5). */
 async function reachedUser(
   principal: Principal,
   userId: number | undefined,

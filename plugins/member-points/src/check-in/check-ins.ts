@@ -12,7 +12,7 @@ export interface LastCheckIn {
   readonly streak: number
 }
 
-/** Calendar days from one local day to another: days of 23 and 25 hours count as one. */
+/** Returns the number of calendar days between two local days. Days of 23 and 25 hours count as one. */
 export const daysBetween = (from: string, to: string): number => (dayNumber(to) - dayNumber(from)) / 86_400_000
 
 function dayNumber(day: string): number {
@@ -21,9 +21,8 @@ function dayNumber(day: string): number {
 }
 
 /**
- * Days in a row with a check-in today, at least 1; `undefined` when there was one already, also on a later day: whoever moves
- * the programme to another time zone gives no second one.
- *
+ * Returns the number of consecutive days with a check-in including today, at least 1. Undefined if the member already
+ * checked in today or on a later day, so that a change of the time zone allows no second check-in.
  * @param today local day, `YYYY-MM-DD`
  */
 export function streakOn(today: string, last: LastCheckIn | undefined): number | undefined {
@@ -33,7 +32,9 @@ export function streakOn(today: string, last: LastCheckIn | undefined): number |
   return passed === 1 ? last.streak + 1 : 1
 }
 
-/** Points of a check-in: those of every day, and the extra ones of its day of the cycle (document 1, "Check-in"). */
+/**
+ * Returns the points of a check-in: the daily points and the bonus of its day in the cycle (document 1, "Check-in").
+ */
 export function checkInPoints(
   { points = 0, cycleDays = usualCycle, bonuses = [] }: RuleSettings,
   streak: number,
@@ -46,20 +47,20 @@ const table = 'points_check_in'
 
 /** The calendar of the programme. */
 export interface ProgrammeCalendar {
-  /** Name of the IANA time zone database. */
+  /** IANA name of the time zone. */
   zone(): string
-  /** `YYYY-MM-DD` there. */
+  /** Returns the day in this time zone, `YYYY-MM-DD`. */
   dayOf(moment: Date): string
 }
 
 type CheckInParts = Pick<Parts, 'db' | 'clock' | 'rules' | 'rewards' | 'calendar'>
 
 interface CheckedIn {
-  /** True when the member had checked in on that day before: nothing was granted (decision B7). */
+  /** True if the member had already checked in on that day. Nothing was granted (decision B7). */
   readonly repeated: boolean
-  /** Points that this call granted. */
+  /** Points granted by this call. */
   readonly points: number
-  /** Of these, points that settled debts of refunds at once: the balance grows by the others. */
+  /** The part of `points` that paid debts of refunds. The balance grows by the rest. */
   readonly settled: number
   readonly date: string
   readonly consecutiveDays: number
@@ -69,13 +70,13 @@ interface CheckedIn {
 interface CheckInMonth {
   /** `YYYY-MM`. */
   readonly month: string
-  /** Day of the programme now, `YYYY-MM-DD`. */
+  /** Current day of the programme, `YYYY-MM-DD`. */
   readonly today: string
-  /** The earliest first. */
+  /** Ordered by date. */
   readonly days: readonly { readonly date: string; readonly points: number; readonly consecutiveDays: number }[]
 }
 
-/** Daily check-in with extra points for days in a row (document 1, "Check-in"). */
+/** Daily check-ins with a bonus for consecutive days (document 1, "Check-in"). */
 export class CheckIns {
   readonly #parts: CheckInParts
 
@@ -84,8 +85,7 @@ export class CheckIns {
   }
 
   /**
-   * Checks a member in, once a day of the programme.
-   *
+   * Checks a member in, once per day of the programme.
    * @throws BusinessError `409` `member-points.rule-disabled`
    */
   async checkIn(userId: number): Promise<CheckedIn> {
@@ -112,7 +112,7 @@ export class CheckIns {
     })
   }
 
-  /** The last check-in of a member; until the transaction ends nobody adds another one to it. */
+  /** Returns the last check-in of a member and locks it: no other transaction adds one until this one ends. */
   async #lockLast(userId: number): Promise<LastCheckIn | undefined> {
     for (let last = await this.last(userId); ; ) {
       if (last === undefined) return undefined
@@ -120,7 +120,7 @@ export class CheckIns {
         userId,
         last.day,
       ])
-      // Whoever held the lock may have added one.
+      // The transaction that held the lock may have added one.
       const found = await this.last(userId)
       if (found?.day === last.day) return found
       last = found
@@ -138,9 +138,8 @@ export class CheckIns {
   }
 
   /**
-   * What the calendar of a member shows.
-   *
-   * @param month `YYYY-MM`; absent: the one in which the programme is now
+   * Returns the check-in calendar of a member.
+   * @param month `YYYY-MM`; when absent, the current month of the programme
    */
   async month(userId: number, month?: string): Promise<CheckInMonth> {
     const { db, clock, calendar } = this.#parts

@@ -17,11 +17,11 @@ import type { Parts } from '../parts.ts'
 import { own } from '../permissions.ts'
 import { pointsAsset } from '../rules/rule-types.ts'
 
-/** What became of points that moved, in the words of their sources. */
+/** Ways in which points move, with the names of the columns of `SourceRow`. */
 const ways = ['granted', 'returned', 'consumed', 'reversed', 'expired'] as const
 type Way = (typeof ways)[number]
 
-/** Journals whose points come in without being earned, or leave without being spent, by their kind. */
+/** Kinds of journals that return points without earning them, or take points without spending them. */
 const waysOfKinds: ReadonlyMap<string, Way> = new Map([
   ['money.reverse', 'returned'],
   ['points.expire', 'expired'],
@@ -30,7 +30,7 @@ const waysOfKinds: ReadonlyMap<string, Way> = new Map([
   ),
 ])
 
-/** @param units that entered the account, or left it when they are below zero */
+/** Returns the way in which points moved. @param units change of the account, negative for a decrease */
 export const movedAs = (kind: string, units: number): Way =>
   waysOfKinds.get(kind) ?? (units > 0 ? 'granted' : 'consumed')
 
@@ -51,7 +51,7 @@ const newestDayFirst: ListOrder = [{ property: 'day', direction: 'desc' }]
 
 const { route } = routesWith<DayRouteParts>()
 
-/** Points of all members, by day. */
+/** Routes of the points of all members by day. */
 export const dayRoutes = [
   route({
     method: 'GET',
@@ -66,19 +66,19 @@ export const dayRoutes = [
   }),
 ]
 
-/** Entries of one transaction. */
+/** Maximum number of entries per transaction. */
 const pageSize = 2_000
 /**
- * Milliseconds that an entry is left alone: entries of transactions that began before it are committed by then, or never. Ids
- * follow the clocks of processes, whose differences are included.
+ * Milliseconds before an entry is counted. All transactions that began before it have then ended. Ids depend on the
+ * clocks of the instances, so the delay includes their differences.
  */
 const settledMs = 600_000
 
 type DayTotalsParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'calendar'>
 
 /**
- * What was granted, spent, taken back and lapsed, by day. The sums follow the entries of the ledger at a distance, so that no
- * posting waits for a row that all would write.
+ * Points granted, returned, spent, taken back and expired by day. The totals follow the entries of the ledger with a
+ * delay, so that postings do not wait for a common row.
  */
 export class DayTotals {
   readonly #parts: DayTotalsParts
@@ -87,7 +87,7 @@ export class DayTotals {
     this.#parts = parts
   }
 
-  /** Adds the entries that were written since the last time. Of two runs at once one goes on; what the signal cuts off, the next does. */
+  /** Adds new entries. If two runs overlap, one of them stops. After an abort, the next run continues. */
   async count(asset: string, signal?: AbortSignal): Promise<void> {
     const { db } = this.#parts
     while (!signal?.aborted && (await this.#page(asset))) {
@@ -100,7 +100,7 @@ export class DayTotals {
     return findPage<DayRow>(this.#parts.db.fork(), DayRow, { asset }, window)
   }
 
-  /** @returns whether more may be left */
+  /** @returns true if more entries may follow */
   async #page(asset: string): Promise<boolean> {
     const { db, clock, ledger } = this.#parts
     const before = firstIdAt(clock.expiryNow() - settledMs)

@@ -9,7 +9,7 @@ import type { Parts } from '../parts.ts'
 import { type LapsedSource, lapsedSources, lapsePage } from './lapsing.ts'
 
 const table = 'points_expire_batch'
-/** A scan that nobody has begun. */
+/** Initial values of a scan. */
 const fresh = {
   status: 'running',
   cursorExpiresAt: 0,
@@ -21,18 +21,18 @@ const fresh = {
   leaseUntil: 0,
 } as const
 
-/** Milliseconds that a page may take before another instance goes on with the scan. */
+/** Maximum milliseconds for a page before another instance may continue the scan. */
 const leaseMs = 60_000
 
 type ExpiryRunParts = Pick<Parts, 'db' | 'clock' | 'log' | 'lapsing'>
 
 interface RunLimits {
   readonly signal?: AbortSignal
-  /** Milliseconds after which the run pauses between two pages; it is gone on with later. */
+  /** Milliseconds after which the run stops between two pages. A later run continues. */
   readonly budgetMs?: number
 }
 
-/** A scan that was taken by this run. */
+/** A scan that this run owns. */
 interface TakenBatch {
   readonly id: number
   readonly asset: string
@@ -40,7 +40,7 @@ interface TakenBatch {
   readonly holder: string
 }
 
-/** What a page did. */
+/** Result of a page. */
 interface PageResult {
   readonly scanned: number
   readonly expired: number
@@ -48,14 +48,15 @@ interface PageResult {
   readonly refused: number
 }
 
-/** Another run has taken the scan over; what the page did is rolled back. */
+/** Another run has taken over the scan. The changes of the page are rolled back. */
 class ScanLost extends Error {
   override readonly name = 'ScanLost'
 }
 
 /**
- * Scans an asset for points that have lapsed (document 1, "Expiry job"). A scan has one runner at a time and goes on where it was
- * cut off: a page of sources, their entries and its own position commit together, so a process may die anywhere.
+ * Scans an asset for expired points (document 1, "Expiry job"). One run at a time owns a scan, and a later run
+ * continues an interrupted scan. The sources of a page, their entries and the position are committed together, so that
+ * a crash loses nothing.
  */
 export class ExpiryRuns {
   readonly #parts: ExpiryRunParts
@@ -65,9 +66,8 @@ export class ExpiryRuns {
   }
 
   /**
-   * Runs a scan, or goes on with one that was cut off.
-   *
-   * @throws BusinessError `409` `member-points.expiry-running` while another run has it
+   * Starts a scan or continues an interrupted one.
+   * @throws BusinessError `409` `member-points.expiry-running` while another run owns it
    */
   async run(asset: string, { signal, budgetMs = Number.POSITIVE_INFINITY }: RunLimits = {}): Promise<ExpireBatchRow> {
     const { clock, db, log } = this.#parts
@@ -97,7 +97,7 @@ export class ExpiryRuns {
     return this.#parts.db.fork().findOneOrFail(ExpireBatchRow, { id })
   }
 
-  /** The scan of the asset that is open, or a new one. */
+  /** Takes the open scan of the asset, or creates one. */
   async #take(asset: string): Promise<TakenBatch> {
     const { db, clock } = this.#parts
     const holder = randomUUID()
@@ -125,7 +125,7 @@ export class ExpiryRuns {
     ])
   }
 
-  /** @returns whether more may be left */
+  /** @returns true if more sources may follow */
   async #page(batch: TakenBatch): Promise<boolean> {
     const { db, lapsing } = this.#parts
     try {
@@ -143,7 +143,7 @@ export class ExpiryRuns {
     }
   }
 
-  /** A page that the ledger refuses as a whole: each source by itself, so that one keeps none of the others. */
+  /** Expires the sources of a rejected page one by one, so that one source does not block the others. */
   async #oneByOne(batch: TakenBatch, cause: unknown): Promise<boolean> {
     const { db, lapsing, log } = this.#parts
     log.warn({ err: cause, batch: batch.id }, 'a page of lapsed points was refused; its sources lapse one by one')

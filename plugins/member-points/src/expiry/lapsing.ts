@@ -4,19 +4,19 @@ import { SourceRow } from '../entities.ts'
 import { type ExpiryDetails, listsOf } from '../lots/lot-moves.ts'
 import type { Parts } from '../parts.ts'
 
-/** Sources that have lapsed, before their accounts are locked. */
+/** Expired sources, read before their accounts are locked. */
 export const lapsedSources = selectionOf(SourceRow).pick('id', 'accountId', 'expiresAt')
 export type LapsedSource = Selected<typeof lapsedSources>
 
 const remainingSources = selectionOf(SourceRow).pick('id', 'accountId', 'remaining', 'expired')
 type RemainingSource = Selected<typeof remainingSources>
 
-/** Sources of one transaction. */
+/** Maximum number of sources per transaction. */
 export const lapsePage = 500
-/** Pages that one account is swept at once; the scheduled scan does the rest. */
+/** Maximum number of pages per sweep of an account. The scheduled scan does the rest. */
 const mostPages = 20
 
-/** Takes points that have lapsed from their accounts, a page in one transaction. */
+/** Debits expired points, one page per transaction. */
 export class Lapsing {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -27,8 +27,8 @@ export class Lapsing {
   }
 
   /**
-   * Lets sources of one asset lapse: each is a journal of its own, and its key lets no point lapse twice. What is held stays.
-   *
+   * Expires sources of one asset. Each source has its own journal, whose key prevents a second expiry. Held points
+   * stay.
    * @param sources at most `lapsePage`
    */
   async expire(asset: string, sources: readonly LapsedSource[]): Promise<BatchResult> {
@@ -39,7 +39,7 @@ export class Lapsing {
       direction: 'debit',
       counter: 'expired',
       accountIds: [...new Set(sources.map(({ accountId }) => accountId))],
-      // Read under the locks: a spend may have been quicker.
+      // Read under the locks, because a spend may have come first.
       postings: async () => {
         const rows = await this.#remaining(ids)
         return rows.map(({ id, accountId, remaining, expired }) => {
@@ -47,7 +47,7 @@ export class Lapsing {
           return {
             accountId,
             amount: remaining,
-            // Units that were held when the source lapsed lapse when they come back.
+            // Units that were held at the expiry of their source expire after their release, with a key of their own.
             key: `member-points:expire:${id}${expired === 0 ? '' : `:${expired}`}`,
             reference: { type: 'points-source', id: String(id) },
             lots: details,
@@ -57,7 +57,7 @@ export class Lapsing {
     })
   }
 
-  /** Lets what has lapsed of one account lapse now, so that the balance is what can be spent. @returns sources that were found */
+  /** Expires due points of one account, so that its whole balance can be spent. @returns the number of sources found */
   async sweep(accountId: number, asset: string, at: number): Promise<number> {
     let found = 0
     for (let page = 0; page < mostPages; page++) {

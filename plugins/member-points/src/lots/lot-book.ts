@@ -28,10 +28,10 @@ type Source = NewRow<typeof SourceRow>
 
 const shown = ['id', 'sourceType', 'sourceId', 'granted', 'remaining', 'held', 'expiresAt', 'createdAt'] as const
 const shownLots = selectionOf(SourceRow).pick(...shown)
-/** Of a new source no unit is used. */
+/** Columns of a new source. */
 const unused = { held: 0, consumed: 0, reversed: 0, expired: 0, status: 'active' } as const
 
-/** The lots of points accounts: the table of sources. The ledger calls it under the lock of the account. */
+/** The lots of points accounts, in the table of sources. The ledger calls it under the lock of the account. */
 export class PointsLotBook implements LotBook {
   readonly #db: Database
   readonly #rules: Rules
@@ -76,7 +76,7 @@ export class PointsLotBook implements LotBook {
     )
   }
 
-  /** Remembers that points of a grant paid for points of an order that were missing at its refund. */
+  /** Stores that points of a grant paid for points of an order that were missing at its refund. */
   async payFor(orderRewardId: number, sourceId: number, points: number): Promise<void> {
     await this.#claims.pay(orderRewardId, sourceId, points)
   }
@@ -103,7 +103,7 @@ export class PointsLotBook implements LotBook {
       sourceId: key,
       granted: amount,
       remaining: amount,
-      // Where the posting does not say it, points expire as those of a reward do.
+      // Without details of the posting, the rule `expiry` applies.
       expiresAt: isNamed ? detail.expiresAt : (await this.#rules.at('expiry', at)).expiryOf(at),
       journalId,
       ruleCode: rule?.code ?? null,
@@ -112,7 +112,7 @@ export class PointsLotBook implements LotBook {
     }
   }
 
-  /** From the source of the grant as far as it has live points. @returns what is left to take */
+  /** Takes live points of the source of the grant. @returns the units still to take */
   async #reverse(movement: LotMovement): Promise<number> {
     const { accountId, amount, at, detail } = movement
     const sourceId = isReversal(detail) ? detail.reversed.sourceId : null
@@ -130,7 +130,7 @@ export class PointsLotBook implements LotBook {
     return amount - taken
   }
 
-  /** The lots of the receiver of a transfer: one for each moment at which the points of the sender lapse. */
+  /** Creates the lots of the receiver of a transfer: one per expiry time of the sent points. */
   async #receive(movement: LotMovement): Promise<void> {
     const { accountId, owner, asset, journalId, at } = movement
     const userId = owner.type === 'user' ? userIdOf(owner.id) : null
@@ -160,7 +160,7 @@ export class PointsLotBook implements LotBook {
     await insertMissing(this.#db, SourceRow, 'id', received)
   }
 
-  /** Takes the captured units of a hold away, those that lapse first at first, and gives the others back to their sources. */
+  /** Removes the captured units of a hold in the order of their expiry, and returns the others to their sources. */
   async #endHold(movement: LotMovement): Promise<void> {
     const { kind, amount, released = 0, journalId, holdId = null } = movement
     const parts = await this.#ofHold(movement)
@@ -182,7 +182,7 @@ export class PointsLotBook implements LotBook {
     if (kind === 'capture') await this.#claims.release(parts.filter(({ claimed }) => claimed > 0).map(idOfPart))
   }
 
-  /** Units that a hold took of each source, divided into released and captured units. */
+  /** Returns the units that a hold took from each source, divided into released and captured units. */
   async #ofHold({ kind, amount, holdId = 0 }: LotMovement) {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select held.source_id, held.amount, lot.claimed from points_source_use held join ${table} lot on lot.id = held.source_id
@@ -203,7 +203,7 @@ export class PointsLotBook implements LotBook {
     })
   }
 
-  /** Gives units of a spend back to the sources that they left. Their expiry stays, also where it has passed. */
+  /** Returns units of a spend to their sources. The expiry does not change, even if it has passed. */
   async #return(movement: LotMovement): Promise<void> {
     const parts = await this.#returned(movement)
     for (const { sourceId, units } of parts) {
@@ -217,7 +217,10 @@ export class PointsLotBook implements LotBook {
     await this.#moves.note(parts.map(({ sourceId, units }) => ({ journalId, sourceId, kind: 'return', amount: units })))
   }
 
-  /** The part of each source in a reversal: points that lapse last come back first, whatever came back before. */
+  /**
+   * Divides a reversal among sources. Points with the latest expiry are returned first. Points of earlier reversals are
+   * skipped.
+   */
   async #returned({ amount, reversed }: LotMovement): Promise<readonly ReturnedPart[]> {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select used.source_id, used.amount from points_source_use used join ${table} lot on lot.id = used.source_id
@@ -240,7 +243,7 @@ export class PointsLotBook implements LotBook {
 
   async #takeClaimed({ journalId }: LotMovement, { claimed }: ClaimDetails): Promise<void> {
     for (const { sourceId, units } of claimed) {
-      // The status comes first: MariaDB and MySQL see in each assignment the columns that those before it have written.
+      // `status` comes first, because in MariaDB and MySQL an assignment sees the values of the assignments before it.
       await this.#db.execute(
         `update ${table} set status = case when remaining + held > ? then 'active' else 'reversed' end,
            remaining = remaining - ?, reversed = reversed + ? where id = ?`,
@@ -304,7 +307,7 @@ export class PointsLotBook implements LotBook {
 
 const idOfPart = ({ sourceId }: ReturnedPart) => sourceId
 
-/** @throws BusinessError `400` `money.posting-invalid` for the owner type `user` with an id that is not a user's */
+/** @throws BusinessError `400` `money.posting-invalid` for owner type `user` with an invalid user id */
 function userIdOf(id: string): number {
   const userId = /^[1-9]\d{0,15}$/.test(id) ? Number(id) : 0
   if (userId < 1 || !Number.isSafeInteger(userId)) throw postingInvalid('owner.id', 'the ID of a user')

@@ -4,24 +4,24 @@ import { OrderRewardRow, SubstituteRow } from '../entities.ts'
 import type { RuleSettings } from '../rules/rule-types.ts'
 import { type ClaimDetails, type LotMoves, listsOf } from './lot-moves.ts'
 
-/** Units that come back to a source. */
+/** Units that are returned to a source. */
 export interface ReturnedPart {
   readonly sourceId: number
   readonly units: number
 }
 
-/** A source that has more claimed or wanted units than it could give so far. */
+/** A source whose returned units are claimed, are missing for a refund, or replace units of other sources. */
 interface ClaimedSource {
   readonly claimed: number
-  /** Null where no order granted the points. */
+  /** Null if no order granted the points. */
   readonly orderNo: string | null
-  /** Whether other sources stand in for it. */
+  /** True if other sources gave points in its place. */
   readonly isReplaced: boolean
 }
 
 interface OrderSums {
   readonly claimed: number
-  /** Units that are missing and that the rule lets a refund take: those that lapsed only where the rule says so. */
+  /** Missing units that a refund may still take. Expired units are included only if the rule allows it. */
   readonly short: number
   readonly owed: number
   readonly recovery: RuleSettings['recovery']
@@ -40,13 +40,12 @@ const orderSums = selectionOf(OrderRewardRow).pick(
 const substitutes = selectionOf(SubstituteRow).pick('id', 'lenderId', 'units')
 
 /**
- * Claims on points that were on hold when their order was refunded or their member was deleted (decision F.7). A claim is settled
- * when the hold ends: points that come back are taken, points that are captured become the shortfall of the refund (decision B9).
- * Points that were spent before the refund and come back later settle its shortfall in the same way. Where a refund took other
- * points of the member instead, the points that come back replace these.
- *
- * The row of an order is changed under the lock of the account here, and before that lock by refunds: one of two that meet is
- * repeated after a deadlock.
+ * Claims on points that were on hold when their order was refunded or their member was deleted (decision F.7). The end
+ * of the hold settles a claim: returned points are taken, and captured points become the shortfall of the refund
+ * (decision B9). Points that were spent before the refund and are returned later reduce its shortfall in the same way.
+ * If a refund took other points of the member, the returned points replace these.
+ * Here an order row is changed under the lock of the account. Refunds change it before that lock. If this causes a
+ * deadlock, one of the two transactions is retried.
  */
 export class LotClaims {
   readonly #db: Database
@@ -58,8 +57,8 @@ export class LotClaims {
   }
 
   /**
-   * Settles claims with units that come back. It runs before the units are back: until then a source may have less than nothing.
-   *
+   * Settles claims with units that are returned. It runs before the return, so that `remaining` of a source can be
+   * negative for this time.
    * @returns the debits that take these units
    */
   async settle({ journalId }: LotMovement, parts: readonly ReturnedPart[]): Promise<readonly LotClaim[]> {
@@ -70,7 +69,7 @@ export class LotClaims {
       const [, , before = 0] = replaced.get(`${kind} ${sourceId}`) ?? []
       replaced.set(`${kind} ${sourceId}`, [sourceId, kind, before + units])
     }
-    // Points that come back to a lender may be claimed, or replace others in their turn.
+    // Points that a lender gets back may also be claimed or replace other points.
     for (let open = parts; open.length > 0; ) {
       const next: ReturnedPart[] = []
       for (const part of await this.#unclaimed(open, journalId, claims, forfeited)) {
@@ -89,7 +88,7 @@ export class LotClaims {
     return claims
   }
 
-  /** Books the claims of some parts. @returns what they leave of sources that others stood in for */
+  /** Settles the claims on some parts. @returns the unclaimed units of sources for which other sources gave points */
   async #unclaimed(
     parts: readonly ReturnedPart[],
     journalId: number,
@@ -121,7 +120,7 @@ export class LotClaims {
     return left
   }
 
-  /** Puts units of a source in the place of those that stood in for them, and gives these back to their sources. */
+  /** Replaces points of other sources by units of this source, and returns them to these sources. */
   async #replace({ sourceId, units }: ReturnedPart): Promise<readonly { lenderId: number; units: number }[]> {
     const rows = await substitutes.select(this.#db, 'where source_id = ? order by id', [sourceId])
     const back: { lenderId: number; units: number }[] = []
@@ -133,7 +132,7 @@ export class LotClaims {
       left -= replaced
       await this.#db.execute('update points_substitute set units = units - ? where id = ?', [replaced, id])
       await this.#db.execute('delete from points_substitute where id = ? and units = 0', [id])
-      // The status comes first: MariaDB and MySQL see in each assignment the columns that those before it have written.
+      // `status` comes first, because in MariaDB and MySQL an assignment sees the values of the assignments before it.
       await this.#db.execute(
         `update points_source set status = case when remaining + held > ? then 'active' else 'reversed' end,
            remaining = remaining - ?, reversed = reversed + ? where id = ?`,
@@ -148,7 +147,7 @@ export class LotClaims {
     return back
   }
 
-  /** Remembers units of other sources that a journal took in place of those of a source. */
+  /** Stores the units that a journal took from other sources in place of this source. */
   async lend(sourceId: number, journalId: number): Promise<void> {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select source_id, amount from points_source_use where journal_id = ? and kind = 'reverse' and source_id <> ?`,
@@ -159,7 +158,7 @@ export class LotClaims {
     )
   }
 
-  /** Remembers that a source paid for points of the source of an order. */
+  /** Stores that a source paid for points of the source of an order. */
   async pay(orderRewardId: number, lenderId: number, units: number): Promise<void> {
     const [row] = await this.#db.query<Record<string, unknown>>(
       `select source_id from ${orderTable} where id = ? and source_id is not null`,
@@ -176,7 +175,7 @@ export class LotClaims {
     )
   }
 
-  /** Makes a shortfall of claimed units of sources that are on hold no longer. */
+  /** Converts claimed units that are no longer on hold to a shortfall. */
   async release(sourceIds: readonly number[]): Promise<void> {
     for (const id of sourceIds) {
       const [row] = await this.#db.query<Record<string, unknown>>(
@@ -249,14 +248,14 @@ export class LotClaims {
   }
 }
 
-/** One part for each source. */
+/** Combines the parts of each source. */
 function merged(parts: readonly ReturnedPart[]): readonly ReturnedPart[] {
   const units = new Map<number, number>()
   for (const part of parts) units.set(part.sourceId, (units.get(part.sourceId) ?? 0) + part.units)
   return [...units].map(([sourceId, all]) => ({ sourceId, units: all }))
 }
 
-/** @param key of the claim within its plugin: the movement that gives the points back happens once */
+/** @param key unique within the plugin, because a movement returns its points once */
 function refundClaim(orderNo: string, key: string, journalId: number, part: ReturnedPart): LotClaim {
   const lots: ClaimDetails = { claimed: [part] }
   return {

@@ -2,10 +2,10 @@ import { type Database, insertMissing, type NewRow, type Selected, selectionOf }
 import type { LotMovement } from '@plinth/money'
 import { SourceRow, SourceUseRow } from '../entities.ts'
 
-/** Numbers in one list of a statement. Few sizes keep the number of prepared texts small. */
+/** Numbers of ids per list. Few distinct sizes limit the number of prepared statements. */
 const listSizes = [500, 50, 5, 1] as const
 
-/** Lists of few sizes; what is left over fills the last one by repeating itself. */
+/** Splits ids into lists of these sizes. The last id is repeated to fill a list. */
 export function listsOf(ids: readonly number[]): readonly (readonly number[])[] {
   const lists: number[][] = []
   for (let from = 0; from < ids.length; ) {
@@ -18,7 +18,7 @@ export function listsOf(ids: readonly number[]): readonly (readonly number[])[] 
   return lists
 }
 
-/** A credit: where the points come from, and until when they count. */
+/** Details of a credit: source and expiry of the points. */
 export interface GrantDetails {
   readonly source: { readonly id: number; readonly type: string; readonly key: string }
   /** Milliseconds since the epoch. */
@@ -26,17 +26,17 @@ export interface GrantDetails {
   readonly rule?: { readonly code: string; readonly version: number }
 }
 
-/** A debit that takes points of a grant back: from its own source first, where it has one. */
+/** Details of a debit that takes granted points back, from their own source first. */
 export interface ReversalDetails {
   readonly reversed: { readonly sourceId: number | null }
 }
 
-/** A debit of what has lapsed of one source. */
+/** Details of a debit that expires one source. */
 export interface ExpiryDetails {
   readonly lapsed: { readonly sourceId: number }
 }
 
-/** A debit of points that are claimed as soon as they come back. */
+/** Details of a debit of claimed points that were returned. */
 export interface ClaimDetails {
   readonly claimed: readonly { readonly sourceId: number; readonly units: number }[]
 }
@@ -50,13 +50,13 @@ export const isClaim = (detail: unknown): detail is ClaimDetails => has(detail, 
 export const isExpiry = (detail: unknown): detail is ExpiryDetails => has(detail, 'lapsed')
 
 const table = 'points_source'
-/** Sources that are read at once. */
+/** Maximum number of sources per query. */
 const pageSize = 500
 
-/** What a movement does to the free units of a source. */
+/** Effect of a movement on the free units of a source. */
 type Taking = 'spend' | 'reverse' | 'hold'
 
-/** The column that free units go to, and what a source is when it has lost its last. */
+/** Target column of the free units, and status of a source without free units. */
 const takings = {
   spend: { column: 'consumed', last: 'exhausted' },
   reverse: { column: 'reversed', last: 'reversed' },
@@ -69,8 +69,8 @@ type FreeLot = Selected<typeof freeLots>
 type Moved = Pick<LotMovement, 'accountId' | 'journalId' | 'holdId' | 'at'>
 
 /**
- * Statements that move units between the columns of sources, under the lock of their account. Free units go in the order of
- * their expiry, then of their age (decision B11); what lapsed by the moment of the movement is not touched.
+ * Moves units between the columns of sources, under the lock of their account. Free units are taken in the order of
+ * expiry, then of age (decision B11). Sources that expired before the movement do not change.
  */
 export class LotMoves {
   readonly #db: Database
@@ -79,7 +79,7 @@ export class LotMoves {
     this.#db = db
   }
 
-  /** @returns units that live sources could not give */
+  /** @returns the units that live sources did not have */
   async take(moved: Moved, taking: Taking, amount: number): Promise<number> {
     let left = amount
     while (left > 0) {
@@ -103,7 +103,7 @@ export class LotMoves {
     return left
   }
 
-  /** @param amount of the source's free units, all of them at most */
+  /** @param amount at most the free units of the source */
   async takeFrom({ journalId, holdId }: Moved, taking: Taking, lot: FreeLot, amount: number): Promise<void> {
     const { column, last } = takings[taking]
     const isLast = amount === lot.remaining
@@ -114,7 +114,7 @@ export class LotMoves {
     await this.note([{ journalId, sourceId: lot.id, kind: taking, amount, holdId: holdId ?? null }])
   }
 
-  /** All sources from the first that is free to this one, in one range of the index. */
+  /** Takes all sources from the first free one to this one, in one range of the index. */
   async #takeWhole({ accountId, journalId, holdId, at }: Moved, taking: Taking, end: FreeLot): Promise<void> {
     const { column, last } = takings[taking]
     const where = `account_id = ? and status = 'active' and remaining > 0 and expires_at > ? and expires_at <= ?
@@ -131,7 +131,7 @@ export class LotMoves {
     )
   }
 
-  /** Uses of sources, each once. */
+  /** Stores uses of sources, each once. */
   async note(uses: readonly NewRow<typeof SourceUseRow>[]): Promise<void> {
     await insertMissing(this.#db, SourceUseRow, ['journalId', 'sourceId', 'kind'], uses)
   }
@@ -146,5 +146,8 @@ export class LotMoves {
   }
 }
 
-/** MySQL assigns from left to right, so nothing here may look at what the statement changes, but for what stays with `hold`. */
+/**
+ * MySQL assigns from left to right, so this expression must not read columns that the statement changes. `hold` changes
+ * `held`, but both branches are `active` then.
+ */
 const statusNow = (last: string) => `status = case when held > 0 then 'active' else '${last}' end`

@@ -2,19 +2,19 @@ import type { AccountRef } from '@plinth/money'
 import { defaultAsset, type PointsPaid, type PointsPayment } from '../contract.ts'
 import type { Parts } from '../parts.ts'
 
-/** The points account of a user. */
+/** Returns the points account of a user. */
 export const ownerOf = (userId: number, asset: string): AccountRef => ({
   owner: { type: 'user', id: String(userId) },
   asset,
 })
 
-/** The user of an account; null where it belongs to none. */
+/** Returns the user of an account; null if the owner is not a user. */
 export const userOf = ({ owner }: Pick<AccountRef, 'owner'>): number | null =>
   owner.type === 'user' ? Number(owner.id) : null
 
 type SpendingParts = Pick<Parts, 'clock' | 'ledger' | 'lapsing'>
 
-/** Takes points of a member. What has lapsed lapses before, so that the refusal of a spend says what can be spent. */
+/** Debits points of a member. Due points expire first, so that an error reports the points that can be spent. */
 export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: SpendingParts): Promise<PointsPaid> {
   const { userId, points, key, reference, reason } = payment
   const ref = ownerOf(userId, defaultAsset)
@@ -34,9 +34,9 @@ export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: 
 type ForgetParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'lapsing'>
 
 /**
- * The end of the points of a deleted user. Points that can be spent are forfeited. Points on hold are claimed: a hold that ends
- * gives none of them back. The accounts are closed, also those that nothing was posted to yet, so that nothing enters them later.
- * Check-ins are removed. The ledger and the sources stay, under a number that names nobody any more: books are never changed.
+ * Ends the points of a deleted user. Available points are forfeited. Points on hold are claimed: they are not returned
+ * when the hold ends. All points accounts are closed and, if necessary, created first, so that no later posting
+ * succeeds. Check-ins are deleted. Ledger and sources stay, with a user id that no longer identifies a person.
  */
 export async function forgetMember(userId: number, { db, clock, ledger, lapsing }: ForgetParts): Promise<void> {
   await db.execute('delete from points_check_in where user_id = ?', [userId])
@@ -46,7 +46,7 @@ export async function forgetMember(userId: number, { db, clock, ledger, lapsing 
     const { id: accountId, status } = await ledger.ensureAccount(ref)
     if (status !== 'open') continue
     await lapsing.sweep(accountId, asset, clock.expiryNow())
-    // Locks the account until it is closed, so that a reward comes before or not at all.
+    // Locks the account until it is closed. A concurrent reward is posted before that, or not at all.
     await ledger.batch({
       asset,
       kind: 'points.forfeit',

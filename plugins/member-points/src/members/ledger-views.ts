@@ -10,7 +10,7 @@ import type { Texts } from './texts.ts'
 
 export const sourceStates = ['active', 'exhausted', 'expired', 'reversed'] as const
 
-/** Where points came from: granted = remaining + held + consumed + reversed + expired. */
+/** Source of points: granted = remaining + held + consumed + reversed + expired. */
 export const sourceView = Type.Object({
   id,
   accountId: id,
@@ -80,10 +80,10 @@ const entryFields = {
   createdAt: instant,
 }
 
-/** One entry as its owner sees it. */
+/** An entry as its owner sees it. */
 export const ledgerView = Type.Object(entryFields)
 
-/** One entry as operators see it. */
+/** An entry as operators see it. */
 export const adminLedgerView = Type.Object({
   ...entryFields,
   accountId: id,
@@ -111,11 +111,11 @@ interface EntryNames {
   readonly texts: Texts
   readonly locale: string
   readonly kinds: Ledger['kinds']
-  /** Titles of rules by their codes: a task is shown by its title. */
+  /** Titles of rules by code. An entry of a task shows the title. */
   readonly tasks: ReadonlyMap<string, string>
 }
 
-/** Loads the names that some entries need. */
+/** Loads the names for some entries. */
 export async function namesOf(
   entries: readonly EntryView[],
   locale: string,
@@ -131,7 +131,7 @@ export async function namesOf(
 
 const taskKind = 'points.task'
 
-/** The name of a kind; a kind without one is named after the direction of its points. */
+/** Returns the name of a kind. A kind without a name is named by the direction of its points. */
 function nameOf(
   { kind, available, frozen, reference }: EntryView,
   { texts, locale, kinds, tasks }: EntryNames,

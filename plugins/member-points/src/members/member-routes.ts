@@ -10,7 +10,7 @@ type MemberRouteParts = OverviewParts & TaskParts
 
 const root = '/api/v1/member-points'
 
-/** Members see their own points, whatever user they name (document 1, "Authentication" 2). */
+/** Ignored query parameters: members only see their own points (document 1, "Authentication" 2). */
 const others = ['userId']
 
 const checkInView = Type.Object({
@@ -45,7 +45,7 @@ const checkInMonthView = Type.Object({
 
 const { route } = routesWith<MemberRouteParts>()
 
-/** What members do with their points. Whose they are, the login says and nothing else. */
+/** Operations of members. Only the login determines the member. */
 export const memberRoutes = [
   route({
     method: 'GET',
@@ -66,7 +66,7 @@ export const memberRoutes = [
       answerList(request.query, newestFirst, async (window) => {
         const { ledger } = parts
         const account = await ledger.find(ownerOf(requirePrincipal(request).userId, defaultAsset))
-        // Nothing was ever posted.
+        // No posting exists.
         if (account === undefined) return { items: [], total: 0, isCapped: false, next: null }
         const found = await ledger.entries({ accountId: account.id }, window)
         const names = await namesOf(found.items, request.locale, parts)

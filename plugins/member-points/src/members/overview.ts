@@ -8,7 +8,7 @@ import { ownerOf } from './account.ts'
 
 const points = (description: string) => described(count, description)
 
-/** Document 1, "Overview content"; names by decision B4. */
+/** Document 1, "Overview content". Decision B4 defines the names. */
 export const overviewView = Type.Object({
   asset: Type.String(),
   available: points('Points that can be spent: the balance of the money ledger.'),
@@ -23,7 +23,7 @@ export const overviewView = Type.Object({
 })
 type Overview = Static<typeof overviewView>
 
-/** Maps each kind of movement to its member of the overview. */
+/** Property of the overview for each way of movement. */
 const membersOf = {
   granted: 'monthEarned',
   returned: 'monthReturned',
@@ -36,10 +36,7 @@ const dayMs = 86_400_000
 
 export type OverviewParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'lapsing'>
 
-/**
- * What a member has. What has lapsed and no scan has met yet lapses now, so that the balance shown is the ledger's and can be
- * spent.
- */
+/** Returns the points of a member. Due points expire first, so that the whole balance can be spent. */
 export async function overviewOf(userId: number, parts: OverviewParts): Promise<Overview> {
   const { clock, ledger, rules, lapsing } = parts
   const asset = defaultAsset

@@ -8,7 +8,7 @@ import { isOnce, onceKey } from '../rewards/rewards.ts'
 import { ruleSettings } from '../rules/rule-types.ts'
 import type { Texts } from './texts.ts'
 
-/** Rules that a list of tasks has at most. */
+/** Maximum number of rules in a list of tasks. */
 const mostTasks = 200
 
 const checkInState = Type.Object({
@@ -31,12 +31,12 @@ export const taskView = Type.Object({
 })
 type TaskView = Static<typeof taskView>
 
-/** The tasks of document 1 in its order; others follow by their codes. */
+/** Order of the tasks of document 1. Other tasks follow by code. */
 const order = ['check-in', 'order-reward', 'profile-completion', 'first-order', 'review-reward']
 
 export type TaskParts = Pick<Parts, 'db' | 'clock' | 'checkIns' | 'calendar' | 'texts'>
 
-/** What a member is rewarded for, and what of it is done. */
+/** Returns the tasks that reward a member, with their progress. */
 export async function tasksOf(userId: number, locale: string, parts: TaskParts): Promise<TaskView[]> {
   const rules = await parts.db
     .fork()
@@ -71,7 +71,7 @@ export async function tasksOf(userId: number, locale: string, parts: TaskParts):
   })
 }
 
-/** Codes of tasks that the member was rewarded for without a subject: nothing of these is left to do. */
+/** Returns the codes of tasks whose only reward the member has received. */
 async function doneOnce(userId: number, rules: readonly RuleRow[], db: Database): Promise<ReadonlySet<string>> {
   const tasks = rules.filter(({ type }) => type === 'task')
   const keys = new Map(tasks.map(({ code }) => [onceKey(code, userId), code]))
@@ -84,7 +84,9 @@ async function doneOnce(userId: number, rules: readonly RuleRow[], db: Database)
   return new Set(rows.map(({ source_type, source_id }) => (keys.get(source_id) === source_type ? source_type : '')))
 }
 
-/** An amount of minor units, with its currency. Decimals of other currencies than those of ISO 4217 are not known. */
+/**
+ * Formats minor units with their currency. Only ISO 4217 defines the decimals, so other currencies show minor units.
+ */
 function amountOf(minor: number, currency: string | undefined, locale: string, texts: Texts): string {
   const isKnown = currency !== undefined && Intl.supportedValuesOf('currency').includes(currency)
   if (!isKnown) {

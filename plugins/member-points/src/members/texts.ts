@@ -5,7 +5,7 @@ import type { Parts } from '../parts.ts'
 
 type Params = Readonly<Record<string, string | number>>
 
-/** Texts for members, in the language of the caller where the product translates. */
+/** Texts for members, in the language of the caller if the product translates. */
 export class Texts {
   readonly #translator: Translator | undefined
 
@@ -13,14 +13,17 @@ export class Texts {
     this.#translator = i18n
   }
 
-  /** @param path below the texts of this plugin, such as `kinds.check-in`; undefined where there is none */
+  /**
+   * Returns a text; undefined if it does not exist. @param path relative to the texts of this plugin, such as
+   * `kinds.check-in`
+   */
   find(locale: string, path: string, params: Params = {}): string | undefined {
     const found = path.split('.').reduce<unknown>((branch, name) => Object(branch)[name], en['member-points'])
     const translated = this.#translator?.translate(locale, `messages.member-points.${path}`, params)
     return translated ?? (typeof found === 'string' ? fillText(found, params) : undefined)
   }
 
-  /** A text that an operator wrote, or that of the product. */
+  /** Returns the text of an operator or, without one, the text of the product. */
   written(locale: string, text: LocalizedText | null | undefined, path: string, params: Params): string | undefined {
     return text == null ? this.find(locale, path, params) : localize(text, locale)
   }

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Sums by day, and up to which entry of the ledger they go. */
+/** Totals by day, and the last entry of the ledger that they include. */
 export const countDays = defineChangeSet({
   id: '0003-count-days',
   up: ({ schema, type }) => [

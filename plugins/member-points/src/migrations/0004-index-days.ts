@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** The order of the list, with the id that makes it total: MariaDB sorts by a unique index and the id otherwise. */
+/** Index for the order of the list, with the id as last column. Without it, MariaDB sorts the rows. */
 export const indexDays = defineChangeSet({
   id: '0004-index-days',
   up: ({ schema }) => [

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Points on hold that refunds and deletions claim, points that stood in for others, and points that came back by day. */
+/** Points on hold that refunds and deletions claim, points taken in place of others, and returned points by day. */
 export const claimSources = defineChangeSet({
   id: '0005-claim-sources',
   up: ({ schema, type }) => [

@@ -1,6 +1,6 @@
 import { mostPoints, type RuleSettings } from '../rules/rule-types.ts'
 
-/** Points for the cash amount of an order, rounded down (document 1, "Order reward"). */
+/** Returns the points for the cash amount of an order, rounded down (document 1, "Order reward"). */
 export function orderPoints(
   paid: number,
   { points = 0, perAmount = 1, maxPoints = mostPoints }: Pick<RuleSettings, 'points' | 'perAmount' | 'maxPoints'>,
@@ -9,51 +9,50 @@ export function orderPoints(
   return earned > BigInt(maxPoints) ? maxPoints : Number(earned)
 }
 
-/** What stands of an order that was rewarded. Amounts are minor units. */
+/** State of a rewarded order. Amounts are minor units. */
 interface RewardedOrder {
   readonly paid: number
-  /** Cash given back so far. */
+  /** Refunded cash so far. */
   readonly refunded: number
   readonly granted: number
 }
 
 /**
- * Points that all refunds so far are to have taken back (decision B9): from the points that were granted, never from today's rule.
- * Rounded down, never more than was granted, and exactly that when all is refunded.
+ * Returns the points that all refunds so far take back (decision B9). They are a share of the granted points and do not
+ * depend on the current rule. Rounded down, at most `granted`, and exactly `granted` after a full refund.
  */
 export function reversalTarget({ paid, refunded, granted }: RewardedOrder): number {
   if (refunded >= paid) return granted
   return Number((BigInt(granted) * BigInt(refunded)) / BigInt(paid))
 }
 
-/** What the points of an order have become when a refund wants some back. */
+/** State of the points of an order at a refund. */
 interface ReversibleOrder {
   readonly granted: number
-  /** Points of its lot that lapsed. */
+  /** Expired points of its source. */
   readonly expired: number
-  /** Points that earlier refunds took or claim, or that are still owed for them. */
+  /** Points that earlier refunds took or claimed, or that are still owed for them. */
   readonly settled: number
-  /** Points of its lot that are on hold and that no refund claims yet. */
+  /** Points of its source on hold that no refund has claimed. */
   readonly held: number
 }
 
 export interface Reversal {
-  /** Points to take from the account now. */
+  /** Points to debit now. */
   readonly deducted: number
   /** Points on hold that are taken when the hold ends (decision F.7). */
   readonly claimed: number
   /** Points that cannot be taken. */
   readonly shortfall: number
-  /** Of these, the ones that later rewards settle. */
+  /** The part of `shortfall` that later rewards pay. */
   readonly owed: number
 }
 
 /**
- * Splits what a refund wants. The balance never becomes negative. Points that lapsed were lost to the member already: they are
- * not taken from other points unless the rule says so.
- *
- * @param wanted points
- * @param spendable points of the member's live lots
+ * Divides the points that a refund takes back. The balance never becomes negative. The member has already lost expired
+ * points. They are taken from other points only if the rule allows it.
+ * @param wanted points to take back
+ * @param spendable points in live sources of the member
  */
 export function splitReversal(
   wanted: number,

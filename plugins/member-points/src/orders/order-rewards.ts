@@ -6,7 +6,7 @@ import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 import { orderPoints, type Reversal, reversalTarget, splitReversal } from './order-points.ts'
 
-/** What `commerce.order.paid` says. */
+/** Payload of `commerce.order.paid`. */
 interface PaidOrder {
   readonly orderNo: string
   readonly userId: number
@@ -17,7 +17,7 @@ interface PaidOrder {
   readonly paidAt: number
 }
 
-/** What `commerce.order.refunded` says. */
+/** Payload of `commerce.order.refunded`. */
 interface OrderRefund {
   readonly refundNo: string
   readonly orderNo: string
@@ -29,9 +29,9 @@ interface OrderRefund {
 
 type OrderRewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
-/** What a refund took back. */
+/** Result of a refund. */
 interface Reversed {
-  /** Waits for its order to be paid: the events came in the other order. */
+  /** True if the refund waits for the payment of its order, because the events arrived in the other order. */
   readonly deferred: boolean
   readonly replayed: boolean
   readonly deducted: number
@@ -40,7 +40,7 @@ interface Reversed {
   readonly shortfall: number
 }
 
-/** An order of which no event was booked. */
+/** Values of an order without posted events. */
 const awaited = {
   status: 'awaited',
   paidAmount: 0,
@@ -55,8 +55,8 @@ const awaited = {
 } as const
 
 /**
- * Points for paid orders, and what refunds take back of them (document 1, "Order reward" and "Refund reversal"; decision B9). The
- * row of the order is where its events meet, in whichever order they come: it is locked before the account.
+ * Points for paid orders, and their reversal by refunds (document 1, "Order reward" and "Refund reversal"; decision
+ * B9). Events may arrive in any order. Each locks the row of the order before the account.
  */
 export class OrderRewards {
   readonly #parts: OrderRewardParts
@@ -66,15 +66,14 @@ export class OrderRewards {
   }
 
   /**
-   * Grants the points of a paid order once, then books the refunds that came before it.
-   *
-   * @throws BusinessError `409` `member-points.order-mismatch` when the order was paid before with other facts
+   * Grants the points of a paid order once, then posts the refunds that arrived earlier.
+   * @throws BusinessError `409` `member-points.order-mismatch` if the order was already paid with other facts
    */
   async paid(order: PaidOrder): Promise<{ readonly points: number; readonly replayed: boolean }> {
     const { db, clock, rules, rewards } = this.#parts
     const { orderNo, userId, cashAmount, currency } = order
     return db.transactional(async () => {
-      // The rule of the moment of the payment, however late the event is; no rule of the future.
+      // The rule at the time of the payment, even for a late event, but never a future rule.
       const rule = await rules.at('order-reward', Math.min(order.paidAt, clock.now()))
       const row = await this.#lock(orderNo, userId, rule.asset)
       if (row.userId !== userId) throw refusal('order-mismatch', { params: { orderNo }, data: { orderNo } })
@@ -96,7 +95,7 @@ export class OrderRewards {
               source: { type: 'order', key: orderNo },
               reference: { type: 'order', id: orderNo },
             })
-      // A closed account gets nothing.
+      // A closed account receives no points.
       const granted = reward === undefined ? 0 : points
       const paid = { status: 'paid', asset: rule.asset, paidAmount: cashAmount, granted } as const
       const grant = { sourceId: reward?.sourceId ?? null, journalId: reward?.journalId ?? null }
@@ -109,10 +108,10 @@ export class OrderRewards {
   }
 
   /**
-   * Takes back the points of the refunded part, once for each refund; before the order is paid it is kept until then.
-   *
-   * @throws BusinessError `409` `member-points.refund-mismatch` when the refund was booked before with other facts, or the order is
-   *   another user's; `409` `member-points.refund-exceeds-paid`
+   * Takes back the points of the refunded part, once per refund. A refund of an unpaid order is stored until the
+   * payment.
+   * @throws BusinessError `409` `member-points.refund-mismatch` if the refund was stored with other facts, or the order
+   * belongs to another user; `409` `member-points.refund-exceeds-paid`
    */
   async refunded(refund: OrderRefund): Promise<Reversed> {
     const { db, clock, rules } = this.#parts
@@ -153,7 +152,7 @@ export class OrderRewards {
     return exactInteger(row?.['amount'] ?? null)
   }
 
-  /** The row of an order, made where there is none, locked until the transaction ends. */
+  /** Returns the row of an order, locked until the transaction ends. Creates it if it does not exist. */
   async #lock(orderNo: string, userId: number, asset: string): Promise<OrderRewardRow> {
     const { db, clock } = this.#parts
     const row = { ...awaited, id: db.newId(), orderNo, userId, asset, createdAt: new Date(clock.now()) }
@@ -162,12 +161,12 @@ export class OrderRewards {
     return db.fork().findOneOrFail(OrderRewardRow, { orderNo })
   }
 
-  /** Books one refund of an order that is paid and locked. */
+  /** Posts one refund of a paid and locked order. */
   async #book(orderNo: string, reversal: ReversalRow): Promise<Omit<Reversal, 'owed'>> {
     const { db } = this.#parts
     const order = await db.fork().findOneOrFail(OrderRewardRow, { orderNo })
     const { id, paidAmount: paid, granted } = order
-    // Refunds that came before their order may want more than was paid in the end.
+    // Refunds that arrived before the payment may exceed the paid amount.
     const refunded = Math.min(paid, order.refundedAmount + reversal.refundAmount)
     const target = reversalTarget({ paid, refunded, granted })
     const wanted = target - order.reversedTarget
@@ -190,7 +189,7 @@ export class OrderRewards {
     if (accountId === undefined) return { deducted: 0, claimed: 0, shortfall: wanted, owed: 0, journalId: null }
     await lapsing.sweep(accountId, asset, clock.expiryNow())
     let split: Reversal = { deducted: 0, claimed: 0, shortfall: wanted, owed: 0 }
-    // Locks the account, so that what is read here is still there when it is debited.
+    // Locks the account, so that the values read here are still valid at the debit.
     await ledger.batch({
       asset,
       kind: 'points.refund',

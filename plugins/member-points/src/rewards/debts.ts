@@ -5,10 +5,10 @@ import type { ReversalDetails } from '../lots/lot-moves.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 
-/** Orders whose debts one reward settles at most; later rewards go on. */
+/** Maximum number of orders that one reward pays for. Later rewards continue. */
 const mostOrders = 100
 
-/** Points of a reward that settle what a refund could not take. */
+/** Points of a reward that pay for the shortfall of a refund. */
 interface Settlement {
   readonly orderRewardId: number
   readonly points: number
@@ -20,8 +20,8 @@ interface GrantOfDebtor {
 }
 
 /**
- * Points that refunds wanted back and that were spent, where the rule says that later rewards settle them. The orders are changed
- * before the account of the ledger is locked, as refunds do it.
+ * Spent points that refunds could not take back and that later rewards pay, if the rule says so. The orders are changed
+ * before the account of the ledger is locked, as refunds do.
  */
 export class Debts {
   readonly #db: Database
@@ -34,7 +34,7 @@ export class Debts {
     this.#lots = lots
   }
 
-  /** Marks debts as settled, up to a number of points. */
+  /** Marks debts as paid, up to a number of points. */
   async settle(userId: number, asset: string, points: number): Promise<readonly Settlement[]> {
     const debts = await this.#db.query<Record<string, unknown>>(
       `select id, owed from points_order_reward where user_id = ? and owed > 0 and asset = ? order by owed, id limit ${mostOrders}`,
@@ -66,7 +66,7 @@ export class Debts {
     }
   }
 
-  /** Takes the settled points from the account, where everybody sees it: one entry of its own. */
+  /** Debits the paid points from the account, with a separate entry. */
   async collect(userId: number, asset: string, settled: readonly Settlement[], grant: GrantOfDebtor): Promise<void> {
     const lots: ReversalDetails = { reversed: { sourceId: grant.sourceId } }
     await this.#ledger.debit({

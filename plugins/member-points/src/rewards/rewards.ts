@@ -19,7 +19,7 @@ interface Grant {
   readonly key: string
   /** Business kind of the journal, such as `points.task`. */
   readonly kind: string
-  /** Where the points come from: unique by type and key. */
+  /** Source of the points, unique by type and key. */
   readonly source: { readonly type: string; readonly key: string }
   readonly reference?: { readonly type: string; readonly id: string }
   readonly actor?: string
@@ -27,13 +27,13 @@ interface Grant {
 }
 
 interface Granted extends Posted {
-  /** The new source; of a replayed grant it is not there. */
+  /** Id of the new source. It does not exist for a replayed grant. */
   readonly sourceId: number
-  /** Points of the grant that settled debts of refunds at once. */
+  /** Points of the grant that paid debts of refunds. */
   readonly settled: number
 }
 
-/** Points that come in: one way for all of them. */
+/** Grants points for all kinds of rewards. */
 export class Rewards {
   readonly #parts: RewardParts
 
@@ -42,10 +42,9 @@ export class Rewards {
   }
 
   /**
-   * Credits the account and makes the source, once for each key. Debts of refunds are settled first.
-   *
-   * @returns undefined where the account is closed, as that of a deleted member is: it gets nothing
-   * @throws what `Ledger.credit` throws
+   * Credits the account and creates the source, once per key. Debts of refunds are paid first.
+   * @returns undefined if the account is closed, for example after the deletion of the member
+   * @throws the errors of `Ledger.credit`
    */
   async grant({ userId, rule, points, key, kind, source, ...notes }: Grant): Promise<Granted | undefined> {
     const { db, clock, ledger, debts } = this.#parts
@@ -84,7 +83,7 @@ export class Rewards {
     const rule = await rules.at(task, clock.now())
     if (rule.type !== 'task') throw refusal('rule-unknown', { params: { code: task }, data: { code: task } })
     const key = rule.config.once === true ? onceKey(task, userId) : taskKey(task, userId, subject)
-    // A rule that gives another number of points by now does not make it another reward.
+    // The same reward is replayed even if the rule now grants another number of points.
     const earlier = await this.#find(task, key)
     if (earlier !== undefined) return { ...earlier, settled: 0, replayed: true }
     const points = rule.config.points ?? 0
@@ -139,15 +138,15 @@ const rewardOf = (points: number, granted: Granted | undefined): Reward =>
     ? noReward
     : { points, settled: granted.settled, journalId: granted.journalId, replayed: granted.replayed }
 
-/** Whether a task is rewarded once for each member. */
+/** True if a member is rewarded once for the task. */
 export const isOnce = (task: string, { once = false }: Pick<RuleSettings, 'once'>): boolean =>
   once || task === 'profile-completion' || task === 'first-order'
 
-/** Key of the source of a task that a member is rewarded for once. */
+/** Returns the source key of a task that is rewarded once per member. */
 export const onceKey = (task: string, userId: number): string =>
   task === 'review-reward' ? `task:${task}:${userId}` : taskKey(task, userId, undefined)
 
-/** What a task is rewarded once for (decision B8); also the key of its source. */
+/** Returns the source key of a task. Each key is rewarded once (decision B8). */
 function taskKey(task: string, userId: number, subject: string | undefined): string {
   if (task === 'profile-completion') return `${userId}:profile-completion`
   if (task === 'first-order') return `${userId}:mall:first-order`

@@ -74,7 +74,7 @@ const byVersion = [{ property: 'version', direction: 'desc' }] as const
 
 const { route } = routesWith<RuleRouteParts>()
 
-/** Rules of the programme, for operators. */
+/** Routes of points rules for operators. */
 export const ruleRoutes = [
   route({
     method: 'GET',
@@ -141,13 +141,13 @@ function viewOfRule(
     displayTitle: (displayTitle as Static<typeof ruleView>['displayTitle']) ?? null,
     displayDescription: (displayDescription as Static<typeof ruleView>['displayDescription']) ?? null,
     current: activeTo === never,
-    // The rules of an installation count from the beginning of time, which nobody wants to read: a version is there since it was made.
+    // The seeded rules apply from time 0. Their creation time is shown instead.
     activeFrom: new Date(Math.max(rule.activeFrom, rule.createdAt.getTime())).toISOString(),
     activeTo: activeTo === never ? null : new Date(activeTo).toISOString(),
     updatedBy: visibleOperator(request, rule.updatedBy),
   }
 }
 
-/** What people call a rule. */
+/** Returns the display name of a rule. */
 export const ruleName = ({ code, displayTitle }: RuleRow, names: Texts, locale: string): string =>
   displayTitle == null ? (names.find(locale, `tasks.${code}.name`) ?? code) : localize(displayTitle, locale)

@@ -2,13 +2,13 @@ import { described, line, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import { defaultAsset } from '../contract.ts'
 
-/** What a rule is about: it decides which members its settings have. */
+/** Types of rules. The type determines the settings. */
 export const ruleTypes = ['check-in', 'order', 'task', 'lottery', 'manual', 'expiry'] as const
 export type RuleType = (typeof ruleTypes)[number]
 
-/** Most points of one reward: a slip of the keyboard must not make a fortune. */
+/** Maximum points of one reward, as protection against typing errors. */
 export const mostPoints = 1_000_000_000
-/** Days of the longest period, a hundred years. */
+/** Maximum period in days, a hundred years. */
 const longestPeriod = 36_500
 
 const points = Type.Integer({ minimum: 0, maximum: mostPoints, description: 'Points of one reward.' })
@@ -25,7 +25,7 @@ const recovery = Type.Enum(['none', 'future-grants'], {
     'What becomes of points that a refund would have taken back and that were spent: nothing, or later rewards settle them first.',
 })
 
-/** Settings of all types of rules; `settingsOf` says which a type needs and allows. */
+/** Settings of all types of rules. `settingsBy` lists the required and allowed settings of each type. */
 export const ruleSettings = Type.Object({
   points: Type.Optional(points),
   cycleDays: Type.Optional(
@@ -65,7 +65,7 @@ export type RuleSettings = Static<typeof ruleSettings>
 
 type Setting = keyof RuleSettings & string
 
-/** Which settings a type of rule needs, and which it may have. */
+/** Required and further allowed settings by type of rule. */
 const settingsBy: Readonly<
   Record<RuleType, { readonly needs: readonly Setting[]; readonly allows: readonly Setting[] }>
 > = {
@@ -80,13 +80,13 @@ const settingsBy: Readonly<
   expiry: { needs: ['expiresInDays', 'expiringSoonDays'], allows: [] },
 }
 
-/** A setting that breaks the rules of its type. */
+/** A setting that is invalid for its type. */
 interface SettingFault {
   readonly field: string
   readonly rule: 'required' | 'not-allowed' | 'beyond-cycle' | 'repeated'
 }
 
-/** What speaks against settings for a type of rule; the schema has looked at each of them already. */
+/** Returns the first problem of settings for a type of rule. The schema has already checked each setting. */
 export function faultOf(type: RuleType, settings: RuleSettings): SettingFault | undefined {
   const { needs, allows } = settingsBy[type]
   for (const name of needs) if (settings[name] === undefined) return { field: `config.${name}`, rule: 'required' }
@@ -103,10 +103,10 @@ export function faultOf(type: RuleType, settings: RuleSettings): SettingFault | 
   return undefined
 }
 
-/** Days of a cycle of check-in rewards where the rule does not say. */
+/** Default days of a check-in cycle. */
 export const usualCycle = 7
 
-/** Text of a rule by locale, for people. */
+/** Schema of a displayed text by locale. */
 export const displayText = (maxLength: number) =>
   described(
     Type.Object({ en: line(maxLength, { minLength: 1 }), 'zh-CN': line(maxLength, { minLength: 1 }) }),
@@ -125,7 +125,7 @@ export const ruleCode = Type.String({
   description: 'Lower-case words with hyphens.',
 })
 
-/** Rules that the product itself goes by, with their type; other codes are of the types `task` and `lottery`. */
+/** Codes with a fixed type. Other codes have the type `task` or `lottery`. */
 export const builtInRules = {
   'check-in': 'check-in',
   'order-reward': 'order',

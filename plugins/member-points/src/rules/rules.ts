@@ -9,9 +9,9 @@ import { builtInRules, faultOf, type RuleSettings, type RuleType } from './rule-
 
 const dayMs = 86_400_000
 
-/** A rule at some moment, with how long its points last. */
+/** A rule at a given time, with the expiry of its points. */
 export interface RuleInForce extends Pick<RuleRow, 'code' | 'version' | 'type' | 'asset' | 'enabled' | 'config'> {
-  /** When points lapse that are granted at a moment; both milliseconds since the epoch. */
+  /** Returns the expiry of points that are granted at a time. Both are milliseconds since the epoch. */
   expiryOf(at: number): number
 }
 
@@ -23,13 +23,13 @@ interface RuleDraft {
   readonly config: RuleSettings
   readonly displayTitle?: RuleRow['displayTitle'] | undefined
   readonly displayDescription?: RuleRow['displayDescription'] | undefined
-  /** The version that the change starts from; whatever is there where absent. */
+  /** The version on which the change is based. When absent, the current version. */
   readonly version?: number | undefined
 }
 
 type RuleParts = Pick<Parts, 'db' | 'clock' | 'isConfirmedAsset'>
 
-/** The rules and their versions. What a rule says at a moment is never changed afterwards. */
+/** Rules and their versions. The rule that applies at a time never changes afterwards. */
 export class Rules {
   readonly #parts: RuleParts
 
@@ -38,8 +38,7 @@ export class Rules {
   }
 
   /**
-   * The version that counts at a moment.
-   *
+   * Returns the version that applies at a time.
    * @param at milliseconds since the epoch
    * @throws BusinessError `404` `member-points.rule-unknown`
    */
@@ -65,13 +64,13 @@ export class Rules {
     }
   }
 
-  /** Current versions of all rules with these codes. */
+  /** Returns the current versions of the rules with these codes. */
   async current(codes: readonly string[]): Promise<ReadonlyMap<string, RuleRow>> {
     const rows = await this.#parts.db.fork().find(RuleRow, { code: { $in: [...codes] }, activeTo: never })
     return new Map(rows.map((row) => [row.code, row]))
   }
 
-  /** Current versions, or all versions of one rule. */
+  /** Returns current versions, or all versions of one rule. */
   list(filter: { readonly code?: string | undefined }, window: PageWindow): Promise<FoundPage<RuleRow>> {
     const { code } = filter
     return findPage(this.#parts.db.fork(), RuleRow, code === undefined ? { activeTo: never } : { code }, window)
@@ -84,7 +83,7 @@ export class Rules {
     return row
   }
 
-  /** The versions before these, by the ids of these. */
+  /** Returns the previous version of each row, by the id of the row. */
   async before(rows: readonly RuleRow[]): Promise<ReadonlyMap<number, RuleRow>> {
     const wanted = rows
       .filter(({ version }) => version > 1)
@@ -100,11 +99,10 @@ export class Rules {
   }
 
   /**
-   * Ends the current version of a rule and begins the next, or makes a new rule.
-   *
-   * @param record writes the audit, in the same transaction
-   * @throws BusinessError `400` `member-points.rule-invalid` with the field and its rule, `400` `member-points.asset-unconfirmed`,
-   *   `409` `member-points.rule-conflict`
+   * Ends the current version of a rule and starts the next, or creates a rule.
+   * @param record writes the audit in the same transaction
+   * @throws BusinessError `400` `member-points.rule-invalid` with the field and its rule, `400`
+   * `member-points.asset-unconfirmed`, `409` `member-points.rule-conflict`
    */
   async save(draft: RuleDraft, userId: number, record: AccessAudit): Promise<RuleRow> {
     const { db, isConfirmedAsset } = this.#parts
@@ -123,7 +121,7 @@ export class Rules {
         return saved
       })
     } catch (error) {
-      // Somebody else has begun the next version meanwhile.
+      // Another caller has started the next version.
       if (error instanceof UniqueConstraintViolationException) throw refusal('rule-conflict', { data: { code } })
       throw error
     }
@@ -137,7 +135,7 @@ export class Rules {
     if (draft.version !== undefined && draft.version !== (last?.version ?? 0)) {
       throw refusal('rule-conflict', { data: { code, currentVersion: last?.version ?? null } })
     }
-    // A version counts for a moment at least, also when the clock stands still or goes back.
+    // A version applies for at least 1 ms, even if the clock stands still or goes back.
     const from = Math.max(clock.now(), (last?.activeFrom ?? 0) + 1)
     if (last !== null) {
       const ended = await db.execute('update points_rule set active_to = ? where id = ? and active_to = ?', [

@@ -59,7 +59,7 @@ export interface PaymentSuccessHandler {
   /** The same for a full or partial refund. When absent, only the order records the refund. */
   refunded?(order: PaymentOrder, refund: PaymentRefund): Promise<void>
   /**
-   * True if the module books the refunds of its orders itself. Operators then cannot book refunds here, because the
+   * True if the module records the refunds of its orders itself. Operators then cannot record refunds here, because the
    * module would not be notified.
    */
   readonly refundsItself?: boolean
@@ -113,7 +113,7 @@ export type SettlementOutcome =
 
 export interface PaymentRefund {
   readonly outTradeNo: string
-  /** Number of the refund, 1 to 128 visible ASCII characters. The same number is booked once. */
+  /** Number of the refund, 1 to 128 visible ASCII characters. The same number is recorded once. */
   readonly refundNo: string
   /** Minor units of the order's asset, 1 or more. */
   readonly amount: number
@@ -123,7 +123,7 @@ export interface PaymentRefund {
 
 export interface Refunded {
   readonly order: PaymentOrder
-  /** True if an earlier call booked the refund and this call changed nothing. */
+  /** True if an earlier call recorded the refund and this call changed nothing. */
   readonly replayed: boolean
 }
 
@@ -287,7 +287,7 @@ export interface Payments {
    */
   settle(settlement: Settlement): Promise<SettlementOutcome>
   /**
-   * Books a full or partial refund. The caller moves the money. With the last unit the order becomes `refunded`.
+   * Records a full or partial refund. The caller moves the money. With the last unit the order becomes `refunded`.
    * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409` `payment.order-not-paid`
    * with `data.status`, `409` `payment.refund-exceeds-paid` with `data.refundable`, `409` `payment.refund-differs` if
    * the number has another amount; and the errors of the handler

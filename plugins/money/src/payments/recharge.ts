@@ -10,7 +10,7 @@ const ownerOf = ({ userId }: PaymentOrder) => {
 
 /**
  * Credits a paid order to the account of the user (decision A8) and debits a refund from it. A refund fails if the user
- * has spent the units. The keys contain the order number, so that nothing is booked twice.
+ * has spent the units. The keys contain the order number, so that nothing is posted twice.
  */
 export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): PaymentSuccessHandler => ({
   async paid(order) {
