@@ -37,13 +37,13 @@ import { isDealtWith } from './notices.ts'
 /** A kind of event whose id is a rule code. */
 interface AlertKind {
   readonly ref: EventRef
-  /** `undefined` for an event that is no alert. */
+  /** Returns undefined if the event is not an alert. */
   alertOf(payload: unknown): RaisedEvent | undefined
 }
 
 /**
- * @param keyOf what makes two events one alert; few values, because each is remembered until it is quiet
- * @param isAlert for events that are one only now and then
+ * @param keyOf events with the same key are one alert; expects few distinct keys, because each has a stored alert state
+ * @param isAlert selects the events that are alerts
  */
 const kind = <T extends object>(
   ref: EventRef<T>,
@@ -65,11 +65,11 @@ const kind = <T extends object>(
 
 const longestKey = 200
 
-/** Names of users may be part of it: without what a key may not hold. */
+/** The key may contain names of users. Control characters are not allowed in keys. */
 const dedupeKeyOf = (code: string, key: string | number) =>
   columnText(`${code}:${String(key).replace(/\p{Cc}+/gu, ' ')}`, longestKey)
 
-/** Optional members of payloads that texts show. */
+/** Optional fields of payloads that texts use. */
 const shown = { preview: '' }
 
 const scalarsOf = (payload: object): Readonly<Record<string, string | number | boolean>> =>
@@ -78,15 +78,15 @@ const scalarsOf = (payload: object): Readonly<Record<string, string | number | b
     ...Object.entries(payload).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)),
   ])
 
-/** What the inbox finds a jump target by. */
+/** Fields from which the inbox derives a jump target. */
 const jumpIds = ['topicId', 'reportId', 'orderNo', 'afterSalesNo']
 const idsOf = (payload: object) =>
   Object.fromEntries(Object.entries(payload).filter(([name]) => jumpIds.includes(name)))
 
-/** An alert that could not be sent would make another one, and so on: the log has it. */
+/** A failed alert must not raise another alert. The log contains it. */
 const isNoNotification = ({ type }: { readonly type: string }) => !type.startsWith('notification.')
 
-/** Facts that operations may be told of by rules: the subjects of document 2 ("Rule-based alerts are served for"). */
+/** Events that notification rules can alert on (document 2, "Rule-based alerts are served for"). */
 export const alertKinds: readonly AlertKind[] = [
   kind(openBalanceLow, ({ appId }) => appId),
   kind(openPackageExhausted, ({ appId }) => appId),

@@ -14,20 +14,20 @@ import {
   userFollowed,
 } from '@plinth/events'
 
-/** What one user is told of a fact. */
+/** Notice to one user about an event. */
 export interface Notice {
   readonly userId: number
-  /** Who did it: is never told of the own act. */
+  /** The user who caused the event. This user gets no notice. */
   readonly actorId?: number | undefined
   readonly variables: Readonly<Record<string, string | number>>
-  /** What the inbox finds the jump target by. */
+  /** The inbox derives the jump target from them. */
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-/** A kind of event and what it means to whom; nothing where nobody is to be told. */
+/** A kind of event and its notice. `noticeOf` returns undefined if no user is notified. */
 interface NoticeKind {
   readonly ref: EventRef
-  /** Key that switches it, if any. */
+  /** Configuration key that switches the notice off, if any. */
   readonly switchedBy?: 'platform.forum.notifications.enabled' | 'platform.conversation.enabled' | undefined
   noticeOf(payload: unknown): Notice | undefined
 }
@@ -37,7 +37,7 @@ const switchOf = new Map<string, NonNullable<NoticeKind['switchedBy']>>([
   ['conversation', 'platform.conversation.enabled'],
 ])
 
-/** Ties the payload's type to its event; the registry hands an event to its own kind alone. */
+/** Binds the type of the payload to the event. The registry passes only events of this kind. */
 const kind = <T>(ref: EventRef<T>, noticeOf: (payload: T) => Notice | undefined): NoticeKind => ({
   ref,
   switchedBy: switchOf.get(ref.id.split('.', 1)[0] ?? ''),
@@ -64,12 +64,12 @@ const fromPerson = <T extends { fromUserId: number; fromUserName?: string; toUse
     attributes: { module: 'social', sourceType: 'user', sourceId: String(fromUserId), targetUserId: fromUserId },
   }))
 
-/** `pending` is what a report begins with: who reported knows. */
+/** `pending` is the first status of a report, and the reporter already knows it. */
 export const isDealtWith = ({ status }: { readonly status: string }) => status !== 'pending'
 
 /**
- * Notices for the author, the reporter, the buyer, the other person (document 2, "Built-in linkage" and "Events"). Where a click
- * leads the inbox finds from event and attributes.
+ * Notices for author, reporter, buyer or the other user (document 2, "Built-in linkage" and "Events"). The inbox
+ * derives the jump target from event and attributes.
  */
 export const noticeKinds: readonly NoticeKind[] = [
   kind(forumReplyCreated, (event) => {
@@ -95,7 +95,7 @@ export const noticeKinds: readonly NoticeKind[] = [
   fromPerson(friendAccepted),
   fromPerson(friendRejected),
   fromPerson(userFollowed),
-  // A muted conversation counts what is unread by itself (document 2, "Preferences" 3).
+  // A muted conversation gets no inbox item (document 2, "Preferences" 3).
   kind(conversationMessageCreated, ({ recipientId, senderId, senderName, preview, muted, ...conversation }) =>
     muted
       ? undefined

@@ -8,16 +8,16 @@ import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { type Notice, noticeKinds } from './notices.ts'
 
-/** Where notices go (document 2, "Events"); of a product without inboxes its default channel. */
+/** Channel of notices (document 2, "Events"). Without an inbox, the default channel of the product applies. */
 const inboxChannel = 'database'
 
-/** Names of the handlers, which an event that is under way knows: never change them. */
+/** Names of the handlers. Pending events refer to them, so they must not change. */
 const noticeHandler = 'notification-linkage.notice'
 const alertHandler = 'notification-linkage.alert'
 
 /**
- * Makes notifications of what other plugins publish, so that these know nothing of notifications (N-162): notices to the users
- * concerned, and alerts to whom the notification rules name.
+ * Turns events of other plugins into notifications, so that these plugins do not depend on notifications (N-162):
+ * notices to users, and alerts to the recipients of notification rules.
  */
 export default definePlugin({
   id: 'notification-linkage',
@@ -40,7 +40,7 @@ export default definePlugin({
         attributes: { ...attributes, event: type },
       }
       const channels = notification.channels().some(({ code }) => code === inboxChannel) ? [inboxChannel] : []
-      // However often the event is delivered, it is one message.
+      // Repeated deliveries of an event create one message.
       const once = id === 0 ? {} : { idempotencyKey: `notification-linkage:${id}` }
       await notification.enqueue(draft, { channels, ...once })
     }

@@ -9,14 +9,17 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { commonMark } from './plain-texts.ts'
 
-/** The answer of each device of a batch; the answer as a whole is a success even when all failed. */
+/** Results of the devices of a batch. The response reports success even if all devices failed. */
 const devices = ({ json }: WebhookAnswer): readonly unknown[] => {
   const data = memberAt(json, 'data')
   return Array.isArray(data) ? data : []
 }
 const failed = (answer: WebhookAnswer) => devices(answer).find((device) => !memberIs('code', 200)({ json: device }))
 
-/** `<device key>`, or `<user>:<password>@<device key>` for a server behind HTTP Basic authentication; a key has no `@`. */
+/**
+ * `<device key>`, or `<user>:<password>@<device key>` for a server with HTTP Basic authentication. A key contains no
+ * `@`.
+ */
 function secretOf(token = '') {
   const end = token.lastIndexOf('@')
   const login = end === -1 ? undefined : token.slice(0, end)
@@ -36,11 +39,11 @@ function receivers({ attributes, token, endpoint }: WebhookMessage) {
   return { device_key: first }
 }
 
-/** APNs takes 4 KB with all that surrounds the texts. */
+/** APNs allows 4 KB, including the data around the texts. */
 const limit = { max: 3800, unit: 'bytes' } as const
 const title = ({ written: { subject } }: WebhookMessage) => (subject === '' ? {} : { title: subject })
 
-/** Bark (reference 2.7), attribute group one. Its secret is a device key, perhaps with a login before it. */
+/** Bark (reference 2.7), attribute group one. Its secret is a device key, with optional credentials before it. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.bark', version: '1.0.0' },
   {

@@ -8,7 +8,7 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { joined, markdownWithHtml, titleOf } from './plain-texts.ts'
 
-/** Signature of a time in milliseconds: key is the secret, signed are both. Base64. */
+/** Signature of a time in milliseconds, in Base64. The secret is the key, and both are signed. */
 export const dingtalkSignature = (secret: string, timestampMs: number): string =>
   createHmac('sha256', secret).update(`${timestampMs}\n${secret}`).digest('base64')
 
@@ -22,7 +22,7 @@ function mentions({ attributes }: WebhookMessage) {
   return atMobiles.length + atUserIds.length > 0 || isAtAll ? { at: { atMobiles, atUserIds, isAtAll } } : {}
 }
 
-/** In Markdown somebody is mentioned only where the text names him too. */
+/** In Markdown, a mention only works if the text also contains it. */
 const mentioned = ({ attributes }: WebhookMessage) =>
   [...list(attributes['at-mobiles']), ...list(attributes['at-user-ids'])].map((who) => `@${who}`).join(' ')
 
@@ -72,7 +72,7 @@ export default webhookProviderPlugin(
       delivered: memberIs('errcode', 0),
       code: 'errcode',
       message: 'errmsg',
-      // All of them have the code 310000, and only the text differs. Its language depends on the group.
+      // All of these have the code 310000. Only the text differs, and its language depends on the group.
       texts: {
         'keywords not in content': { hint: 'keyword-missing' },
         关键词不匹配: { hint: 'keyword-missing' },
@@ -85,7 +85,7 @@ export default webhookProviderPlugin(
       },
       codes: {
         '-1': { outcome: 'deferred', hint: 'provider-busy' },
-        // A robot that was too fast is silent for ten minutes.
+        // DingTalk blocks a robot for ten minutes after too many messages.
         '130101': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
         '410100': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
         '300001': { hint: 'token-invalid' },

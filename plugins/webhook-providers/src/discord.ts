@@ -1,10 +1,10 @@
 import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import { joined, discord as plain } from './plain-texts.ts'
 
-/** Flag SUPPRESS_EMBEDS: no preview of an address that somebody wrote. */
+/** Flag SUPPRESS_EMBEDS: no previews of URLs that users wrote. */
 const withoutPreviews = 4
 
-/** Discord webhook (reference 2.6). Its secret is `<id>/<token>`. Nobody is pinged, whatever a content holds. */
+/** Discord webhook (reference 2.6). Its secret is `<id>/<token>`. No content can ping users. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.discord', version: '1.0.0' },
   {
@@ -14,7 +14,7 @@ export default webhookProviderPlugin(
     knownHosts: ['discord.com', 'discordapp.com'],
     secret: { use: 'token', into: 'path' },
     attributes: {
-      // A forum takes no message without one, unless the address names a thread (`thread_id`).
+      // A forum rejects messages without it, unless the URL contains a `thread_id`.
       'thread-name': { title: { en: 'Thread of a forum', 'zh-CN': '论坛主题名称' }, member: 'thread_name' },
     },
     messageTypes: {
@@ -38,13 +38,13 @@ export default webhookProviderPlugin(
       },
     },
     rateLimits: [{ max: 5, windowMs: 2000 }],
-    // With it Discord answers 200 and the message instead of 204.
+    // With `wait`, Discord responds with 200 and the message instead of 204.
     address: ({ endpoint }) => {
       endpoint.searchParams.delete('wait')
       return { url: endpoint, headers: {} }
     },
     verify: {
-      // "Get Webhook with Token": the address itself, read.
+      // "Get Webhook with Token": a GET of the same URL.
       address: ({ endpoint }) => {
         endpoint.search = ''
         return { url: endpoint, headers: {} }

@@ -9,17 +9,17 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { feishu, feishuCard, joined, titleOf } from './plain-texts.ts'
 
-/** Signature of a time in seconds: the key is both, and nothing is signed. Base64. */
+/** Signature of a time in seconds, in Base64. Time and secret form the key, and the signed text is empty. */
 export const feishuSignature = (secret: string, timestampSeconds: number): string =>
   createHmac('sha256', `${timestampSeconds}\n${secret}`).digest('base64')
 
-/** The members of a payload, also where an attribute gave it as text. */
+/** Returns the fields of a payload, also if an attribute contained it as JSON text. */
 function membersOf({ body }: WebhookRequest): object {
   let value: unknown = body
   try {
     if (typeof body === 'string') value = JSON.parse(body)
   } catch {
-    // Refused below.
+    // Rejected below.
   }
   if (isMembers(value)) return value
   throw new WebhookInputError('webhook.payload', 'be a JSON object, because the signature goes into it')
@@ -29,9 +29,9 @@ const language = (locale = 'zh'): string =>
   [['en', 'en_us'] as const, ['ja', 'ja_jp'] as const].find(([tag]) => locale.toLowerCase().startsWith(tag))?.[1] ??
   'zh_cn'
 
-/** Feishu takes 20 KB; time and signature, which come into the payload later, need 80 bytes of them. */
+/** Feishu allows 20 KB. Time and signature, which are added later, need 80 bytes. */
 const limit = { max: 20_400, unit: 'bytes' } as const
-/** Older robots answer `StatusCode` alone. */
+/** Older robots only send `StatusCode`. */
 const resultOf = (json: unknown) => memberAt(json, 'code') ?? memberAt(json, 'StatusCode')
 
 /** Feishu and Lark custom bot (reference 2.3). */

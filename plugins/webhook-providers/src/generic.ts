@@ -13,16 +13,16 @@ export interface StandardSigning {
   readonly id: string
   /** Unix time. */
   readonly timestampSeconds: number
-  /** The very text that is sent. */
+  /** Exact text of the request body. */
   readonly body: string
 }
 
 const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** One key of a secret, ready to sign: as a key object, which is four times as fast as bytes. */
+/** One key of a secret as a key object, which signs four times as fast as raw bytes. */
 type Signer = (content: string) => string
 
-/** @throws WebhookInputError for a key that is none */
+/** @throws WebhookInputError for an invalid key */
 function signerOf(key: string): Signer {
   const [, kind = 'whsec_', encoded = ''] = /^(whsec_|whsk_)?(.*)$/s.exec(key) ?? []
   const bytes = Buffer.from(encoded, 'base64')
@@ -39,7 +39,7 @@ function signerOf(key: string): Signer {
   return (content) => `v1a,${sign(null, Buffer.from(content), privateKey).toString('base64')}`
 }
 
-/** Those of the last secret: nearly all messages have the one that is configured. */
+/** Signers of the last secret. Nearly all messages use the configured one. */
 let lastSigners: { readonly secret: string; readonly signers: readonly Signer[] } | undefined
 
 function signersOf(secret: string): readonly Signer[] {
@@ -50,10 +50,10 @@ function signersOf(secret: string): readonly Signer[] {
 }
 
 /**
- * The header `webhook-signature` (Standard Webhooks 1.0.0): one signature for each key, so that keys can be changed without
- * losing messages.
+ * Returns the header `webhook-signature` (Standard Webhooks 1.0.0). It contains one signature per key, so that keys can
+ * be rotated without losing messages.
  *
- * @throws WebhookInputError for a key that is none
+ * @throws WebhookInputError for an invalid key
  */
 export function standardSignature({ secret, id, timestampSeconds, body }: StandardSigning): string {
   const content = `${id}.${timestampSeconds}.${body}`
@@ -62,10 +62,10 @@ export function standardSignature({ secret, id, timestampSeconds, body }: Standa
     .join(' ')
 }
 
-/** Stands in signed text between dots. */
+/** The signed text separates its parts by dots, so the id must not contain any. */
 const webhookId = (id: string) => (id.includes('.') ? createHash('sha256').update(id).digest('hex').slice(0, 32) : id)
 
-/** What a click on the notification opens (document 2, "Inbox item view"). */
+/** Fields that define the jump target of the notification (document 2, "Inbox item view"). */
 const jumpFields = [
   'module',
   'event',
@@ -95,7 +95,7 @@ const typed = (messageType: string) => ({
   },
 })
 
-/** The product's own format, signed by Standard Webhooks (reference 2.14, 6.2): for receivers of your own. */
+/** The format of this product, signed by Standard Webhooks (reference 2.14, 6.2), for your own receivers. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.generic', version: '1.0.0' },
   {

@@ -1,7 +1,7 @@
 import { isMembers, judgement, type Members, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import { commonMark } from './plain-texts.ts'
 
-/** Shows Markdown; what the sender says about it himself stays. */
+/** Enables Markdown. Display settings of the sender take precedence. */
 function withMarkdown(extras: unknown): Members {
   const given = isMembers(extras) ? extras : {}
   const display = given['client::display']
@@ -52,7 +52,7 @@ export default webhookProviderPlugin(
       const contentType = isMembers(extras) ? contentTypeOf(extras) : undefined
       return contentType === undefined ? chosen : contentType === 'text/markdown' ? 'markdown' : 'text'
     },
-    // A token in the address goes into a header: addresses are what errors and logs show.
+    // Moves a token from the URL to a header, because errors and logs contain URLs.
     address: ({ endpoint: url }) => {
       const token = url.searchParams.get('token')
       url.searchParams.delete('token')

@@ -6,7 +6,7 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { commonMark } from './plain-texts.ts'
 
-/** A message as JSON goes to the root of a server, never to the address of a topic; that names the topic. */
+/** Returns the topic. A JSON message is posted to the root of the server and contains the topic. */
 function topicOf({ attributes, endpoint }: WebhookMessage): string {
   const { topic } = attributes
   const [, segment = ''] = /^\/([^/]+)\/?$/.exec(endpoint.pathname) ?? []
@@ -15,7 +15,7 @@ function topicOf({ attributes, endpoint }: WebhookMessage): string {
   return name
 }
 
-/** `tk_...` is a token; `user:password` a login. */
+/** `tk_...` is a token, `user:password` are credentials. */
 const authorization = (secret: string) =>
   secret.includes(':') ? `Basic ${Buffer.from(secret).toString('base64')}` : `Bearer ${secret}`
 
@@ -65,7 +65,7 @@ export default webhookProviderPlugin(
       markdown === undefined ? chosen : markdown === true ? 'markdown' : 'text',
     rateLimits: [{ max: 60, windowMs: 300_000 }],
     address: ({ endpoint: url, token }) => {
-      // `?auth=` is the header in base64url; in the address it would be seen.
+      // `?auth=` contains the header in base64url. It moves to the header, because URLs are logged.
       const auth = url.searchParams.get('auth')
       url.searchParams.delete('auth')
       url.pathname = '/'
@@ -82,7 +82,7 @@ export default webhookProviderPlugin(
         '40301': { hint: 'token-invalid' },
         '41301': { hint: 'payload-too-large' },
         '42901': { outcome: 'deferred', hint: 'rate-limited' },
-        // The quota of the day.
+        // Daily quota.
         '42908': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 3_600_000 },
       },
     }),

@@ -1,36 +1,39 @@
 import { cutToFit, measure, type WebhookMessage, type WebhookPlainText } from '@plinth/notification-channels/webhook'
 
 /**
- * What each parser reads as a mention, a link with a text of its own, or a format, and how that is shown as text. An address that is
- * written out is none of them: it shows where it leads, and stays as it is.
+ * For each service: the tokens that its parser reads as a mention, a link with its own text, or a format, and their
+ * replacements as plain text. A bare URL is not a token. It shows its target and stays unchanged.
  */
 
-/** Zero-width space: shown as nothing, and part of no token, so that it takes one apart. */
+/** Zero-width space: invisible, and splits a token because no token contains it. */
 const gap = '\u200b'
 
-/** One expression for all tokens of a parser: what replaces a token is not read again. */
+/** One expression for all tokens of a parser, so that a replacement is not read again. */
 const anyOf = (...tokens: readonly RegExp[]) => new RegExp(tokens.map(({ source }) => source).join('|'), 'gimu')
 
 const escaped = (token: string) => (token === '' ? gap : `\\${token}`)
 const takenApart = (token: string) => token + gap
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 const asEntity = (token: string) => entities[token] ?? token
-/** For parsers that know no escape: the wide form of a character is the same character to a reader (Unicode NFKC), and no mark. */
+/**
+ * For parsers without escapes: the full-width form of a character looks the same to readers (Unicode NFKC) and is not a
+ * mark.
+ */
 const wide = (token: string) => String.fromCodePoint((token.codePointAt(0) ?? 0) - 0x21 + 0xff01)
 
-// Marks that touch no text, as in "5 * 3", are none, and neither are underscores within a word.
+// Marks between blanks, as in "5 * 3", are not marks, and neither are underscores within a word.
 const star = /\*(?=\S)|(?<=\S)\*/
 const underscore = /(?<![\p{L}\p{N}])_(?=\S)|(?<=\S)_(?![\p{L}\p{N}])/u
 const tilde = /(?<!\/)~(?=\S)|(?<=[^\s/])~/
 const backtick = /`/
 const backslash = /\\(?=[!-/:-@[-`{-~]|$)/
-/** Of `[text](address)`; the text stays. */
+/** In `[text](address)`. The text stays. */
 const linkMiddle = /\](?=\()/
-/** Also of `[text][label]` and of the definition of a label. */
+/** Also in `[text][label]` and in the definition of a label. */
 const anyLinkMiddle = /\](?=[([:])/
 const tag = /<(?=[a-z/!?])/
 const entity = /&(?=#?\w{1,32};)/
-// At the beginning of a line, behind marks that begin a block too. Sixteen of them are more than anybody nests.
+// At the beginning of a line, also after block marks. Nobody nests more than sixteen of them.
 const heading = /#(?<=^[ \t>*+-]{0,16}#)(?=#{0,5}(?:\s|$))/
 const quote = />(?<=^[ \t>*+-]{0,16}>)/
 const bullet = /[-+*](?<=^[ \t>*+-]{0,16}.)(?=\s|$)/
@@ -42,10 +45,10 @@ const indentedCode = /^(?= {4}| {0,3}\t)/
 const inline = [backslash, star, underscore, tilde, backtick, anyLinkMiddle, tag, entity]
 const blocks = [heading, quote, bullet, ordinal, ruler, indentedCode]
 
-/** CommonMark and the tables and deletions of GitHub, where a backslash makes each mark text. */
+/** CommonMark with the tables and strikethrough of GitHub. A backslash escapes each mark. */
 export const commonMark: WebhookPlainText = { tokens: anyOf(...inline, ...blocks), show: escaped }
 
-/** The same in services that also show HTML within Markdown. */
+/** The same for services that also render HTML within Markdown. */
 export const markdownWithHtml: WebhookPlainText = {
   tokens: commonMark.tokens,
   show: (token) => (token === '<' || token === '&' ? asEntity(token) : escaped(token)),
@@ -53,7 +56,7 @@ export const markdownWithHtml: WebhookPlainText = {
 
 export const html: WebhookPlainText = { tokens: /[&<>"]/g, show: asEntity }
 
-/** Mattermost: Markdown, mentions by name, and what it takes over from Slack before it reads Markdown. */
+/** Mattermost: Markdown, mentions by name, and Slack syntax that it converts before it parses Markdown. */
 export const mattermost: WebhookPlainText = {
   tokens: anyOf(/(?<!\w)@(?=\w)/, /<(?=[!@#?/a-z]|[a-z0-9]{26}>)/, ...inline, ...blocks),
   show: (token) => (token === '@' || token === '<' ? takenApart(token) : escaped(token)),
@@ -80,12 +83,12 @@ export const discord: WebhookPlainText = {
   show: (token) => (token === '@' ? takenApart(token) : escaped(token)),
 }
 
-/** The end of a text that Rocket.Chat reads as the beginning of an address, which would swallow a backslash. */
+/** Matches a text whose end Rocket.Chat reads as the start of a URL. That URL would include a backslash. */
 const openAddress = /(?::\/\/|[a-z0-9]\.[a-z]{2})\S*$/i
 
 /**
- * Rocket.Chat, by the grammar of `@rocket.chat/message-parser`: a backslash makes some marks text, the others are taken apart. An
- * address of a mailbox is no mention.
+ * Rocket.Chat, by the grammar of `@rocket.chat/message-parser`. A backslash escapes some marks, the others are split.
+ * An email address is not a mention.
  */
 export const rocketchat: WebhookPlainText = {
   tokens: anyOf(
@@ -108,10 +111,10 @@ export const rocketchat: WebhookPlainText = {
   },
 }
 
-/** Slack, where `mrkdwn` is off: entities and what angle brackets enclose are read all the same. */
+/** Slack without `mrkdwn`. It still parses entities and text in angle brackets. */
 export const slack: WebhookPlainText = { tokens: /[&<>]/g, show: asEntity }
 
-/** Slack's `mrkdwn`, which knows no escape but entities. An entity at the beginning of a line is a quote still. */
+/** Slack's `mrkdwn`. Entities are its only escapes, and an entity at the beginning of a line still starts a quote. */
 export const slackMrkdwn: WebhookPlainText = {
   tokens: anyOf(/[&<>]/, star, underscore, tilde, backtick),
   show: (token, before) => {
@@ -120,13 +123,13 @@ export const slackMrkdwn: WebhookPlainText = {
   },
 }
 
-/** Google Chat ("Format messages"), which knows no escape. */
+/** Google Chat ("Format messages"), which has no escape. */
 export const googleChat: WebhookPlainText = {
   tokens: anyOf(/<(?=[a-z][\w+.-]*[:/])/, /^(?=[ \t]{0,16}[-*] )/, star, underscore, tilde, backtick),
   show: (token) => (token === '' ? gap : token === '<' ? takenApart(token) : wide(token)),
 }
 
-/** WeCom, also in the type text. */
+/** WeCom, also for the type text. */
 export const wecom: WebhookPlainText = { tokens: /<(?=@)/g, show: takenApart }
 
 /** WeCom's Markdown, which documents no escape. */
@@ -135,19 +138,22 @@ export const wecomMarkdown: WebhookPlainText = {
   show: (token) => (token === '' ? gap : /[<\]]/.test(token) ? takenApart(token) : wide(token)),
 }
 
-/** Feishu's types text and post: mentions, links and tags of styles. */
+/** Feishu's types text and post: mentions, links and style tags. */
 export const feishu: WebhookPlainText = {
   tokens: anyOf(/<(?=\/?(?:at|a|b|i|u|s)\b)/, linkMiddle),
   show: takenApart,
 }
 
-/** Markdown of a Feishu card ("Rich text", special characters): numbers of characters are text, and begin no block. */
+/**
+ * Markdown of a Feishu card ("Rich text", special characters). Numeric character references are text and start no
+ * block.
+ */
 export const feishuCard: WebhookPlainText = {
   tokens: anyOf(star, underscore, tilde, backtick, linkMiddle, tag, entity, heading, quote, bullet, ordinal, ruler),
   show: (token) => `&#${token.codePointAt(0)};`,
 }
 
-/** Telegram finds mentions by name in every type. */
+/** Telegram detects mentions by name in every type. */
 const telegramMention = /(?<![\w@])@(?=[a-z]\w{3})/
 const telegramWith = (tokens: RegExp, show: (token: string) => string): WebhookPlainText => ({
   tokens: anyOf(telegramMention, tokens),
@@ -159,21 +165,21 @@ export const telegramMarkdown = telegramWith(/[_*`[]/, escaped)
 /** Telegram rejects a message in which one of these is neither a mark nor escaped. */
 export const telegramMarkdownV2 = telegramWith(/[_*[\]()~`>#+\-=|{}.!\\]/, escaped)
 
-/** Text blocks of adaptive cards: a part of Markdown, and functions in braces. */
+/** Text blocks of adaptive cards: a subset of Markdown, and functions in braces. */
 export const adaptiveCard: WebhookPlainText = {
   tokens: anyOf(/\{(?=\{)/, backslash, star, underscore, linkMiddle, bullet, ordinal),
   show: (token) => (token === '{' ? takenApart(token) : escaped(token)),
 }
 
-/** Subject and content, one below the other; without an empty line where one is missing. */
+/** Joins subject and content. An empty one adds no line. */
 export const joined = (subject: string, content: string, between = '\n'): string =>
   [subject, content].filter((text) => text !== '').join(between)
 
-/** A title, which the service shows without a parser; of a message without a subject its first line. */
+/** Returns a title, which the service does not parse. Without a subject, it is the first line of the content. */
 export function titleOf({ written: { subject, content } }: WebhookMessage, max: number): string {
   const [line = ''] = (subject.trim() || content.trim()).split(/\r?\n/, 1)
   return cutToFit(line, 2 * max, (text) => measure(text, 'characters') <= max) || 'Notification'
 }
 
-/** A line break of a text as Markdown knows it: a line of its own. */
+/** Writes each line break as a Markdown paragraph. */
 export const markdownLines = (text: string): string => text.replace(/\r?\n/g, '\n\n')

@@ -18,14 +18,16 @@ const typed = (template: string, plain?: WebhookPlainText) =>
         throw new WebhookInputError('webhook.pushplus.token', 'be there, unless a secret is configured')
       }
       const { option } = attributes
-      // Older servers know the option as `webhook`.
+      // Older servers call the option `webhook`.
       return { title: titleOf(message, 100), content: content || subject, template, option, webhook: option }
     },
     plain,
     limit: { max: 20_000, unit: 'characters', member: 'content' },
   })
 
-/** PushPlus (reference 2.10), attribute group four. Its secret is the token of a user. Success means acceptance only. */
+/**
+ * PushPlus (reference 2.10), attribute group four. Its secret is the token of a user. Success only means acceptance.
+ */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.pushplus', version: '1.0.0' },
   {
@@ -61,7 +63,7 @@ export default webhookProviderPlugin(
         '403': { hint: 'ip-not-allowed' },
         '500': { outcome: 'deferred', hint: 'provider-busy' },
         '600': { hint: 'payload-invalid' },
-        // Too many requests: whoever goes on is locked out for days.
+        // Too many requests. Further requests lock the account for days.
         '900': { hint: 'rate-limited' },
         '903': { hint: 'token-invalid' },
         '905': { hint: 'token-invalid' },

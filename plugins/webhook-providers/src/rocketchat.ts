@@ -1,7 +1,7 @@
 import { judgement, memberAt, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import { joined, rocketchat as plain } from './plain-texts.ts'
 
-/** A server rejects a text that is longer than its setting "Maximum Allowed Characters Per Message", which is 5,000 at first. */
+/** A server rejects texts longer than its setting "Maximum Allowed Characters Per Message", by default 5,000. */
 const shown = {
   body: ({ subject, content }: WebhookMessage) => ({ text: joined(subject === '' ? '' : `*${subject}*`, content) }),
   plain,

@@ -8,7 +8,10 @@ const typed = (text: (content: string) => string) => ({
   limit: { max: 32_768, unit: 'bytes', member: 'desp' } as const,
 })
 
-/** ServerChan (reference 2.11), attribute group five. Its secret is a SendKey; that of version 3 (`sctp...`) names its own host. */
+/**
+ * ServerChan (reference 2.11), attribute group five. Its secret is a SendKey. A key of version 3 (`sctp...`) contains
+ * its host.
+ */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.serverchan', version: '1.0.0' },
   {

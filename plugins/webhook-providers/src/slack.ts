@@ -8,16 +8,16 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { joined, slack, slackMrkdwn, titleOf } from './plain-texts.ts'
 
-/** Characters of a section, and of what all take together. */
+/** Characters of one section, and of all sections. */
 const [longestSection, longestText] = [3000, 40_000]
 
-/** Shown where blocks are not, such as on a locked phone. */
+/** Shown where blocks are not, for example on a locked phone. */
 const fallback = ({ written: { subject, content } }: WebhookMessage) => asPlainText(joined(subject, content), slack)
 
-/** The end of a text that is the beginning of an entity. */
+/** Matches an entity that was cut. */
 const cutEntity = /&[a-z]{0,3}$/
 
-/** Pieces of a text that fit into sections, cut at the end of a line where there is one, else between graphemes. */
+/** Splits a text into sections, at the end of a line if possible, otherwise between graphemes. */
 function sections(content: string): string[] {
   const pieces: string[] = []
   for (let rest = content; rest !== ''; ) {
@@ -59,7 +59,7 @@ export default webhookProviderPlugin(
       markdown: {
         body: (message) => {
           const header = { type: 'header', text: { type: 'plain_text', text: titleOf(message, 150) } }
-          // Names of channels and people in a text are no links.
+          // Names of channels and users in a text do not become links.
           const mrkdwn = { type: 'mrkdwn', verbatim: true }
           const texts = sections(message.content).map((text) => ({ type: 'section', text: { ...mrkdwn, text } }))
           return { text: fallback(message), blocks: [...(message.subject === '' ? [] : [header]), ...texts] }

@@ -18,10 +18,12 @@ const card = ({ subject, content }: WebhookMessage) => ({
     },
   ],
 })
-/** Teams says 28 KB; what is surely shown is less. */
+/** Teams documents 28 KB. This smaller size is always displayed. */
 const shown = { body: card, plain: adaptiveCard, limit: { max: 21_000, unit: 'bytes' } } as const
 
-/** Microsoft Teams by Power Automate (reference 2.13). Its secret is the parameter `sig`. Success means acceptance only. */
+/**
+ * Microsoft Teams by Power Automate (reference 2.13). Its secret is the parameter `sig`. Success only means acceptance.
+ */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.teams', version: '1.0.0' },
   {

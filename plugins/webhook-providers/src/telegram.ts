@@ -10,7 +10,7 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { joined, telegram, telegramHtml, telegramMarkdown, telegramMarkdownV2 } from './plain-texts.ts'
 
-/** A markup of Telegram: how a title stands in bold in it, and what somebody reads in a text of it. */
+/** A markup of Telegram: `bold` formats a title, `plain` returns the readable text. */
 interface Markup {
   bold(text: string): string
   plain(text: string): string
@@ -24,7 +24,7 @@ function plainHtml(text: string): string {
   return linked.replace(tags, '').replace(/&(lt|gt|quot|amp);/g, (_, name: string) => entities[name] ?? '')
 }
 
-/** The marks in pairs, the longer ones first: a part of them alone would be left over. */
+/** Marks in pairs, longer ones first, because a shorter one also matches a part of a longer one. */
 const pairs: readonly RegExp[] = [
   /\|\|((?:\\.|[^|\\])+)\|\|/g,
   /(?<!\w)__((?:\\.|[^_\\])+)__(?!\w)/g,
@@ -35,7 +35,7 @@ const pairs: readonly RegExp[] = [
 const legacyPairs = [/\*((?:\\.|[^*\\])+)\*/g, /(?<!\w)_((?:\\.|[^_\\])+)_(?!\w)/g]
 const link = /\[([^[\]\n]{0,512})\]\(([^()\s]{0,2048})\)/g
 
-/** What stands in code is taken as it is. Marks without a partner belong to the text. */
+/** Text in code stays unchanged. Marks without a partner belong to the text. */
 function plainMarkdown(text: string, marks: readonly RegExp[], escaped: RegExp): string {
   const parts = text.split(/(```[^`]*```|`[^`\n]*`)/)
   const shown = parts.map((part, index) => {
@@ -65,7 +65,7 @@ const typed = (plain: WebhookPlainText, mode?: 'HTML' | 'Markdown' | 'MarkdownV2
       throw new WebhookInputError('webhook.telegram.chat-id', 'be there')
     }
     const markup = mode === undefined ? undefined : markups[mode]
-    // A subject is text in each markup; Telegram rejects a message for one mark in it that has no partner.
+    // A subject is plain text in each markup, because Telegram rejects a message with a single unpaired mark.
     const title = subject === '' ? '' : (markup?.bold(written.subject) ?? subject)
     return {
       text: joined(title, content),
@@ -79,7 +79,7 @@ const typed = (plain: WebhookPlainText, mode?: 'HTML' | 'Markdown' | 'MarkdownV2
 
 const typesByMode: Readonly<Record<string, string>> = { HTML: 'html', Markdown: 'markdown', MarkdownV2: 'markdown-v2' }
 
-/** The path of the bot, also where the address holds the token already, perhaps with a method behind it. */
+/** Returns the path of the bot. The URL may already contain the token, and a method after it. */
 function botPath({ pathname }: URL, token: string | undefined): string {
   const path = pathname.replace(/\/+$/, '')
   return /\/bot[^/]+/.test(path) || token === undefined ? path : `${path}/bot${token}`
@@ -159,7 +159,7 @@ export default webhookProviderPlugin(
       if (typeof moved === 'number' || typeof moved === 'string') {
         return { request: { ...request, body: { ...body, chat_id: moved } }, hint: 'recipient-moved' }
       }
-      // A message that arrives without its markup is better than one that does not.
+      // Sends the message again without markup, because a delivery without markup is better than none.
       const said = String(memberAt(json, 'description'))
       if (!said.includes("can't parse entities") || body['parse_mode'] === undefined) return undefined
       const { parse_mode: mode, ...plain } = body

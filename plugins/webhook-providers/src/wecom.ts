@@ -7,7 +7,7 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { joined, wecom, wecomMarkdown } from './plain-texts.ts'
 
-/** Markdown has no lists of who is mentioned: the text names them, by their user IDs alone. */
+/** Markdown has no field for mentions. The text contains them, and only user ids are possible. */
 function mentioned({ attributes }: WebhookMessage): string {
   if (attributes['mentioned-mobile-list'] !== undefined) {
     throw new WebhookInputError(
