@@ -88,5 +88,5 @@ const chain = adminDetail('getAdminWeb3ChainsById', (it) => ({
   ],
 }))
 
-/** What the back office shows of chains. */
+/** Pages of chains. */
 export const pages = [chains, chain]

@@ -2,7 +2,7 @@ import { type LabelSource, labelsWith } from '@plinth/admin'
 import type { ChainRegistry } from './chains/chain-registry.ts'
 import { own } from './permissions.ts'
 
-/** Chains by their names, which is what orders and logs say. */
+/** Labels of chains by name, which orders and logs contain. */
 export function chainLabels(registry: Pick<ChainRegistry, 'list'>): LabelSource {
   const labels = async () =>
     (await registry.list()).map(({ name, chainId }) => ({ id: name, name: `${name} (${chainId})` }))

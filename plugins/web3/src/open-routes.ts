@@ -20,7 +20,7 @@ export const scopes: readonly OpenScope[] = [
   },
 ]
 
-/** Stands for any EVM chain: the number in a domain is not compared then. */
+/** Any EVM chain: the chain of the domain is not compared. */
 const anyChain = 'evm'
 
 const path = '/api/v1/open/web3/chains/:chain/wallet-signatures'
@@ -30,7 +30,7 @@ const params = Type.Object({
     description: 'Name of a chain of the product, or `evm` for any.',
   }),
 })
-/** Wide enough for what is no signature, which is an answer and no failure. */
+/** Also accepts invalid signatures, which give a result and not an error. */
 const signature = Type.String({
   maxLength: 8194,
   description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`; at most 4096 for a contract wallet.',
@@ -53,7 +53,9 @@ const text = Type.Optional(Type.String())
 
 const { route } = routesWith<OpenRouteParts>()
 
-/** Answers alone: nobody is logged in, nothing is created, and no nonce is used up (document 3, "Login", rule 5). */
+/**
+ * The routes only return a result. They log in no user, create nothing and use no nonce (document 3, "Login", rule 5).
+ */
 export const openRoutes = [
   route({
     method: 'POST',
@@ -126,7 +128,7 @@ export const openRoutes = [
   }),
 ]
 
-/** Throws "404" `web3.chain-unknown`, also for a disabled chain. */
+/** @throws BusinessError "404" `web3.chain-unknown`, also for a disabled chain */
 async function chainIdOf(chains: Pick<Chains, 'get'>, name: string): Promise<number | undefined> {
   if (name === anyChain) return undefined
   const chain = await chains.get(name)

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin. */
+/** Permission codes of this plugin. */
 export const own = {
   chainView: 'web3:chain:view',
   chainSave: 'web3:chain:save',

@@ -6,17 +6,17 @@ interface Vote<Value> {
   readonly content: string
 }
 
-/** Collects the answers of the providers of a chain until enough of them are equal. */
+/** Collects the results of the providers of a chain until enough of them are equal. */
 export class Votes<Value> {
   readonly #needed: number
   readonly #all: (Vote<Value> | ProviderAttempt)[] = []
 
-  /** @param needed providers that must say the same, >= 1 */
+  /** @param needed number of providers that must agree, >= 1 */
   constructor(needed: number) {
     this.#needed = needed
   }
 
-  /** @param content equal texts are equal statements */
+  /** @param content equal texts mean equal statements */
   said(providerId: string, value: Value, content: string): void {
     this.#all.push({ providerId, value, content })
   }
@@ -29,7 +29,7 @@ export class Votes<Value> {
     return this.#needed <= 1
   }
 
-  /** The values of the providers that said the same, in the order in which they were asked; undefined: too few did. */
+  /** Returns the values of the providers that agree, in the order of the requests; undefined if too few agree. */
   agreed(): readonly Value[] | undefined {
     const votes = this.#all.filter((one) => 'content' in one)
     for (const { content } of votes) {
@@ -39,7 +39,7 @@ export class Votes<Value> {
     return undefined
   }
 
-  /** Why there is no agreement. */
+  /** Returns the reasons for a missing agreement. */
   attempts(): readonly ProviderAttempt[] {
     return this.#all.map((one) =>
       'fault' in one ? one : { providerId: one.providerId, fault: 'unconfirmed' as const },
@@ -48,9 +48,8 @@ export class Votes<Value> {
 }
 
 /**
- * Adds what a provider said about a transaction, and returns the facts once enough providers agree: those of the first of
- * them, with the lowest heights that any of them has.
- *
+ * Adds the result of a provider for a transaction. Returns facts when enough providers agree: those of the first one,
+ * with the lowest heights of all.
  * @param now milliseconds since the epoch
  */
 export function agreedFacts(
@@ -74,8 +73,8 @@ export function agreedFacts(
 }
 
 /**
- * The statement about a transaction that is in a block. Heights differ between good providers, and so does what they know
- * about a transaction that waits.
+ * Returns the compared statement about a mined transaction. It excludes heights and pending transactions, because they
+ * differ between correct providers.
  */
 function contentOf({
   receipt,

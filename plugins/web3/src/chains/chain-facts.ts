@@ -36,17 +36,17 @@ interface FactsParts {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Logger
   readonly settings: () => ReturnType<PoolParts['settings']> & {
-    /** Providers that must say the same about a transaction. */
+    /** Number of providers that must agree about a transaction. */
     readonly agreement: number
   }
 }
 
-/** Transactions that are asked for in one turn. */
+/** Maximum number of transactions per step. */
 const mostAtOnce = 1000
-/** If a chain has several providers, so many must give the same answer of a contract wallet (decision F.3). */
+/** On a chain with several providers, this many must give the same result for a contract wallet (decision F.3). */
 const contractAgreement = 2
 
-/** The service `chains`. */
+/** Implements the service `chains`. */
 export class ChainFactCollector implements Chains {
   readonly #parts: FactsParts
   readonly #pool: ProviderPool
@@ -101,7 +101,7 @@ export class ChainFactCollector implements Chains {
     return failureOf(votes.attempts())
   }
 
-  /** Asks every provider of the chain, also those that are paused. */
+  /** Checks every provider of the chain, including paused ones. */
   check(chain: OpenedChain): Promise<readonly ProviderCheck[]> {
     return this.#pool.check(chain)
   }
@@ -118,7 +118,7 @@ export class ChainFactCollector implements Chains {
         typeof value === 'string' && isHexBytes(value) ? { data: value } : { fault: 'result-invalid' as const },
       (error: unknown) => {
         if (!(error instanceof RpcFault)) throw error
-        // The contract reverted, or the gas was used up.
+        // The contract reverted or used all gas.
         return error.fault === 'rpc-error' ? { data: null } : { fault: error.fault }
       },
     )
@@ -127,8 +127,8 @@ export class ChainFactCollector implements Chains {
   }
 
   /**
-   * Asks one provider after another about what is still missing, until as many as needed say the same. Facts of several
-   * providers are never mixed.
+   * Queries one provider after another for the missing transactions, until enough agree. Facts of several providers are
+   * never combined.
    */
   async #collect(chain: OpenedChain, hashes: readonly Hex[]): Promise<ReadonlyMap<Hex, ChainFacts>> {
     const { agreement } = this.#parts.settings()
@@ -147,8 +147,8 @@ export class ChainFactCollector implements Chains {
   }
 
   /**
-   * Asks one provider everything about some transactions: the chain and the transactions in the first turn, the blocks of the
-   * receipts in the second. Calls of one turn travel together.
+   * Queries one provider in two steps: first the chain and the transactions, then the blocks of the receipts. Calls of
+   * a step share batches.
    */
   async #ask(chain: OpenedChain, opened: OpenedProvider, hashes: readonly Hex[]): Promise<Observed> {
     const all = (fault: ProviderFault) => new Map(hashes.map((hash) => [hash, fault]))
@@ -161,7 +161,7 @@ export class ChainFactCollector implements Chains {
     if (typeof first === 'string') return all(first)
     const receipts = receiptsOf(found)
     const highest = receipts.reduce((most, { blockNumber }) => Math.max(most, blockNumber), 0)
-    // A block may have come between the answers; a node that is behind does not catch up so fast.
+    // A block may appear between two responses. A node that is behind is not that fast.
     const [heads, blocks] = await Promise.all([
       highest > first.head ? this.#pool.heads(chain, provider) : first,
       findBlocks(provider.transactionRpc, receipts),

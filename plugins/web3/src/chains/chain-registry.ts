@@ -12,13 +12,15 @@ import { endpointOf, isExplorerUrl } from './chain-urls.ts'
 import { type StoredProvider, Web3Chain } from './entities.ts'
 import type { OpenedChain } from './provider-pool.ts'
 
-/** A provider as an administrator writes it. Without an address the stored one stays. */
+/** A provider as an administrator enters it. Without a URL, the stored one stays. */
 interface GivenProvider {
   readonly id: string
   readonly url?: string
 }
 
-/** What may change about a chain. Its name and its number never do: what was settled refers to them. */
+/**
+ * The properties of a chain that can change. Its name and its number never change, because settlements refer to them.
+ */
 interface ChainContent {
   readonly enabled: boolean
   readonly requiredConfirmations: number | null
@@ -33,18 +35,18 @@ interface RegistryParts {
   readonly clock: Pick<Clock, 'now'>
   readonly box: Pick<SealedBox, 'seal' | 'open'>
   readonly http: Pick<OutgoingHttp, 'check'>
-  /** Whose audit trail the changes go to. */
+  /** Receives the audit of changes. */
   readonly kernel: Pick<Kernel, 'contributions'>
-  /** Name of the chain whose contract wallets may sign; empty: none. */
+  /** Returns the name of the chain whose contract wallets may sign; empty for none. */
   readonly contractWalletChain: () => string
 }
 
-/** Chains of a product. */
+/** Maximum number of chains. */
 const mostChains = 100
 
 /**
- * The chains of the product and their administration. Chains are disabled, not deleted: under another name the transfers of
- * a chain could be counted a second time.
+ * The chains of the product and their administration. Chains are disabled, never deleted, because the transfers of a
+ * chain could be counted again under another name.
  */
 export class ChainRegistry implements ChainSource {
   readonly #parts: RegistryParts
@@ -80,7 +82,7 @@ export class ChainRegistry implements ChainSource {
     return { ...chainOf(row), providers }
   }
 
-  /** Throws "404" `web3.chain-unknown`. */
+  /** @throws BusinessError "404" `web3.chain-unknown` */
   async row(id: number): Promise<Web3Chain> {
     const row = await this.#parts.db.fork().findOne(Web3Chain, { id })
     if (row === null) throw refusal('chain-unknown')
@@ -88,9 +90,10 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
-   * @throws BusinessError "409" `web3.chain-taken` when the name or the number is another chain's, "409"
-   *   `web3.chains-too-many`, "400" `web3.provider-url-refused`, `web3.provider-url-missing`, `web3.provider-url-twice`, `web3.explorer-url-invalid`,
-   *   "403" `web3.contract-wallets-protected` for the chain of contract wallets without the permission for it
+   * @throws BusinessError "409" `web3.chain-taken` if another chain has the name or the number, "409"
+   * `web3.chains-too-many`, "400" `web3.provider-url-refused`, `web3.provider-url-missing`, `web3.provider-url-twice`,
+   * `web3.provider-id-twice`, `web3.explorer-url-invalid`, "403" `web3.contract-wallets-protected` for the chain of
+   * contract wallets if the operator lacks its permission
    */
   async create(name: string, chainId: number, content: ChainContent, operator: Operator): Promise<Web3Chain> {
     this.#assertMayDecideAboutContracts(name, operator)
@@ -125,9 +128,8 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
-   * Changes what is given.
-   *
-   * @param version that the caller has seen; without one the change is made to whatever is there
+   * Changes the given properties.
+   * @param version version on which the change is based; when absent, the current version
    * @throws BusinessError "404" `web3.chain-unknown`, "409" `web3.version-conflict`, and as `create`
    */
   async update(
@@ -158,7 +160,10 @@ export class ChainRegistry implements ChainSource {
     return this.row(id)
   }
 
-  /** An operator who chooses the providers of this chain can sign in with every contract wallet (decision F.3). */
+  /**
+   * The providers of this chain decide about logins with contract wallets, so that choosing them needs a separate
+   * permission (decision F.3).
+   */
   #assertMayDecideAboutContracts(name: string, { principal }: Operator): void {
     const permission = own.contractWalletsSave
     if (name !== this.#parts.contractWalletChain() || principal.can(permission)) return
@@ -189,7 +194,7 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Two providers with one address are one server, which would agree with itself. */
+  /** Two providers with the same URL are one server, which would agree with itself. */
   async #assertDistinct(
     name: string,
     given: readonly GivenProvider[],
@@ -198,7 +203,7 @@ export class ChainRegistry implements ChainSource {
     const used = new Set<string>()
     for (const [at, { id, url }] of given.entries()) {
       const kept = stored.find((one) => one.id === id)?.urlEnc
-      // An address that cannot be decrypted is never asked, so it agrees with nobody.
+      // A URL that cannot be decrypted is never used, so its provider cannot agree.
       const opened =
         url ??
         (kept === undefined ? undefined : await this.#parts.box.open(purposeOf(name, id), kept).catch(() => undefined))
@@ -211,7 +216,7 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Outside transactions: the first address makes a key, which is stored on its own. */
+  /** Runs outside a transaction, because the first URL creates a key, which is stored separately. */
   async #sealed(
     name: string,
     given: readonly GivenProvider[],
@@ -232,7 +237,7 @@ export class ChainRegistry implements ChainSource {
   }
 }
 
-/** Bound to the sealed text, so that addresses cannot be swapped between chains. */
+/** Binds the encrypted text to its place, so that URLs cannot be exchanged between chains. */
 const purposeOf = (chain: string, provider: string) => `web3-rpc:${chain}:${provider}`
 
 export function chainOf(row: Web3Chain): Chain {
@@ -249,18 +254,18 @@ export function chainOf(row: Web3Chain): Chain {
   }
 }
 
-/** Earlier releases stored addresses that are not accepted any more. */
+/** Earlier releases stored URLs that are now invalid. */
 const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
 
 const conflict = (row: Web3Chain): BusinessError => refusal('version-conflict', { data: conflictData(row) })
 
-/** Whether other providers would be asked, or the same ones in another order. */
+/** True if the change affects the providers or their order. */
 const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: Web3Chain): boolean =>
   providers !== undefined &&
   (providers.length !== row.providers.length ||
     providers.some(({ id, url }, at) => url !== undefined || id !== row.providers[at]?.id))
 
-/** Names of providers, and whose address was given; never an address. */
+/** Lists provider ids and which URLs were set, but never a URL. */
 function summaryOf({ providers, ...content }: Partial<ChainContent>): AuditSummary {
   const given = providers?.filter(({ url }) => url !== undefined).map(({ id }) => id)
   const named = providers === undefined ? {} : { providers: providers.map(({ id }) => id), addressesSet: given }

@@ -101,7 +101,7 @@ const standard = {
 
 const { route } = routesWith<ChainRouteParts>()
 
-/** Administration of chains. */
+/** Routes for the administration of chains. */
 export const chainRoutes = [
   route({
     method: 'GET',

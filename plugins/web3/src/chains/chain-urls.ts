@@ -1,6 +1,6 @@
 /**
- * The address of a provider in the one form in which equal addresses are compared. The fragment is omitted, because no request
- * contains it. A text that is not an address is returned as it is.
+ * Returns the URL of a provider in a form that allows comparison. The fragment is omitted, because it is not sent. An
+ * invalid URL is returned unchanged.
  */
 export function endpointOf(address: string): string {
   const url = URL.parse(address)
@@ -13,8 +13,8 @@ const place = '{hash}'
 const sampleHash = `0x${'ab'.repeat(32)}`
 
 /**
- * Whether the text is an address of the page of a transaction: http or https, with `{hash}` in its path, query or fragment, no
- * user name and no password. People see it and notifications contain it, so it must already be written as `URL` writes it:
+ * True for a valid URL of a transaction page: http or https, with `{hash}` in path, query or fragment, without user
+ * name and password. Users see it and notifications contain it. Therefore the text must be in the normal form of `URL`,
  * without quotes, angle brackets, spaces and control characters.
  */
 export function isExplorerUrl(text: string): boolean {

@@ -2,18 +2,15 @@ import type { Clock } from '@plinth/kernel'
 import type { ProviderFault } from '../contract.ts'
 
 export interface BreakerSettings {
-  /** Failures in a row after which a provider is left alone. */
+  /** Consecutive failures after which a provider is paused. */
   readonly failures: number
   readonly pauseMs: number
 }
 
-/** What changed, for the log: a failure is said once, and its end. */
+/** Change of state to log. Each start and end of a pause is logged once. */
 type BreakerChange = 'opened' | 'closed' | undefined
 
-/**
- * Keeps a provider that fails from being tried for every call. After its pause one caller tries; the others still leave it
- * alone until that call has an end.
- */
+/** Pauses a provider that fails. After the pause, one caller may try. Other callers wait until this attempt ends. */
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #settings: () => BreakerSettings
@@ -31,7 +28,7 @@ export class CircuitBreaker {
     return this.#failures >= this.#settings().failures
   }
 
-  /** Whether the caller may ask the provider; whoever was let in reports the end. */
+  /** True if the caller may use the provider. The caller must then report success or failure. */
   enter(): boolean {
     if (!this.isOpen) return true
     if (this.#isTrying || this.#clock.monotonic() < this.#openUntil) return false
@@ -47,7 +44,7 @@ export class CircuitBreaker {
     return wasOpen ? 'closed' : undefined
   }
 
-  /** @param isLasting a fault that waiting does not mend: the provider is left alone at once */
+  /** @param isLasting true for a failure that does not end without a change; it pauses the provider immediately */
   failed(fault: ProviderFault, isLasting = false): BreakerChange {
     const wasOpen = this.isOpen
     const { failures, pauseMs } = this.#settings()

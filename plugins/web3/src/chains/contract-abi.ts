@@ -1,6 +1,6 @@
 import { type Hex, lowerHex } from '../hex.ts'
 
-/** Loaded with the first call of a contract, which most products never make: loading takes half a second. */
+/** Loaded at the first contract call, because loading takes half a second and most products never need it. */
 const viem = () => import('viem')
 
 /** EIP-1271. */
@@ -17,7 +17,10 @@ const signatureAbi = [
   },
 ] as const
 
-/** The call that asks a contract about a signature, and the only data with which it agrees: other bytes of the word count. */
+/**
+ * Returns the call that checks a signature, and the only result that confirms it. All bytes of the result word are
+ * compared.
+ */
 export async function signatureCall(digest: Hex, signature: Hex): Promise<{ readonly data: Hex; readonly yes: Hex }> {
   const { encodeFunctionData, encodeFunctionResult, toFunctionSelector } = await viem()
   return {
@@ -26,14 +29,14 @@ export async function signatureCall(digest: Hex, signature: Hex): Promise<{ read
   }
 }
 
-/** The calls `decimals()` and `symbol()` of a token (EIP-20). */
+/** Returns the calls `decimals()` and `symbol()` of a token (EIP-20). */
 export async function tokenCalls(): Promise<{ readonly decimals: Hex; readonly symbol: Hex }> {
   const { encodeFunctionData, erc20Abi } = await viem()
   const call = (functionName: 'decimals' | 'symbol') => encodeFunctionData({ abi: erc20Abi, functionName })
   return { decimals: call('decimals'), symbol: call('symbol') }
 }
 
-/** The text that `symbol()` returns, as a `string` or as a `bytes32` of early tokens; undefined when it is neither. */
+/** Decodes the result of `symbol()`, a `string` or the `bytes32` of early tokens; undefined for other data. */
 export async function symbolText(data: Hex): Promise<string | undefined> {
   const { decodeFunctionResult, erc20Abi, erc20Abi_bytes32, hexToString } = await viem()
   const isWord = data.length === 66

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, editColumns } from '@plinth/database'
 import type { Finality } from '../contract.ts'
 
-/** An RPC provider as it is stored: its address is sealed, because it holds the key of an account. */
+/** A stored RPC provider. Its URL is encrypted, because it contains an account key. */
 export interface StoredProvider {
   readonly id: string
   readonly urlEnc: string
@@ -22,7 +22,7 @@ export const Web3Chain = defineEntity({
     finality: column.text(16).$type<Finality>(),
     maxHeadLagBlocks: column.integer(),
     explorerTransactionUrl: column.text(500).nullable(),
-    /** In the order in which they are asked. */
+    /** In the order of use. */
     providers: column.json<readonly StoredProvider[]>(),
     ...editColumns(),
   },

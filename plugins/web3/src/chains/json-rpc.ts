@@ -1,7 +1,7 @@
 import { isOutgoingHttpError, type OutgoingHttp, type OutgoingResponse } from '@plinth/outgoing-http'
 import type { ProviderFault } from '../contract.ts'
 
-/** Why a call has no result. Holds a code alone: whatever a library says of a request may hold its address. */
+/** Reason why a call has no result. It contains only a code, because error texts of libraries may contain the URL. */
 export class RpcFault extends Error {
   override readonly name = 'RpcFault'
   readonly fault: ProviderFault
@@ -14,7 +14,7 @@ export class RpcFault extends Error {
 
 export interface RpcSettings {
   readonly deadlineMs: number
-  /** Calls of one request. 1: no batches. */
+  /** Maximum number of calls per request. 1 disables batches. */
   readonly batchSize: number
   /** Bytes. */
   readonly maxResponseBytes: number
@@ -27,14 +27,14 @@ interface WaitingCall {
   readonly settle: PromiseWithResolvers<unknown>
 }
 
-/** Requests to one provider at the same time. */
+/** Maximum number of concurrent requests to one provider. */
 const mostInFlight = 4
-/** Calls that wait for one provider. */
+/** Maximum number of calls that wait for one provider. */
 const mostWaiting = 20_000
 
 /**
- * The calls of JSON-RPC to one provider. Calls of one turn of the event loop share requests. An answer counts only for the
- * call with its id.
+ * JSON-RPC calls to one provider. Calls of one event loop tick share requests. A response is only used for the call
+ * with its id.
  */
 export class JsonRpc {
   readonly #http: Pick<OutgoingHttp, 'request'>
@@ -87,7 +87,7 @@ export class JsonRpc {
       settleAll(calls, await this.#answersTo(calls))
     } catch (error) {
       const fault = error instanceof RpcFault ? error : new RpcFault('unreachable')
-      // One receipt may be larger than is read; the others of its batch are not to suffer for it.
+      // A single receipt may exceed the size limit. Halving the batch limits the failure to that call.
       if (fault.fault === 'answer-too-large' && calls.length > 1) {
         const half = Math.ceil(calls.length / 2)
         await this.#exchange(calls.slice(0, half))
@@ -135,7 +135,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** An answer that belongs to no call is a sign that answers were mixed up: then none of them counts. */
+/** An unknown id means that responses were mixed up. Then the whole batch is rejected. */
 function settleAll(calls: readonly WaitingCall[], answers: readonly unknown[]): void {
   const byId = new Map<unknown, object>(answers.map((answer) => [Object(answer).id, Object(answer)]))
   const known = new Set<unknown>(calls.map(({ id }) => id))

@@ -10,14 +10,14 @@ import type {
 import { type JsonRpc, RpcFault } from './json-rpc.ts'
 import { type BlockHead, blockHead, quantity, receipt, transaction } from './rpc-results.ts'
 
-/** Facts about the chain from one provider. */
+/** Heights of a chain, as reported by one provider. */
 export interface ChainHeads {
   readonly head: number
   readonly safeNumber?: number
   readonly finalizedNumber?: number
 }
 
-/** When a block was made, and how long the blocks before it took, both in milliseconds. */
+/** Time of a block and average time per block before it, both in milliseconds. */
 export interface BlockPace {
   readonly timeMs: number
   readonly blockMs: number
@@ -30,7 +30,7 @@ export type Observed = ReadonlyMap<Hex, Observation | ProviderFault>
 
 type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
 
-/** Facts about one transaction from a provider, before they are compared with its chain. */
+/** A transaction and its receipt, before the comparison with the chain. */
 interface Found {
   readonly transaction: ChainTransaction | null
   readonly receipt: ChainReceipt | null
@@ -39,12 +39,12 @@ interface Found {
 /** Blocks by their number. */
 type Blocks = ReadonlyMap<number, BlockHead | ProviderFault | null>
 
-/** Blocks whose average time is the pace of a chain. */
+/** Number of blocks for the average block time. */
 const paceBlocks = 256
 
 const isFault = <Value>(one: Value | ProviderFault): one is ProviderFault => typeof one === 'string'
 
-/** Throws RpcFault, `chain-id-mismatch` for the node of another chain. */
+/** @throws RpcFault `chain-id-mismatch` for a node of another chain */
 export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain): Promise<ChainHeads> {
   const [id, head, tagged] = await allOf([
     rpc.call('eth_chainId').then(quantity),
@@ -53,7 +53,7 @@ export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain):
   ])
   if (id !== chainId) throw new RpcFault('chain-id-mismatch')
   if (tagged === undefined) return { head }
-  // A block that is safe is on the chain, so it is not above the newest one.
+  // A safe block is on the chain, so its number is at most the head.
   const number = Math.min(tagged, head)
   return finality === 'safe' ? { head, safeNumber: number } : { head, finalizedNumber: number }
 }
@@ -64,9 +64,9 @@ async function tagNumber(rpc: JsonRpc, finality: Exclude<Finality, 'depth'>): Pr
   return block.number
 }
 
-/** Throws RpcFault, also when the provider does not know the block. */
+/** @throws RpcFault also if the provider does not know the block */
 export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace> {
-  // The time of block 0 is not the time at which it was made: on Ethereum it is 0.
+  // Block 0 may have no real time: on Ethereum it is 0.
   const start = Math.max(1, number - paceBlocks)
   const [last, first] = await allOf([blockAt(rpc, number), number > start ? blockAt(rpc, start) : null])
   if (last?.time == null) throw new RpcFault('result-invalid')
@@ -74,7 +74,7 @@ export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace
   return { timeMs: last.time, blockMs }
 }
 
-/** Asks one provider for transactions and their receipts. A fault of one is a fault of that one only. */
+/** Queries one provider for transactions and their receipts. An error affects only its transaction. */
 export async function findTransactions(
   rpc: JsonRpc,
   hashes: readonly Hex[],
@@ -93,18 +93,18 @@ export async function findTransactions(
   return new Map(hashes.map((hash, at) => [hash, found[at] ?? 'answer-invalid']))
 }
 
-/** The blocks that are now at the heights of the receipts; each is asked for once. */
+/** Queries the current blocks at the heights of the receipts, each once. */
 export async function findBlocks(rpc: JsonRpc, receipts: readonly ChainReceipt[]): Promise<Blocks> {
   const numbers = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
   const blocks = await Promise.all(numbers.map((number) => orFault(() => blockAt(rpc, number))))
   return new Map(numbers.map((number, at) => [number, blocks[at] ?? null]))
 }
 
-/** The receipts among what was found. */
+/** Returns the receipts among the results. */
 export const receiptsOf = (found: ReadonlyMap<Hex, Found | ProviderFault>): readonly ChainReceipt[] =>
   [...found.values()].flatMap((one) => (isFault(one) || one.receipt === null ? [] : [one.receipt]))
 
-/** The facts, once they are known to be consistent. */
+/** Returns the facts about a transaction, or an error if they are inconsistent. */
 export function observationOf(
   one: Found | ProviderFault,
   chain: ChainHeads & Pick<Chain, 'chainId'>,
@@ -127,7 +127,7 @@ async function blockAt(rpc: JsonRpc, number: number): Promise<BlockHead | null> 
   return block
 }
 
-/** As `Promise.all`, but waits until all have ended: a call that is left behind would reject unseen. */
+/** Like `Promise.all`, but waits for all calls. Otherwise a later rejection would be unhandled. */
 async function allOf<const T extends readonly unknown[]>(
   calls: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

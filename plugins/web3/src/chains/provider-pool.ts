@@ -6,16 +6,16 @@ import { type BreakerSettings, CircuitBreaker } from './circuit-breaker.ts'
 import { JsonRpc, RpcFault, type RpcSettings } from './json-rpc.ts'
 import { type BlockPace, blockPace, type ChainHeads, heads } from './observation.ts'
 
-/** A provider with its address in clear text. Stays in this folder. */
+/** A provider with access to its decrypted URL. Only for this folder. */
 export interface OpenedProvider {
   readonly id: string
-  /** Changes with the address. */
+  /** Changes with the URL. */
   readonly key: string
-  /** Throws when it cannot be decrypted. */
+  /** @throws if the URL cannot be decrypted */
   url(): Promise<string>
 }
 
-/** A chain with the providers that can be asked. */
+/** A chain with the providers to query. */
 export interface OpenedChain extends Omit<Chain, 'providers'> {
   readonly providers: readonly OpenedProvider[]
 }
@@ -27,7 +27,7 @@ export interface PoolParts {
   readonly settings: () => RpcSettings & { readonly breaker: BreakerSettings }
 }
 
-/** The result of a check of one provider by an administrator. */
+/** Result of an administrator's check of one provider. */
 export interface ProviderCheck {
   readonly providerId: string
   readonly fault: ProviderFault | null
@@ -37,13 +37,13 @@ export interface ProviderCheck {
 
 interface SeenHead {
   readonly number: number
-  /** On the monotonic clock. */
+  /** Monotonic time. */
   readonly at: number
 }
 
 /**
- * The connections to one provider. Callers choose transactions and contracts, so these travel in requests of their own: a
- * receipt that is too large, or a contract that does not end, delays neither the questions about the chain nor each other.
+ * The connections to one provider. Callers choose transactions and contracts, so these use separate requests. A large
+ * receipt or a slow contract therefore delays neither chain queries nor the other kind.
  */
 interface Provider {
   readonly id: string
@@ -53,29 +53,29 @@ interface Provider {
   readonly transactionRpc: JsonRpc
   readonly contractRpc: JsonRpc
   readonly breaker: CircuitBreaker
-  /** The last height that was believed. */
+  /** The last accepted height. */
   head: SeenHead | undefined
 }
 
-/** A head that was seen longer ago says nothing about where the chain is now. */
+/** Older heads are ignored, because the chain has moved on. */
 const headCountsMs = 120_000
-/** How often the providers that are not needed are asked where the chain is. */
+/** Minimum interval between queries of unused providers. */
 const othersEveryMs = 30_000
-/** Addresses of providers whose state is kept; all are forgotten when there are more. */
+/** Maximum number of providers with a stored state. When it is exceeded, all states are cleared. */
 const maxProviders = 1000
-/** Ethereum began on 30 July 2015, and no chain makes more than 100 blocks a second: no chain is higher. */
+/** Upper limit of any height: Ethereum started on 30 July 2015, and no chain has more than 100 blocks per second. */
 const firstBlockAt = Date.UTC(2015, 6, 30)
 const minBlockMs = 10
-/** The earliest time that a clock of a host is believed to be. */
+/** Lower limit of the host clock. */
 const earliestNow = Date.UTC(2026, 0, 1)
-/** The clocks of this host and of the chain may differ by so much. */
+/** Maximum difference between the clock of this host and the time of the chain. */
 const clockToleranceMs = 10_000
-/** A chain may be this many times as fast as it lately was. */
+/** Maximum speed of a chain, as a multiple of its recent speed. */
 const paceTolerance = 2
 
 /**
- * The providers of all chains. Only the questions about the chain itself (its number, its height) and the transport under
- * them say whether a provider works: the callers choose everything else that is asked.
+ * The providers of all chains. Only queries about the chain itself (number and height) and their transport decide
+ * whether a provider works, because callers choose all other queries.
  */
 export class ProviderPool {
   readonly #parts: PoolParts
@@ -86,19 +86,22 @@ export class ProviderPool {
     this.#parts = parts
   }
 
-  /** A provider that may be asked now. The caller must call `heads` for it, which reports how it ended. */
+  /**
+   * Returns the provider if it may be used now. The caller must then call `heads`, which reports the result to the
+   * breaker.
+   */
   async enter(chain: OpenedChain, opened: OpenedProvider): Promise<Provider | ProviderFault> {
     const provider = await this.#provider(chain, opened)
     if (provider === undefined) return 'secret-unreadable'
-    // A provider that is paused as the node of another chain is one until an administrator changes it.
+    // A provider of another chain stays paused until an administrator changes it.
     const { lastFault } = provider.breaker
     if (provider.breaker.enter()) return provider
     return lastFault === 'chain-id-mismatch' ? lastFault : 'circuit-open'
   }
 
   /**
-   * The providers of a chain, one for each address. Earlier releases stored chains where several providers have one address: the
-   * first of these is used. A provider whose address cannot be decrypted is included.
+   * Returns the providers of a chain, one per URL. Earlier releases allowed several providers with one URL; the first
+   * is used. A provider whose URL cannot be decrypted is included.
    */
   async distinct(chain: OpenedChain): Promise<readonly OpenedProvider[]> {
     const found = new Map<string, OpenedProvider>()
@@ -110,7 +113,7 @@ export class ProviderPool {
     return [...found.values()]
   }
 
-  /** Asks a provider where the chain is, and counts the result for its breaker. */
+  /** Queries the heights of a provider and reports the result to its breaker. */
   async heads(chain: OpenedChain, provider: Provider): Promise<ChainHeads | ProviderFault> {
     try {
       const found = await heads(provider.chainRpc, chain)
@@ -126,7 +129,7 @@ export class ProviderPool {
     }
   }
 
-  /** Asks every provider of the chain, also those that are paused. */
+  /** Checks every provider of the chain, including paused ones. */
   async check(chain: OpenedChain): Promise<readonly ProviderCheck[]> {
     return Promise.all(
       chain.providers.map(async (opened) => {
@@ -140,8 +143,8 @@ export class ProviderPool {
   }
 
   /**
-   * Asks the providers that nobody needed lately, at most every 30 s. Without others to compare with, nobody would see that a
-   * provider is days behind. Returns before they answer.
+   * Queries recently unused providers, at most every 30 s. Without a comparison, a provider that is days behind would
+   * not be noticed. Returns without waiting for the results.
    */
   askOthers(chain: OpenedChain): void {
     const now = this.#parts.clock.monotonic()
@@ -162,10 +165,11 @@ export class ProviderPool {
   }
 
   /**
-   * Compares a height with the time and with the heights of the other providers. Where two differ by more than
-   * `maxHeadLagBlocks`, the time of the newest block of the lower one decides: if so many blocks can have been made since,
-   * the lower one is behind (`stale-head`), otherwise the higher one is wrong (`head-implausible`). So one provider that
-   * lies cannot make another one stale. The height is remembered when it is believed.
+   * Compares a height with the time and with the heights of other providers. If two differ by more than
+   * `maxHeadLagBlocks`, the time of the newest block of the lower one decides. If the chain can have produced the
+   * missing blocks since then, the lower one is behind (`stale-head`). Otherwise the higher one is wrong
+   * (`head-implausible`). A false head of one provider therefore cannot make another one stale. An accepted height is
+   * stored.
    */
   async #faultOfHead(chain: OpenedChain, provider: Provider, head: number): Promise<ProviderFault | undefined> {
     if (head > highestAt(this.#parts.clock.now())) return this.#disbelieved(provider)
@@ -173,7 +177,7 @@ export class ProviderPool {
       const lead = head - other.head.number
       if (lead > chain.maxHeadLagBlocks) {
         const canBe = await this.#canHaveGrown(other.provider, other.head.number, lead - chain.maxHeadLagBlocks)
-        // Nobody else can be asked any more: the provider stands alone, as the only provider of a chain does.
+        // If the other provider fails, the height is accepted, as on a chain with one provider.
         if (canBe === false) return this.#disbelieved(provider)
         break
       }
@@ -195,7 +199,7 @@ export class ProviderPool {
     return 'head-implausible'
   }
 
-  /** The other provider of the chain that was lately seen highest. */
+  /** Returns the other provider of the chain with the highest recent head. */
   #highestOther(chain: OpenedChain, provider: Provider) {
     const now = this.#parts.clock.monotonic()
     let highest: { readonly provider: Provider; readonly head: SeenHead } | undefined
@@ -208,7 +212,10 @@ export class ProviderPool {
     return highest
   }
 
-  /** Whether so many blocks can have followed the block of this provider until now; undefined when it does not say. */
+  /**
+   * True if this many blocks can follow the block of this provider by now; undefined if the provider does not return
+   * the times.
+   */
   async #canHaveGrown(provider: Provider, number: number, blocks: number): Promise<boolean | undefined> {
     const pace = await blockPace(provider.chainRpc, number).catch((error: unknown): BlockPace | undefined => {
       if (error instanceof RpcFault) return undefined
@@ -265,6 +272,6 @@ export class ProviderPool {
 
 const highestAt = (now: number) => (Math.max(now, earliestNow) - firstBlockAt) / minBlockMs
 
-/** A change of the address makes another provider, with its own breaker. */
+/** A new URL creates a new provider with its own breaker. */
 const providerKey = (chain: OpenedChain, { id, key }: OpenedProvider) =>
   JSON.stringify([chain.name, chain.chainId, id, key])

@@ -2,11 +2,11 @@ import type { Address, ChainLog, ChainReceipt, ChainTransaction, Hex } from '../
 import { isHexBytes, lowerHex } from '../hex.ts'
 import { RpcFault } from './json-rpc.ts'
 
-/** The parts of a block that are read. */
+/** The used fields of a block. */
 export interface BlockHead {
   readonly number: number
   readonly hash: Hex
-  /** Milliseconds since the epoch; null where the node does not say. */
+  /** Milliseconds since the epoch; null if the node does not return it. */
   readonly time: number | null
 }
 
@@ -16,14 +16,14 @@ const hashBytes = 32
 const addressBytes = 20
 const mostTopics = 4
 
-/** Throws `result-invalid` for all that the method does not answer. */
+/** @throws RpcFault `result-invalid` for an invalid result */
 export function quantity(value: unknown): number {
   const number = bigQuantity(value)
   if (number > BigInt(Number.MAX_SAFE_INTEGER)) throw new RpcFault('result-invalid')
   return Number(number)
 }
 
-/** Throws as `quantity` does. Null where the node does not know the block. */
+/** Returns null if the node does not know the block. @throws RpcFault as `quantity` */
 export function blockHead(value: unknown): BlockHead | null {
   if (value === null) return null
   const { number, hash, timestamp } = members(value)
@@ -34,14 +34,14 @@ export function blockHead(value: unknown): BlockHead | null {
   }
 }
 
-/** Milliseconds of a number of seconds. Throws as `quantity` does. */
+/** Converts seconds to milliseconds. @throws RpcFault as `quantity` */
 function timeOf(seconds: unknown): number {
   const time = quantity(seconds) * 1000
   if (!Number.isSafeInteger(time)) throw new RpcFault('result-invalid')
   return time
 }
 
-/** Throws as `quantity` does, also for another transaction than the one that was asked for. */
+/** @throws RpcFault as `quantity`, also for another transaction than the requested one */
 export function transaction(value: unknown, asked: Hex): ChainTransaction | null {
   if (value === null) return null
   const { hash, from, to, value: amount, blockNumber, blockHash } = members(value)
@@ -57,8 +57,9 @@ export function transaction(value: unknown, asked: Hex): ChainTransaction | null
 }
 
 /**
- * Throws as `transaction` does. Only 0x0 means failed: a receipt that does not say proves nothing, and neither does one
- * whose logs are those of another transaction or block. Null also where the receipt has no block: the transaction is pending.
+ * Returns null if the receipt is unknown or has no block, so that the transaction is pending. A receipt must have a
+ * status, and 0 means reverted. Its logs must belong to the same transaction and block.
+ * @throws RpcFault as `transaction`
  */
 export function receipt(value: unknown, asked: Hex): ChainReceipt | null {
   if (value === null) return null
@@ -111,7 +112,7 @@ function bytesOf(value: unknown, size?: number): Hex {
   return lowerHex(value)
 }
 
-/** In lower case, whatever checksum the node writes: it is no typing person. */
+/** In lower case. The checksum is not checked, because a node makes no typing errors. */
 const address = (value: unknown): Address => bytesOf(value, addressBytes)
 const addressOrNone = (value: unknown): Address | null => (value == null ? null : address(value))
 

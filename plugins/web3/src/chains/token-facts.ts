@@ -12,18 +12,18 @@ interface TokenParts {
 
 interface Known {
   readonly info: TokenInfo
-  /** Monotonic time at which the contract is asked again; undefined: never. */
+  /** Monotonic time of the next query; undefined if none is needed. */
   readonly askAgainAt: number | undefined
 }
 
-/** Units of gas at most. */
+/** Maximum units of gas. */
 const gas = 100_000
 const maxKnown = 1_000
-/** After a failure, the contract is not asked again for this time: lists must not wait for a chain that does not answer. */
+/** After a failure the contract is not queried for this time, so that lists do not wait for an unavailable chain. */
 const pauseMs = 60_000
 const unknown: TokenInfo = { decimals: null, symbol: null }
 
-/** The service `tokens`. */
+/** Implements the service `tokens`. */
 export class TokenFacts implements Tokens {
   readonly #parts: TokenParts
   readonly #known = new LRUCache<string, Known>({ max: maxKnown })
@@ -58,21 +58,24 @@ export class TokenFacts implements Tokens {
     const calls = await tokenCalls()
     const [decimals, symbol] = await Promise.all([read(calls.decimals), read(calls.symbol)])
     const info = { decimals: decimalsOf(decimals), symbol: await symbolOf(symbol) }
-    // A chain that gave no answer is asked again. A contract that has no decimals stays without them.
+    // Only a failed query is repeated. A contract without decimals stays without them.
     const isAnswered = decimals !== undefined && symbol !== undefined
     this.#known.set(key, { info, askAgainAt: isAnswered ? undefined : this.#parts.clock.monotonic() + pauseMs })
     return info
   }
 }
 
-/** A `uint8` in a word of 32 bytes. An amount of 256 bits has at most 78 digits. */
+/**
+ * Decodes a `uint8` in a word of 32 bytes. Larger values than 77 are rejected, because an amount of 256 bits has at
+ * most 78 digits.
+ */
 function decimalsOf(data: string | null | undefined): number | null {
   if (data == null || !/^0x[0-9a-f]{64}$/i.test(data)) return null
   const decimals = BigInt(data)
   return decimals <= 77n ? Number(decimals) : null
 }
 
-/** Letters, digits and a few signs, so that the text can neither be taken for other text nor change its order. */
+/** Letters, digits and a few signs, so that the symbol cannot imitate other text or change the text direction. */
 const symbolForm = /^[\p{L}\p{N}$₮._+-]{1,16}$/u
 
 async function symbolOf(data: `0x${string}` | null | undefined): Promise<string | null> {

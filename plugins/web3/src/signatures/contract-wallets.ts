@@ -2,45 +2,49 @@ import { signatureCall } from '../chains/contract-abi.ts'
 import type { Address, Chain, ChainFactsFailure, Hex, VerificationResult } from '../contract.ts'
 import { isHexBytes, toHex } from '../hex.ts'
 
-/** What the contract at an address is asked. */
+/** A call of the contract at an address. */
 export interface ContractCall {
   readonly to: Address
   readonly data: Hex
-  /** Units of gas at most. */
+  /** Maximum units of gas. */
   readonly gas: number
 }
 
 export interface ContractAnswer {
-  /** Any bytes, `0x` where there is no contract; null: the call failed, as it does when the contract reverts or the gas is used up. */
+  /**
+   * Any bytes, `0x` if there is no contract; null if the call failed, for example because the contract reverted or used
+   * all gas.
+   */
   readonly data: Hex | null
-  /** Providers that gave this answer, >= 1. */
+  /** Number of providers with this result, >= 1. */
   readonly providers: number
 }
 
-/** Contracts of chains, as they are in the newest block. */
+/** Contracts of chains at the newest block. */
 export interface ContractChains {
   get(name: string): Promise<Chain | undefined>
   /**
-   * Without a transaction. Where the chain has two or more providers, two must give the same answer, or more where
-   * `platform.web3.rpc.agreement` says so (decision F.3). Ends within the deadlines of three requests per provider.
+   * Calls a contract without a transaction. On a chain with two or more providers, at least two must return the same
+   * result, or more if `platform.web3.rpc.agreement` requires it (decision F.3). Ends within the deadlines of three
+   * requests per provider.
    */
   call(chainName: string, call: ContractCall): Promise<ContractAnswer | ChainFactsFailure>
 }
 
 interface ContractWalletParts {
   readonly chains: ContractChains
-  /** Name of the chain whose contracts may sign; empty: none. */
+  /** Returns the name of the chain whose contracts may sign; empty for none. */
   readonly chainName: () => string
 }
 
-/** Much for several owners or for a passkey that a contract checks by itself; little for a node. */
+/** Enough for several owners or for a passkey that the contract verifies, and little for a node. */
 const mostGas = 2_000_000
-/** Bytes. Those of many owners, and of passkeys, are longer than one of a key. */
+/** Maximum bytes. Signatures of several owners or of passkeys are longer than those of one key. */
 const longestSignature = 4096
-/** Questions at the same time: strangers may ask, and settlement needs the same nodes. */
+/** Maximum number of concurrent queries. Anonymous callers can cause them, and settlement needs the same nodes. */
 const mostAtOnce = 16
 
-/** Wallets that are contracts: the contract decides whether a signature is its own (EIP-1271). */
+/** Contract wallets: the contract decides whether a signature is valid (EIP-1271). */
 export class ContractWallets {
   readonly #parts: ContractWalletParts
   #underWay = 0
@@ -50,9 +54,8 @@ export class ContractWallets {
   }
 
   /**
-   * The result of the recovery, unless that failed for a signature which a contract may have made: then the contract's.
-   *
-   * @param recovered of this signature over this digest
+   * Returns the result of the recovery or, if a contract may have created the signature, the result of the contract.
+   * @param recovered result for this signature and this digest
    */
   async decide<Result extends VerificationResult>(
     chainId: number,
@@ -74,7 +77,10 @@ export class ContractWallets {
     return { ...rest, valid: true, method: 'eip-1271', agreedProviders } as Result
   }
 
-  /** Providers that say that the contract agrees; 0 when it does not. Undefined: too few could be asked, or they disagree. */
+  /**
+   * Returns the number of providers that confirm the signature; 0 if the contract rejects it. Undefined if too few
+   * providers responded or they disagree.
+   */
   async #ask(chainName: string, call: ContractCall, yes: Hex): Promise<number | undefined> {
     if (this.#underWay >= mostAtOnce) return undefined
     this.#underWay++

@@ -2,11 +2,11 @@ import { createRequire } from 'node:module'
 import type { Address } from '../addresses.ts'
 import { fromHex, isHexBytes, keccak256, toHex, utf8 } from '../hex.ts'
 
-/** A signature in the one form that is looked at further. */
+/** A signature in normal form. */
 interface RecoverableSignature {
   /** r and s, 32 bytes each. */
   readonly compact: Uint8Array
-  /** Parity of the y coordinate of the point whose x coordinate is r. */
+  /** Parity of the y coordinate of the point with x coordinate r. */
   readonly parity: 0 | 1
 }
 
@@ -23,8 +23,8 @@ const shortBytes = 64
 
 /**
  * Reads a signature by strict rules: `0x` and exactly 65 or 64 bytes; v is 0, 1, 27 or 28; 0 < r < n and 0 < s <= n/2.
- * Libraries accept more, such as an odd number of digits, and the twin of each signature with the high s, which recovers
- * the same address (EIP-2, reference "Signatures", rules 1 and 2).
+ * Libraries accept more: an odd number of digits, and the form with the high s, which recovers the same address (EIP-2,
+ * reference "Signatures", rules 1 and 2).
  */
 export function readSignature(text: string): RecoverableSignature | SignatureFault {
   if (typeof text !== 'string' || !isHexBytes(text, shortBytes, longBytes)) return 'signature-malformed'
@@ -52,15 +52,16 @@ function readShort(bytes: Uint8Array): RecoverableSignature {
 
 const numberOf = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
 
-/** How the text of a message stands for its bytes. Never guessed: `0x61` as text is another message than the byte. */
+/** Encoding of a message text. It is never derived from the text: `0x61` as text and as byte are different messages. */
 export type MessageEncoding = 'utf8' | 'hex'
 
-/** Bytes of a message. What is hashed holds the event loop, so there is an end. */
+/** Maximum bytes of a message, because hashing blocks the event loop. */
 const longestMessage = 16 * 1024
 
 /**
- * The digest that `personal_sign` signs (EIP-191, version 0x45): the prefix holds the number of bytes, not of characters.
- * `undefined` for what is no such message: longer than `longestMessage`, half a surrogate pair, no hexadecimal bytes.
+ * Returns the digest that `personal_sign` signs (EIP-191, version 0x45). The prefix contains the number of bytes, not
+ * of characters. `undefined` for an invalid message: longer than `longestMessage`, half a surrogate pair, or invalid
+ * hexadecimal bytes.
  */
 export function personalDigest(message: string, encoding: MessageEncoding = 'utf8'): Uint8Array | undefined {
   const bytes = bytesOf(message, encoding)
@@ -75,14 +76,14 @@ function bytesOf(message: string, encoding: MessageEncoding): Uint8Array | undef
   return message.isWellFormed() ? utf8(message) : undefined
 }
 
-/** What does the curve arithmetic: the same answers, some 20 times faster when native. */
+/** Implementation of the curve arithmetic. Both give the same results, and native is about 20 times faster. */
 export type RecoveryBackendName = 'native' | 'javascript'
 
 export interface RecoveryBackend {
   readonly name: RecoveryBackendName
   /**
-   * The uncompressed public key (65 bytes) that made the signature over the digest; `undefined` when there is none: r need
-   * not be the x coordinate of a point.
+   * Returns the uncompressed public key (65 bytes) that created the signature of the digest. `undefined` if there is
+   * none, because not every r is the x coordinate of a point.
    */
   recover(signature: RecoverableSignature, digest: Uint8Array): Uint8Array | undefined
 }
@@ -91,9 +92,9 @@ interface NativeBindings {
   ecdsaRecover(signature: Uint8Array, recovery: number, digest: Uint8Array, compressed: boolean): Uint8Array
 }
 
-/** libsecp256k1 from a file that the package brings along; throws where there is none for this machine. */
+/** Loads libsecp256k1 from a file of the package. @throws if the package has no file for this machine */
 export function nativeBackend(): RecoveryBackend {
-  // The main entry of the package would silently take another library, which is slow and has a history of weaknesses.
+  // The main entry of the package falls back to another library, which is slow and had vulnerabilities.
   const bindings: NativeBindings = createRequire(import.meta.url)('secp256k1/bindings.js')
   return backend('native', ({ compact, parity }, digest) => bindings.ecdsaRecover(compact, parity, digest, false))
 }
@@ -106,7 +107,7 @@ export async function javascriptBackend(): Promise<RecoveryBackend> {
   })
 }
 
-/** @param recover throws where there is no key */
+/** @param recover throws if there is no key */
 const backend = (
   name: RecoveryBackendName,
   recover: (signature: RecoverableSignature, digest: Uint8Array) => Uint8Array,
@@ -121,7 +122,7 @@ const backend = (
   },
 })
 
-/** The native one where it loads. */
+/** Returns the native backend if it can be loaded. */
 export async function bestBackend(): Promise<RecoveryBackend> {
   try {
     return nativeBackend()
@@ -130,5 +131,5 @@ export async function bestBackend(): Promise<RecoveryBackend> {
   }
 }
 
-/** The address of an uncompressed public key: the last 20 bytes of the hash of its coordinates. */
+/** Returns the address of an uncompressed public key: the last 20 bytes of the hash of its coordinates. */
 export const addressOfKey = (key: Uint8Array): Address => toHex(keccak256(key.subarray(1)).subarray(12))

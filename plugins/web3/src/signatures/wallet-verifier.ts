@@ -14,8 +14,9 @@ import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
 import { readDocument, type TypedDataDocument, type TypedDataDomain } from './typed-data/document.ts'
 
 /**
- * @param backend does the arithmetic of the curve; all rules stand here, so that every backend answers alike
- * @param contracts absent: no chain is asked
+ * Creates a verifier. All rules are here, so that every backend gives the same results.
+ * @param backend implements the curve arithmetic
+ * @param contracts when absent, no chain is queried
  */
 export function createWalletVerifier(backend: RecoveryBackend, contracts?: ContractWallets): WalletVerifier {
   return {
@@ -37,7 +38,7 @@ export function createWalletVerifier(backend: RecoveryBackend, contracts?: Contr
   }
 }
 
-/** With the digest that was signed, where there is one. */
+/** A result with the signed digest, if there is one. */
 interface Verified<Result> {
   readonly result: Result
   readonly digest?: Uint8Array
@@ -92,7 +93,7 @@ const refused = (address: string, reason: VerificationReason) => ({
   reason,
 })
 
-/** Members are known to be of their types once there is a digest. */
+/** A digest exists, so the members have the correct types. */
 function domainOf({ domain }: TypedDataDocument): TypedDataDomain {
   const { chainId, ...texts } = domain
   return { ...texts, ...(chainId === undefined ? {} : { chainId: String(wholeNumber(chainId)) }) } as TypedDataDomain

@@ -12,7 +12,7 @@ const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
 const startMs = 120_000
 const pauseMs = 20
 
-/** The program itself, not the script before it, whose process would be the one that is killed. */
+/** Path of the program itself. Its start script would run it as a child process that survives a kill. */
 function programPath(): string | undefined {
   const name = `@foundry-rs/anvil-${platform()}-${architectures[arch()]}/package.json`
   try {
@@ -23,62 +23,61 @@ function programPath(): string | undefined {
   }
 }
 
-/** Reason to skip tests that need a chain; `false` when there is one. */
+/** Reason to skip tests that need a chain; `false` if the program exists. */
 export const skipAnvil: false | string = programPath() === undefined ? 'no anvil program for this machine' : false
 
 export interface AnvilSettings {
   /** 31337 when absent. */
   readonly chainId?: number
-  /** With 1 the tag `safe` is one block behind the head and `finalized` two; 32 and 64 when absent. */
+  /** With 1, the tag `safe` is one block behind the head and `finalized` two; 32 and 64 when absent. */
   readonly slotsInAnEpoch?: number
 }
 
-/** A transaction of one of the unlocked accounts. */
+/** A transaction of an unlocked account. */
 export interface TestTransaction {
   readonly from: Address
   readonly to?: Address
   readonly data?: Hex
   readonly value?: bigint
-  /** Given, the transaction is mined even when it fails. */
+  /** If present, the transaction is mined even if it fails. */
   readonly gas?: number
 }
 
-/** An EVM chain of the test alone. A block for every transaction, at once, unless mining is switched off. */
+/** An EVM chain for one test. It mines a block immediately for every transaction, unless mining is off. */
 export interface Anvil {
   readonly url: string
   readonly port: number
   readonly chainId: number
-  /** Ten accounts with funds, whose transactions the chain signs itself. */
+  /** Ten funded accounts. The chain signs their transactions. */
   readonly accounts: readonly Address[]
-  /** @throws the message of the chain */
+  /** @throws Error with the message of the chain */
   rpc<Result = unknown>(method: string, params?: readonly unknown[]): Promise<Result>
-  /** Answers the hash, and while the chain mines by itself not before the transaction is in a block. */
+  /** Returns the hash. With automatic mining it waits until the transaction is in a block. */
   send(transaction: TestTransaction): Promise<Hex>
   /** Sends a signed transaction. */
   sendRaw(raw: Hex): Promise<Hex>
-  /** @param secondsBetween time of a block after the one before it; without it all have the time of now */
+  /** @param secondsBetween seconds between two blocks; when absent, all have the current time */
   mine(blocks?: number, secondsBetween?: number): Promise<void>
-  /** Of the newest block. */
+  /** Returns the number of the newest block. */
   head(): Promise<number>
-  /** Off: transactions wait until `mine`. */
+  /** If off, transactions wait until `mine`. */
   automine(on: boolean): Promise<void>
   snapshot(): Promise<string>
-  /** Back to a snapshot, which is used up: what came after it is on no chain any more. */
+  /** Returns to a snapshot, which can be used once. Later blocks are removed. */
   revert(snapshot: string): Promise<void>
   /**
-   * Replaces the newest blocks by as many others; the number of the head stays. Transactions of the old ones are gone
-   * unless they are given.
-   *
-   * @param raw signed transactions with the block, counted from the first new one, in which they are
+   * Replaces the newest blocks by the same number of others, so that the head number stays. Transactions of the old
+   * blocks are removed unless `raw` contains them.
+   * @param raw signed transactions with the index of their new block
    */
   reorganise(depth: number, raw?: readonly (readonly [transaction: Hex, block: number])[]): Promise<void>
-  /** Stops the process without its knowledge, so that it accepts connections and answers nothing. */
+  /** Stops the process with a signal, so that it accepts connections but does not respond. */
   freeze(): void
   thaw(): void
   stop(): Promise<void>
 }
 
-/** Starts a chain on a free port of 127.0.0.1; the caller stops it. */
+/** Starts a chain on a free port of 127.0.0.1. The caller stops it. */
 export async function startAnvil({ chainId = 31337, slotsInAnEpoch }: AnvilSettings = {}): Promise<Anvil> {
   const program = programPath()
   if (program === undefined) throw new Error(String(skipAnvil))
@@ -92,7 +91,7 @@ export async function startAnvil({ chainId = 31337, slotsInAnEpoch }: AnvilSetti
     const chain = chainOn(port, chainId, child, () => process.off('exit', end))
     if (await isUp(chain, child)) return { ...chain, accounts: await chain.rpc<Address[]>('eth_accounts') }
     await chain.stop()
-    // Somebody else may have taken the port between its choice and the start.
+    // Another process may have taken the port before the start.
     if (attempt === 3) throw new Error('anvil did not start')
   }
 }
@@ -123,7 +122,7 @@ function chainOn(port: number, chainId: number, child: ChildProcess, released: (
     return result
   }
   let minesByItself = true
-  /** The answer to a sender comes before the block. */
+  /** The sender receives the hash before the block exists. */
   async function mined(hash: Hex): Promise<Hex> {
     for (const end = performance.now() + startMs; minesByItself && performance.now() < end; ) {
       if ((await rpc('eth_getTransactionReceipt', [hash])) !== null) break

@@ -11,13 +11,15 @@ import { source, sourceName } from './token-sources.ts'
 /** The contracts of `token-sources.ts`. */
 export type TestContract = 'Token' | 'OddToken' | 'Collectible' | 'Wallet1271' | 'OddWallet'
 
-/** Older than any chain that the tests speak to. */
+/** Older than all chains in the tests. */
 const evmVersion = 'paris'
 
 type Bytecodes = Readonly<Record<TestContract, Hex>>
 let compiled: Bytecodes | undefined
 
-/** Creation codes. Compiled once per source and machine: the compiler takes a second to load. */
+/**
+ * Returns creation codes. They are compiled once per source and machine, because the compiler needs a second to load.
+ */
 export function bytecodes(): Bytecodes {
   compiled ??= fromCache() ?? compile()
   return compiled
@@ -46,25 +48,25 @@ function compile(): Bytecodes {
   const compiled: Record<string, { evm: { bytecode: { object: string } } }> = contracts[sourceName]
   const codes = Object.entries(compiled).map(([name, { evm }]) => [name, `0x${evm.bytecode.object}`])
   const found: Bytecodes = Object.fromEntries(codes)
-  // Several test files compile at the same time: whoever reads sees all of it or nothing.
+  // Several test files may compile at the same time. The rename ensures that readers see a complete file.
   const whole = `${cacheFile()}.${randomUUID()}`
   writeFileSync(whole, JSON.stringify(found))
   renameSync(whole, cacheFile())
   return found
 }
 
-/** Arguments in the order of the parameters: addresses and whole numbers, 32 bytes each. */
+/** Arguments in the order of the parameters: addresses and integers, 32 bytes each. */
 export type Argument = Address | bigint | number
 
 const word = (argument: Argument) =>
   (typeof argument === 'string' ? argument.slice(2).toLowerCase() : argument.toString(16)).padStart(64, '0')
 
-/** The data of a call, for example `callData('transfer(address,uint256)', to, 5n)`. */
+/** Returns the data of a call, for example `callData('transfer(address,uint256)', to, 5n)`. */
 export function callData(signature: string, ...values: readonly Argument[]): Hex {
   return `0x${toHex(keccak256(utf8(signature))).slice(2, 10)}${values.map(word).join('')}`
 }
 
-/** Deploys a contract from the first account and answers its address, in lower case. */
+/** Deploys a contract from the first account and returns its address in lower case. */
 export async function deploy(chain: Anvil, name: TestContract, ...values: readonly Argument[]): Promise<Address> {
   const [from = '0x'] = chain.accounts
   const data: Hex = `${bytecodes()[name]}${values.map(word).join('')}`
@@ -74,25 +76,25 @@ export async function deploy(chain: Anvil, name: TestContract, ...values: readon
   return lowerHex(receipt.contractAddress)
 }
 
-/** How a transaction of a token is sent. */
+/** Options of a token transaction. */
 export interface TokenSend {
-  /** Given, it is mined even when it fails. */
+  /** If present, the transaction is mined even if it fails. */
   readonly gas?: number
 }
 
-/** An ERC-20 token on a test chain. Functions that send answer the hash of the transaction. */
+/** An ERC-20 token on a test chain. Functions that send return the transaction hash. */
 export interface TestToken {
   readonly address: Address
   mint(to: Address, value: bigint): Promise<Hex>
   transfer(from: Address, to: Address, value: bigint, how?: TokenSend): Promise<Hex>
   /** Two transfers in one transaction. */
   transferTwice(from: Address, a: Address, va: bigint, b: Address, vb: bigint): Promise<Hex>
-  /** The data of a transfer, for transactions that the test signs itself. */
+  /** Returns the data of a transfer, for transactions that the test signs. */
   transferData(to: Address, value: bigint): Hex
   balanceOf(owner: Address): Promise<bigint>
 }
 
-/** Deploys a token, or another one with the same name and symbol. */
+/** Deploys a token. All have the same name and symbol. */
 export async function deployToken(chain: Anvil): Promise<TestToken> {
   const address = await deploy(chain, 'Token')
   const [minter = '0x'] = chain.accounts

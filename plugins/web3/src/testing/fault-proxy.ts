@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** One call of JSON-RPC, as it came. */
+/** One received JSON-RPC call. */
 export interface ProxiedCall {
   readonly id: unknown
   readonly method: string
@@ -17,23 +17,23 @@ interface ProxiedAnswer {
   readonly error?: unknown
 }
 
-/** What goes wrong between the product and its node (reference, section 1). */
+/** Failures between the product and its node (reference, section 1). */
 export type ProviderFault =
   | 'status-500'
   | 'status-429'
-  /** A page of a firewall, with status 200. */
+  /** HTML page of a firewall with status 200. */
   | 'html'
-  /** The connection is cut instead of an answer. */
+  /** The connection is reset without a response. */
   | 'reset'
-  /** No answer, ever. */
+  /** There is never a response. */
   | 'hang'
-  /** The answer begins and does not end. */
+  /** The response starts and does not end. */
   | 'half'
   | 'rpc-error'
   | 'wrong-id'
-  /** Answers of a batch in another order, which is allowed. */
+  /** Responses of a batch in another order, which is allowed. */
   | 'reordered'
-  /** A batch without one of its answers. */
+  /** A batch without one of its responses. */
   | 'answer-missing'
   | 'no-result'
   | 'truncated-json'
@@ -45,48 +45,48 @@ export type ProviderFault =
   | 'stale-head'
   | 'status-missing'
   | 'logs-null'
-  /** The receipt of the transaction that was asked for first. */
+  /** The receipt of the first requested transaction. */
   | 'other-receipt'
-  /** A JSON-RPC error for each receipt, as geth returns while it indexes. Everything else passes. */
+  /** A JSON-RPC error for each receipt, as geth returns while it indexes. Other calls pass. */
   | 'receipt-refused'
-  /** A request that asks for a receipt gets no answer, ever. */
+  /** A request with a receipt call never gets a response. */
   | 'receipt-hang'
-  /** A request that calls a contract gets no answer, ever. */
+  /** A request with a contract call never gets a response. */
   | 'contract-hang'
   | 'removed-logs'
-  /** Another hash for the block of a receipt. */
+  /** Another block hash for the block of a receipt. */
   | 'other-block'
   | 'safe-refused'
 
 export interface FaultProxy {
-  /** With a word in its path that nobody may ever read again. */
+  /** Contains a secret in its path that must not appear anywhere. */
   readonly url: string
   readonly secret: string
   readonly host: string
   readonly port: number
-  /** Absent: everything passes. */
+  /** When absent, all calls pass. */
   fault: ProviderFault | undefined
-  /** Rewrites each result, after the fault. */
+  /** Changes each result after the fault. */
   rewrite: ((call: ProxiedCall, result: unknown) => unknown) | undefined
-  /** Methods of the calls of every HTTP request so far. */
+  /** Methods of the calls, per HTTP request. */
   readonly requests: readonly (readonly string[])[]
-  /** Forgets the requests. */
+  /** Clears `requests`. */
   clear(): void
   close(): Promise<void>
 }
 
 const jsonHeaders = { 'content-type': 'application/json' }
-/** Blocks that a stale node lacks. */
+/** Number of blocks that a stale node is behind. */
 const behind = 60
 const secondsOfADay = 86_400
 const receiptMethod = 'eth_getTransactionReceipt'
-/** Methods whose requests get no answer, by the fault. */
+/** Methods whose requests get no response, by fault. */
 const hangingMethods: Readonly<Record<string, string>> = {
   'receipt-hang': receiptMethod,
   'contract-hang': 'eth_call',
 }
 
-/** A server before a node that answers as badly as it is told. The caller closes it. */
+/** Starts a server in front of a node that injects faults. The caller closes it. */
 export async function startFaultProxy(target: string, secret = 'PLANTED-provider-key-7f3a'): Promise<FaultProxy> {
   const requests: (readonly string[])[] = []
   const state: Pick<FaultProxy, 'fault' | 'rewrite'> = { fault: undefined, rewrite: undefined }
@@ -157,7 +157,7 @@ export async function startFaultProxy(target: string, secret = 'PLANTED-provider
   })
 }
 
-/** True when the fault is one of the transport, and the answer is given or never will be. */
+/** True for a fault of the transport, which needs no result of the node. */
 function endedEarly(fault: ProviderFault | undefined, response: ServerResponse, socket: { destroy(): void }): boolean {
   switch (fault) {
     case 'status-500':

@@ -1,4 +1,4 @@
-/** Contracts of tests, in Solidity. */
+/** Solidity contracts for tests. */
 export const sourceName = 'TestTokens.sol'
 
 export const source = `// SPDX-License-Identifier: MIT

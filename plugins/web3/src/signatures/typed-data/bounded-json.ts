@@ -1,4 +1,4 @@
-/** What is wrong with typed data. For tests and logs of developers; callers get one stable reason. */
+/** A problem of typed data. The message is for developers. Callers receive one stable reason. */
 export class TypedDataFault extends Error {
   override readonly name = 'TypedDataFault'
 }
@@ -8,15 +8,14 @@ export interface JsonObject {
   readonly [name: string]: JsonValue
 }
 
-/** Bytes of a document in UTF-8. */
+/** Maximum bytes of a document in UTF-8. */
 const longestDocument = 64 * 1024
-/** Brackets that are open at the same time. */
+/** Maximum depth of nested brackets. */
 const deepest = 16
 
 /**
- * Parses a JSON object within bounds. Numbers are whole and safe (at most 2^53-1 either way): a larger one would be rounded,
- * and the signature would be checked over another value than the text says. Larger ones are written as texts.
- *
+ * Parses a JSON object within limits. Numbers must be safe integers (at most 2^53-1 in absolute value), because a
+ * larger one would be rounded and another value would be verified. Larger integers are written as strings.
  * @throws TypedDataFault
  */
 export function parseBoundedJson(text: string): JsonObject {
@@ -44,7 +43,7 @@ function parse(text: string): JsonValue {
   }
 }
 
-/** Of brackets outside texts. Before the parser, whose own descent is recursive. */
+/** Returns the maximum depth of brackets outside strings. This check runs before the parser, which is recursive. */
 function depthOf(text: string): number {
   let [depth, most, inText] = [0, 0, false]
   for (let at = 0; at < text.length; at++) {

@@ -5,19 +5,21 @@ import { isJsonObject, type JsonValue, TypedDataFault } from './bounded-json.ts'
 import { bitsOf, domainType, elementOf, type StructTypes, type TypedDataDocument } from './document.ts'
 
 const wordBytes = 32
-/** Hashes of the texts of types: the types of an application are the same for all that its users sign. */
+/** Hashes of type texts. All users of an application sign the same types. */
 const typeHashes = new LRUCache<string, Uint8Array>({ max: 1000 })
-/** Longer texts are hashed each time. */
+/** Maximum length of a cached text. */
 const longestKept = 1024
-/** Words that are hashed for one document: many small values, or types that name each other, in 64 KiB would hold the event loop. */
+/**
+ * Maximum number of hashed words per document. Without it, 64 KiB of small values or nested types would block the event
+ * loop.
+ */
 const mostWords = 4096
-/** Decimal digits of 2^256, a sign, and some zeros before. */
+/** Enough for the decimal digits of 2^256, a sign and some leading zeros. */
 const longestNumber = 80
 
 /**
- * The digest that `eth_signTypedData_v4` signs (EIP-712). Every value is checked against its type, and every struct has
- * exactly the members that its type names: what no signature covers must not look as if it were signed.
- *
+ * Returns the digest that `eth_signTypedData_v4` signs (EIP-712). Every value is checked against its type, and every
+ * struct must have exactly the members of its type. Otherwise unsigned data could look signed.
  * @throws TypedDataFault
  */
 export function typedDataDigest({ types, primaryType, domain, message }: TypedDataDocument): Uint8Array {
@@ -27,7 +29,7 @@ export function typedDataDigest({ types, primaryType, domain, message }: TypedDa
   return keccak256(Buffer.concat([Buffer.from([0x19, 0x01]), separator, content]))
 }
 
-/** Whole numbers of a document: JSON numbers, and decimal or `0x` texts. `undefined` for anything else. */
+/** Returns an integer of a document: a JSON number, or decimal or `0x` text. `undefined` for other values. */
 export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
   if (typeof value === 'number') return BigInt(value)
   if (typeof value !== 'string' || value.length > longestNumber) return undefined
@@ -36,7 +38,7 @@ export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
 
 class Encoder {
   readonly #types: StructTypes
-  /** By type: its text depends on the types of this document. */
+  /** By type name, whose text depends on the types of this document. */
   readonly #typeHashes = new Map<string, Uint8Array>()
   #words = 0
 
@@ -140,7 +142,7 @@ function integer(type: string, bits: number, value: JsonValue | undefined): Uint
   return wordOf(number)
 }
 
-/** Two's complement, the highest byte first. */
+/** Two's complement, most significant byte first. */
 const wordOf = (number: bigint): Uint8Array =>
   Buffer.from(
     BigInt.asUintN(256, number)

@@ -5,15 +5,15 @@ interface StructField {
   readonly type: string
 }
 
-/** The structs of a document by name, each with its fields in the order in which they are hashed. */
+/** The structs of a document by name, with their fields in hashing order. */
 export type StructTypes = ReadonlyMap<string, readonly StructField[]>
 
 const mostTypes = 64
-/** Of all types together. */
+/** Total of all types. */
 const mostFields = 512
 const longestName = 128
 
-/** What a type name may be: an identifier that is none of the types of Solidity, nor looks like one (`uint7`). */
+/** A struct name is an identifier. It must not be a Solidity type or look like one (`uint7`). */
 const structName = /^[A-Za-z_$][A-Za-z0-9_$:]*$/
 const atomicLooking = /^(?:address|bool|string|(?:u?int|bytes)[0-9]*)$/
 const fieldName = /^[A-Za-z_$][A-Za-z0-9_$]*$/
@@ -21,8 +21,7 @@ const arraySuffix = /\[(?:[1-9][0-9]{0,4})?\]$/
 const atomic = /^(?:address|bool|string|bytes(?:[1-9]|[12][0-9]|3[0-2])?|u?int(\d{1,3}))$/
 
 /**
- * Reads the member `types`. A name that holds a comma or a bracket could make the text that is hashed mean another type.
- *
+ * Reads the member `types`. A name with a comma or bracket could change the meaning of the hashed text.
  * @throws TypedDataFault
  */
 function readTypes(declared: JsonObject): StructTypes {
@@ -38,14 +37,14 @@ function readTypes(declared: JsonObject): StructTypes {
   return types
 }
 
-/** The type of the elements when it is an array; the number of elements when that is fixed. */
+/** Returns the element type of an array type, and its number of elements if that is fixed. */
 export function elementOf(type: string): { readonly element: string; readonly length: number | undefined } | undefined {
   const [suffix] = arraySuffix.exec(type) ?? []
   if (suffix === undefined) return undefined
   return { element: type.slice(0, -suffix.length), length: suffix === '[]' ? undefined : Number(suffix.slice(1, -1)) }
 }
 
-/** Bits of an integer type, `undefined` for every other type. */
+/** Returns the bits of an integer type; `undefined` for other types. */
 export function bitsOf(type: string): number | undefined {
   const [, bits] = atomic.exec(type) ?? []
   return bits === undefined ? undefined : Number(bits)
@@ -80,11 +79,11 @@ function assertKnown(type: string, types: StructTypes): void {
   if (types.has(base)) return
   const bits = bitsOf(base)
   const isSound = atomic.test(base) && (bits === undefined || (bits >= 8 && bits <= 256 && bits % 8 === 0))
-  // Not `uint0128`: another text for a type that there is.
+  // Rejects `uint0128`, a different text for an existing type.
   if (!isSound || (bits !== undefined && !base.endsWith(`t${bits}`))) throw new TypedDataFault('an unknown type')
 }
 
-/** A typed-data document whose form was checked; its values were not. */
+/** A typed-data document with a valid structure. Its values are not checked yet. */
 export interface TypedDataDocument {
   readonly types: StructTypes
   readonly primaryType: string
@@ -92,18 +91,20 @@ export interface TypedDataDocument {
   readonly message: JsonObject
 }
 
-/** What of the domain a caller has to compare with what it expects: a signature for another contract is no consent. */
+/**
+ * The domain, which the caller must compare with its expectations. A signature for another contract is not an approval.
+ */
 export interface TypedDataDomain {
   readonly name?: string
   readonly version?: string
-  /** Decimal. */
+  /** Decimal text. */
   readonly chainId?: string
   readonly verifyingContract?: string
   readonly salt?: string
 }
 
 export const domainType = 'EIP712Domain'
-/** The members of a domain in the order in which they are hashed (EIP-712, "Definition of domainSeparator"). */
+/** The members of a domain in hashing order (EIP-712, "Definition of domainSeparator"). */
 const domainFields = [
   { name: 'name', type: 'string' },
   { name: 'version', type: 'string' },
@@ -116,10 +117,8 @@ const members = new Set(['types', 'primaryType', 'domain', 'message'])
 
 /**
  * Reads the JSON text of EIP-712 typed data.
- *
- * `EIP712Domain` may be missing among the types; it is made of the members of the domain then, in their standard order, as
- * wallets do. Where it is there, it names exactly those members.
- *
+ * `EIP712Domain` may be missing in the types. It then consists of the members of the domain in standard order, as in
+ * wallets. If it is present, it must list exactly these members.
  * @throws TypedDataFault
  */
 export function readDocument(text: string): TypedDataDocument {
