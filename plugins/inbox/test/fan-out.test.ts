@@ -325,10 +325,10 @@ onSqlite(t, 'items are added and stored as the keys say', async (t, at) => {
     async observe(values) {
       await applyValues(running, values)
       const draft = { subject: 'Hi', recipients: [{ kind: 'user' as const, userId: ada.id }] }
-      return facade.send(draft, { channels: ['database'] })
+      return (await facade.send(draft, { channels: ['database'] })).map(({ success }) => success)
     },
   })
-  t.match(results, { before: [{ success: true }], after: [{ success: false, skipped: true }] })
+  t.match(results, { before: [true], after: [false] })
 
   let users = 0
   /** Returns the remaining items after 11 days. */
