@@ -16,7 +16,7 @@ import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
 
 addTexts({ en, 'zh-CN': zhCN })
-// Dialogs keep the page behind them from scrolling by a style of their own.
+// Dialogs add a style element that prevents scrolling of the page.
 setNonce(styleNonce())
 
 startDrafts()

@@ -1,11 +1,11 @@
-/** What the product puts around every answer. */
+/** The envelope of every response of the product. */
 interface Envelope {
   readonly code: string
   readonly message: string
   readonly data: unknown
 }
 
-/** `undefined` for what is none: a proxy may answer in place of the product. */
+/** Returns `undefined` for another body, because a proxy may respond instead of the product. */
 export async function envelopeOf(response: Response): Promise<Envelope | undefined> {
   try {
     const body: unknown = await response.json()
@@ -17,8 +17,8 @@ export async function envelopeOf(response: Response): Promise<Envelope | undefin
 }
 
 /**
- * A value of an enum of the server, or the fallback when it is one that this page does not know: a newer server may have
- * more of them (document 1, "Versioning").
+ * Returns an enum value of the server, or the fallback if this page does not know it: a newer server may have more
+ * values (document 1, "Versioning").
  */
 export function known<const Value extends string>(
   values: readonly Value[],

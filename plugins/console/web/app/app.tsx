@@ -10,7 +10,7 @@ import type { Language, LanguageChoice } from '../text/language.ts'
 import { type Say, sayIn } from '../text/texts.ts'
 
 const { gray } = DEFAULT_THEME.colors
-/** Greys with a little blue, as the rest of the page has them. */
+/** Bluish greys, like in the rest of the page. */
 const dark = [
   '#d3d7e2',
   '#b4bac9',
@@ -32,14 +32,14 @@ const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   defaultRadius: 'md',
-  // The first item takes the focus; a place that is none is no child of a menu.
+  // The first item takes the focus. A placeholder is not a valid child of a menu.
   components: { Menu: { defaultProps: { withInitialFocusPlaceholder: false } } },
   fontFamily:
     'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, "Cascadia Mono", Menlo, Consolas, "Noto Sans Mono", monospace',
 })
 
-/** Text colours of the library that are too faint to be read by everybody, replaced in both schemes. */
+/** Replaces text colours of the library with too little contrast, in both colour schemes. */
 const cssVariablesResolver: CSSVariablesResolver = () => ({
   variables: {},
   light: {
@@ -69,14 +69,14 @@ interface Speech {
 
 const SpeechContext = createContext<Speech | undefined>(undefined)
 
-/** The language of the page, and its texts in it. */
+/** Returns the language of the page and its texts. */
 export function useSpeech(): Speech {
   const speech = useContext(SpeechContext)
   if (speech === undefined) throw new Error('useSpeech needs an App around it')
   return speech
 }
 
-/** Colours that live in the memory of the page, which leaves nothing in the browser. */
+/** Stores the colour scheme in the memory of the page, without data in the browser. */
 const inMemory: MantineColorSchemeManager = {
   get: (preset) => preset,
   set: () => {},
@@ -88,13 +88,13 @@ const inMemory: MantineColorSchemeManager = {
 /** Browsers hide the nonce from style sheets, not from scripts. */
 export const styleNonce = () => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
 
-/** What the site calls itself, as the server wrote it into the page; the name of the platform while it has no name. */
+/** Name of the site, as the server wrote it into the page; the name of the platform if the site has no name. */
 export const siteName: string =
   document.querySelector<HTMLMetaElement>('meta[name="application-name"]')?.content || 'Plinth'
 
 interface AppProps {
   readonly languages: LanguageChoice
-  /** Where the choice of colours is kept; absent: in the memory of the page. */
+  /** Store of the colour scheme; the memory of the page if omitted. */
   readonly colours?: MantineColorSchemeManager
   readonly children: ReactNode
 }
@@ -112,7 +112,7 @@ export function App({ languages, colours = inMemory, children }: AppProps) {
       defaultColorScheme="auto"
       colorSchemeManager={colours}
       getStyleNonce={styleNonce}
-      // All of them at run time: as a style sheet they would be a third of what the page loads.
+      // All variables are set at run time. As a style sheet they would be a third of the loaded page.
       deduplicateCssVariables={false}
     >
       <SpeechContext value={speech}>{children}</SpeechContext>

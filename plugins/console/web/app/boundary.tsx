@@ -6,9 +6,9 @@ import { FailureNotice, Notice } from './notice.tsx'
 
 interface BoundaryProps {
   readonly children: ReactNode
-  /** Another value of it tries the part again: the address of a page, whether a dialog is open. */
+  /** A change of this value renders the part again: the address of a page, or whether a dialog is open. */
   readonly resetKey?: unknown
-  /** Puts the notice in its place; the notice itself when absent. */
+  /** Places the notice; if omitted, the notice itself is rendered. */
   place?(notice: ReactNode): ReactNode
 }
 
@@ -16,7 +16,7 @@ interface BoundaryState {
   readonly error?: unknown
 }
 
-/** An error in a part of the page, or a script of it that does not load, ends that part alone. */
+/** An error in a part of the page, or in the load of its script, only replaces that part. */
 export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = {}
 
@@ -38,12 +38,15 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
   }
 }
 
-/** Texts of Chromium, Firefox and Safari, and of the helper of the bundler. */
+/** Error texts of Chromium, Firefox and Safari, and of the bundler's helper. */
 const isScriptFailure = (error: unknown) =>
   error instanceof Error &&
   /dynamically imported module|module script failed|Unable to preload CSS/i.test(error.message)
 
-/** A browser does not ask for a script again within one page, and after an upgrade the server may not have it any more. */
+/**
+ * A browser does not request a failed script again within one page. After an upgrade the server may not have it any
+ * more.
+ */
 function NotLoaded() {
   const { say } = useSpeech()
   return (

@@ -20,7 +20,7 @@ export function Brand() {
 const languageNames = { en: 'EN', 'zh-CN': '中文' } as const
 const schemes = { light: IconSun, dark: IconMoon, auto: IconDeviceDesktop } as const
 
-/** Language and colours, on every page. */
+/** Switches of language and colour scheme, on every page. */
 export function Switches() {
   const { say, language, choose } = useSpeech()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
@@ -58,19 +58,19 @@ export function Switches() {
 interface FrameProps {
   readonly title: string
   readonly lead: string
-  /** Where the reader is; shown in the side of the page. */
+  /** Navigation at the side of the page. */
   readonly navigation: ReactNode
-  /** Changes when the reader gets to another page: the heading takes the focus then. */
+  /** Changes with the displayed page. Then the heading takes the focus. */
   readonly place: string
-  /** Buttons that lead on and back. */
+  /** Buttons such as Next and Back. */
   readonly actions?: ReactNode
   readonly children?: ReactNode
 }
 
-/** Of this browser page; what comes first takes no focus from anybody. */
+/** Last displayed place. The first place does not take the focus. */
 let shownPlace: string | undefined
 
-/** A page: side with brand and navigation, switches, one heading, content, actions at the bottom. */
+/** A page: brand and navigation at the side, switches, one heading, content, actions at the bottom. */
 export function Frame({ title, lead, navigation, place, actions, children }: FrameProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {

@@ -5,14 +5,14 @@ import { useSpeech } from './app.tsx'
 import classes from './notice.module.css'
 
 interface FailureNoticeProps {
-  /** What the server says; empty when it does not answer. */
+  /** Message of the server; empty if it did not respond. */
   readonly message: string
-  /** Names the request in the log of the server; may be empty. */
+  /** Identifies the request in the server log; may be empty. */
   readonly traceId: string
   onRetry(): void
 }
 
-/** A request that failed: what happened, how to find it in the log, and another try. */
+/** A failed request: the error, its id in the log, and a retry button. */
 export function FailureNotice({ message, traceId, onRetry }: FailureNoticeProps) {
   const { say } = useSpeech()
   return (
@@ -40,7 +40,7 @@ interface NoticeProps {
   readonly children?: ReactNode
 }
 
-/** Something that the reader must know. What is bad is announced. */
+/** A notice for the user. Errors are announced to screen readers. */
 export function Notice({ tone, title, children }: NoticeProps) {
   const Icon = icons[tone]
   return (

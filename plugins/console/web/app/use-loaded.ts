@@ -1,14 +1,14 @@
 import { useCallback, useEffect, useState } from 'react'
 
 interface Loaded<T> {
-  /** The last answer; it stays while a newer one is on its way. */
+  /** The last result. It stays while a newer one is loading. */
   readonly data: T | undefined
   readonly error: unknown
   readonly isLoading: boolean
   reload(): void
 }
 
-/** Loads when it is shown, again when `load` is another function, and on demand. The last call wins. */
+/** Loads on the first rendering, when `load` changes, and on demand. The last call wins. */
 export function useLoaded<T>(load: () => Promise<T>): Loaded<T> {
   const [state, setState] = useState<{ data: T | undefined; error: unknown; isLoading: boolean }>({
     data: undefined,

@@ -14,7 +14,7 @@ interface ChoiceCardsProps {
   onChange(value: string): void
 }
 
-/** A few choices side by side: radio buttons that look like cards. */
+/** A few choices next to each other: radio buttons in the form of cards. */
 function ChoiceCards({ id, label, description, candidates, value, error, onChange }: ChoiceCardsProps) {
   const chosen = candidates.some((candidate) => candidate.value === value) ? value : candidates[0]?.value
   return (
@@ -26,7 +26,7 @@ function ChoiceCards({ id, label, description, candidates, value, error, onChang
             <input
               type="radio"
               name={id}
-              // The one that the keyboard reaches.
+              // The one in the Tab order.
               id={candidate.value === chosen ? id : undefined}
               className={classes.radio}
               checked={candidate.value === value}
@@ -44,15 +44,15 @@ function ChoiceCards({ id, label, description, candidates, value, error, onChang
   )
 }
 
-/** Inputs of one line that differ for the browser alone; a newer server may name others. */
+/** Single-line inputs that differ only for the browser. A newer server may send others. */
 const textTypes = ['text', 'email', 'tel', 'url'] as const
 
-/** What a field looks like, whatever it belongs to: one key, one schema, one field. */
+/** Display of a field, independent of its key or schema. */
 interface FieldLook {
   readonly label: string
   readonly description: string
   readonly isRequired: boolean
-  /** Kind of control; one that is not known is a field for text. */
+  /** Kind of control; an unknown kind is a text field. */
   readonly input: string
   readonly candidates: readonly { readonly value: string; readonly label: string }[]
   readonly placeholder?: string | undefined
@@ -67,20 +67,20 @@ interface Beside {
 }
 
 interface SchemaFieldProps extends FieldLook {
-  /** Element that takes the focus when the field is to be corrected. */
+  /** Element that takes the focus when the field must be corrected. */
   readonly id: string
   readonly value: string | boolean
   readonly error: string | undefined
-  /** Where label and description stand beside the field already: what names and describes it in their place. */
+  /** If label and description are outside of the field: their element ids. */
   readonly beside?: Beside
   onChange(value: string | boolean): void
   onLeave(): void
 }
 
-/** So many choices are worth being seen at once. */
+/** Maximum number of choices that are all visible. */
 const shownChoices = 4
 
-/** A field for a value, by what its schema says about it. */
+/** A field for a value, by its schema. */
 export function SchemaField({ id, input, value, error, beside, onChange, onLeave, ...look }: SchemaFieldProps) {
   const { say } = useSpeech()
   const listId = useId()
@@ -115,7 +115,7 @@ export function SchemaField({ id, input, value, error, beside, onChange, onLeave
     classNames: { error: classes.error },
     withAsterisk: isRequired,
     'aria-required': isRequired,
-    // Not every field of the library says so itself.
+    // Not every field of the library sets it.
     'aria-invalid': error !== undefined,
     autoComplete: autocomplete ?? 'off',
     inputWrapperOrder: ['label', 'input', 'error', 'description'] as ('label' | 'input' | 'error' | 'description')[],

@@ -1,10 +1,10 @@
-/* How durations and sizes are written in the configuration: the grammar of `@plinth/config-schema`, for the early hint. */
+/* Durations and sizes in the configuration: the grammar of `@plinth/config-schema`, for early hints. */
 
 const shortForm = /^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/
 const isoForm = /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3}))?S)?)?$/
 const millisecondsPer = [604_800_000, 86_400_000, 3_600_000, 60_000, 1000, 1] as const
 
-/** Milliseconds of `30s`, `1h30m` or `PT5M`; `undefined` for anything else. */
+/** Returns the milliseconds of `30s`, `1h30m` or `PT5M`; `undefined` for anything else. */
 export function millisecondsOf(text: string): number | undefined {
   const short = shortForm.exec(text)
   const parts = short ?? isoForm.exec(text)
@@ -28,7 +28,7 @@ const bytesPer: Readonly<Record<string, number>> = {
   TiB: 2 ** 40,
 }
 
-/** Bytes of `1024`, `64kB` or `10MiB`; `undefined` for anything else. */
+/** Returns the bytes of `1024`, `64kB` or `10MiB`; `undefined` for anything else. */
 export function bytesOf(text: string): number | undefined {
   const [, amount, unit = ''] = /^(\d+)([A-Za-z]*)$/.exec(text) ?? []
   const factor = Object.hasOwn(bytesPer, unit) ? bytesPer[unit] : undefined
@@ -37,7 +37,7 @@ export function bytesOf(text: string): number | undefined {
   return Number.isSafeInteger(total) ? total : undefined
 }
 
-/** What a text of a format measures. */
+/** Convert a text of a format to a number. */
 const amountReaders: Readonly<Record<string, (text: string) => number | undefined>> = {
   duration: millisecondsOf,
   bytes: bytesOf,
@@ -51,7 +51,7 @@ const wordUnits = [
   ['millisecond', 1],
 ] as const
 
-/** `5400000` in words: "1 hour, 30 minutes". */
+/** Returns `5400000` in words: "1 hour, 30 minutes". */
 export function durationInWords(milliseconds: number, language: string): string {
   let rest = milliseconds
   const parts: string[] = []
@@ -67,18 +67,18 @@ export function durationInWords(milliseconds: number, language: string): string 
 const unitText = (amount: number, unit: string, language: string) =>
   new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' }).format(amount)
 
-/** `10485760` in words: "10,485,760 bytes". */
+/** Returns `10485760` in words: "10,485,760 bytes". */
 export const bytesInWords = (bytes: number, language: string) => unitText(bytes, 'byte', language)
 
 export type Schema = Readonly<Record<string, unknown>>
 
-/** A rule of a schema that a value breaks. The server has the last word and knows more; this is the early hint. */
+/** A schema rule that a value breaks, as an early hint. The server makes the final decision and has further rules. */
 export interface BrokenSchemaRule {
   /** The keyword of JSON Schema. */
   readonly rule: string
-  /** What the schema demands. */
+  /** The limit in the schema. */
   readonly limit: unknown
-  /** Where in the value, for lists and structures: `[2]`, `name`. Empty for the value itself. */
+  /** Position in a list or structure: `[2]`, `name`. Empty for the value itself. */
   readonly path: string
 }
 
@@ -104,7 +104,7 @@ const formats: Readonly<Record<string, (text: string) => boolean>> = {
   email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
 }
 
-/** In the order in which they are told. */
+/** In the order of the messages. */
 const keywords: Readonly<Record<string, Meets>> = {
   type: (value: unknown, type: string) => types[type]?.(value) ?? true,
   format: (value: string, format: string) => formats[format]?.(value) ?? true,
@@ -126,7 +126,7 @@ const keywords: Readonly<Record<string, Meets>> = {
     !isAsked || new Set(value.map((item) => JSON.stringify(item))).size === value.length,
 }
 
-/** Longer texts are left to the server: an expression may go back to each of their characters. */
+/** Longer texts are only checked by the server, because a pattern may backtrack for each character. */
 const longestMatched = 1000
 
 function matches(value: string, pattern: string): boolean {
@@ -137,7 +137,7 @@ function matches(value: string, pattern: string): boolean {
   }
 }
 
-/** The first rule that a value breaks, in it or in one of its parts. */
+/** Returns the first rule that a value or one of its parts breaks. */
 export function brokenSchemaRule(value: unknown, schema: Schema, path = ''): BrokenSchemaRule | undefined {
   const broken = Object.keys(keywords).find(
     (rule) => rule in schema && !keywords[rule]?.(value as never, schema[rule] as never, schema),
@@ -166,7 +166,7 @@ function firstOf<T, Found>(items: Iterable<T>, look: (item: T) => Found | undefi
   return undefined
 }
 
-/** Schema of a member of a structure: its own, or that of all others. */
+/** Returns the schema of a member of a structure: its own, or that of additional members. */
 export function memberSchema(schema: Schema, name: string): Schema {
   const own = (schema['properties'] as Readonly<Record<string, Schema>> | undefined)?.[name]
   const others = schema['additionalProperties']
@@ -174,8 +174,8 @@ export function memberSchema(schema: Schema, name: string): Schema {
 }
 
 /**
- * What a value is sent as: fields hold what was typed, so a number is text until then. Text that is none stays text, and
- * breaks the rule of its type.
+ * Returns the value to send. Fields contain typed text, so a number is converted. Invalid text stays text, and breaks
+ * the type rule.
  */
 export function writtenOf(typed: unknown, schema: Schema): unknown {
   const type = schema['type']

@@ -8,11 +8,11 @@ import classes from './value-field.module.css'
 
 interface ValueFieldProps {
   readonly id: string
-  /** Stands beside the field; here it is read out. */
+  /** Label for screen readers. The visible label is next to the field. */
   readonly label: string
   readonly describedBy?: string | undefined
   readonly schema: Schema
-  /** What was typed so far: see `writtenOf`. */
+  /** Input so far: see `writtenOf`. */
   readonly value: unknown
   readonly error?: string | undefined
   readonly isSecret?: boolean
@@ -22,7 +22,7 @@ interface ValueFieldProps {
 
 type Editor = (props: ValueFieldProps) => React.ReactNode
 
-/** The control for a value of any schema: structures and lists have editors of their own, all else is one field. */
+/** The control for a value of any schema. Structures and lists have editors. All other values have one field. */
 export function ValueField(props: ValueFieldProps) {
   const Chosen = editorOf(props.schema, props.isSecret)
   return <Chosen {...props} />
@@ -41,7 +41,7 @@ function editorOf(schema: Schema, isSecret = false): Editor {
 
 const itemsOf = (schema: Schema) => (schema['items'] ?? {}) as Schema
 
-/** Texts that are expected to have several lines. */
+/** True for texts that usually have several lines. */
 const isLong = ({ type, maxLength, format, pattern, enum: values }: Schema) =>
   type === 'string' &&
   Number(maxLength) >= 1000 &&
@@ -67,7 +67,7 @@ function OneField({ schema, value, error, isSecret, describedBy, placeholder, ..
           : isNumber
             ? 'number'
             : 'text'
-  // A closed set may lack the value that is in force, or there may be none: the field must not show another one.
+  // The current value may be missing, or outside of the enum: the field must not show another value.
   const texts = values?.map(String) ?? []
   const current = String(value ?? '')
   const unknown = texts.includes(current) ? [] : [{ value: current, label: current === '' ? '–' : current }]
@@ -103,11 +103,11 @@ function OneField({ schema, value, error, isSecret, describedBy, placeholder, ..
   )
 }
 
-/** A choice is sent as what the schema has, which may be a number. */
+/** Returns the enum value of a choice, which may be a number. */
 const typed = (next: string | boolean, values: readonly unknown[] | undefined) =>
   values?.find((one) => String(one) === next) ?? next
 
-/** What a duration or a size comes to. */
+/** The value of a duration or a size in words. */
 function AmountHint({ format, text }: { readonly format: unknown; readonly text: string }) {
   const { language } = useSpeech()
   const milliseconds = format === 'duration' ? millisecondsOf(text) : undefined
@@ -117,7 +117,7 @@ function AmountHint({ format, text }: { readonly format: unknown; readonly text:
   return bytes === undefined ? null : <span className={classes.hint}>= {bytesInWords(bytes, language)}</span>
 }
 
-/** Props that the library's own fields take of ours. */
+/** Returns the props that fields of the library accept. */
 const bare = ({ id, label, describedBy, error, placeholder }: ValueFieldProps) => ({
   id,
   error,
@@ -140,7 +140,7 @@ function LongEditor(props: ValueFieldProps) {
   )
 }
 
-/** A structure of which the schema says nothing more: JSON as text. */
+/** A structure with an open schema: JSON as text. */
 function StructureEditor(props: ValueFieldProps) {
   const { value } = props
   const text = typeof value === 'string' ? value : JSON.stringify(value ?? {}, undefined, 2)
@@ -155,7 +155,7 @@ function StructureEditor(props: ValueFieldProps) {
   )
 }
 
-/** Several of a closed set. */
+/** Several values of an enum. */
 function ChoicesEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
   const chosen = new Set(Array.isArray(value) ? value : [])
   const values = itemsOf(schema)['enum'] as readonly unknown[]
@@ -181,7 +181,7 @@ function ChoicesEditor({ id, label, describedBy, schema, value, error, onChange 
 const Fault = ({ error }: { readonly error: string | undefined }) =>
   error === undefined ? null : <p className={classes.error}>{error}</p>
 
-/** A field for each item, and one more for the next. */
+/** A field for each item, and one for a new item. */
 function ListEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
   const { say } = useSpeech()
   const items: readonly unknown[] = Array.isArray(value) ? value : []
@@ -217,7 +217,7 @@ const recordOf = (value: unknown) =>
     ? (value as Readonly<Record<string, unknown>>)
     : {}
 
-/** A structure whose members are known: a field for each. */
+/** A structure with known members: a field for each. */
 function MembersEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
   const members = recordOf(value)
   const required = (schema['required'] ?? []) as readonly string[]
@@ -251,7 +251,7 @@ function MembersEditor({ id, label, describedBy, schema, value, error, onChange 
   )
 }
 
-/** A structure whose members have any names: name and value of each. */
+/** A structure with any member names: name and value of each. */
 function EntriesEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
   const { say } = useSpeech()
   const own = useId()
@@ -293,7 +293,7 @@ function EntriesEditor({ id, label, describedBy, schema, value, error, onChange 
 
 interface RemoveButtonProps {
   readonly label: string
-  /** From 1. */
+  /** Position from 1. */
   readonly position: number
   onClick(): void
 }

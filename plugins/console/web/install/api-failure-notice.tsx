@@ -5,11 +5,11 @@ import { ApiFailure } from './install-api.ts'
 interface ApiFailureNoticeProps {
   readonly error: unknown
   onRetry(): void
-  /** The entry check does not pass any more. */
+  /** Called when the access check fails. */
   onRefused(): void
 }
 
-/** What a failed call means to the reader. */
+/** The meaning of a failed call for the user. */
 export function ApiFailureNotice({ error, onRetry, onRefused }: ApiFailureNoticeProps) {
   const failure = error instanceof ApiFailure ? error : new ApiFailure('unreachable', '')
   const isRefused = failure.kind === 'refused'

@@ -1,20 +1,23 @@
-/** A rule that a value breaks: which one, and its limit. */
+/** A broken rule with its limit. */
 export interface BrokenRule {
   readonly keyword: 'required' | 'confirm' | 'integer' | 'minimum' | 'maximum' | 'maxLength'
   readonly limit?: number
 }
 
-/** What a field says about its values. */
+/** Rules of a field for its values. */
 interface FieldRules {
-  /** `integer`, or a text for every other word. */
+  /** `integer`; any other word is a text. */
   readonly type: string
   readonly minimum?: number | undefined
   readonly maximum?: number | undefined
-  /** Characters. */
+  /** Maximum number of characters. */
   readonly maxLength?: number | undefined
 }
 
-/** The first rule that a value breaks. The server has the last word and knows more; this is the early hint. */
+/**
+ * Returns the first rule that a value breaks, as an early hint. The server makes the final decision and has further
+ * rules.
+ */
 export function brokenRule(value: unknown, rules: FieldRules): BrokenRule | undefined {
   const { type, minimum, maximum, maxLength } = rules
   if (type === 'integer') {
@@ -23,7 +26,7 @@ export function brokenRule(value: unknown, rules: FieldRules): BrokenRule | unde
     if (maximum !== undefined && Number(value) > maximum) return { keyword: 'maximum', limit: maximum }
     return undefined
   }
-  // As the server counts them: a sign outside of the basic plane is one.
+  // Counted like on the server: a character outside of the basic plane counts as one.
   const isTooLong = typeof value === 'string' && maxLength !== undefined && [...value].length > maxLength
   return isTooLong ? { keyword: 'maxLength', limit: maxLength } : undefined
 }

@@ -6,7 +6,7 @@ import { Frame } from '../app/frame.tsx'
 import classes from './gate.module.css'
 import { StepNavigation } from './step-navigation.tsx'
 
-/** Why the last token did not open the gate. */
+/** Reason why the last token was rejected. */
 export type GateRefusal = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly seconds: number }
 
 interface GateProps {
@@ -14,7 +14,7 @@ interface GateProps {
   onEnter(token: string): Promise<void>
 }
 
-/** Asks for the install token. It goes to the memory of the page and nowhere else. */
+/** Reads the install token. It is only stored in the memory of the page. */
 export function Gate({ refusal, onEnter }: GateProps) {
   const { say } = useSpeech()
   const [token, setToken] = useState('')
@@ -50,7 +50,7 @@ export function Gate({ refusal, onEnter }: GateProps) {
           aria-invalid={error !== undefined}
           value={token}
           onChange={(event) => setToken(event.currentTarget.value)}
-          // The only thing on this page.
+          // The only control of this page.
           autoFocus
           autoComplete="off"
           data-1p-ignore
@@ -74,7 +74,7 @@ export function Gate({ refusal, onEnter }: GateProps) {
   )
 }
 
-/** Seconds that are left to wait. */
+/** Returns the remaining seconds to wait. */
 function useCountdown(refusal: GateRefusal | undefined): number {
   const [seconds, setSeconds] = useState(0)
   useEffect(() => {

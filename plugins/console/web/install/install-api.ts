@@ -13,8 +13,8 @@ import type {
 } from './wire.ts'
 
 /**
- * Why a call gave no answer. `refused`: the entry check did not pass. `missing`: there is no such thing. `unreachable`:
- * nobody answered, or something that is not the product.
+ * Reason of a failed call. `refused`: the access check failed. `missing`: not found. `unreachable`: no response, or no
+ * response of the product.
  */
 type FailureKind = 'refused' | 'limited' | 'missing' | 'rejected' | 'unreachable'
 
@@ -22,9 +22,9 @@ const kinds: Readonly<Record<string, FailureKind>> = { '403': 'refused', '404': 
 
 export class ApiFailure extends Error {
   readonly kind: FailureKind
-  /** Names the request in the log of the server; empty when it never got there. */
+  /** Identifies the request in the server log; empty if it did not reach the server. */
   readonly traceId: string
-  /** For `limited`: when to ask again. */
+  /** For `limited`: seconds until the next attempt. */
   readonly retryAfterSeconds: number
 
   constructor(kind: FailureKind, message: string, facts: { traceId?: string; retryAfterSeconds?: number } = {}) {
@@ -48,10 +48,10 @@ interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Records that are looked through for those of the running installation. */
+/** Number of records to search for those of the running installation. */
 const recordLimit = 100
 
-/** Calls the install endpoints. Holds the token of the page, nowhere else is it kept. */
+/** Calls the install endpoints. It is the only place that stores the token. */
 export class InstallApi {
   readonly #settings: InstallApiSettings
   #token = ''
@@ -69,13 +69,13 @@ export class InstallApi {
     return this.#call('status', { signal })
   }
 
-  /** Names of the pages that the installed product has, for example `admin` at `../admin/`. */
+  /** Returns the names of the pages of the installed product, for example `admin` at `../admin/`. */
   async entries(): Promise<readonly string[]> {
     const { entries } = await this.#call<{ entries: readonly string[] }>('entries')
     return entries
   }
 
-  /** Asks whether the page may go on, with a token or with none. */
+  /** Returns whether the page may continue, with or without a token. */
   verify(token: string): Promise<EntryCheck> {
     return this.#call('token/verify', { method: 'POST', body: { token } })
   }
@@ -113,7 +113,10 @@ export class InstallApi {
     return this.#call(`sessions/${encodeURIComponent(sessionId)}/retry`, { method: 'POST', body: form })
   }
 
-  /** Signs the new administrator in, by a cookie that no script can read. False where the product does not let it. */
+  /**
+   * Signs the new administrator in, by a cookie that scripts cannot read. Returns false if the product does not allow
+   * it.
+   */
   async signIn(account: { readonly username: unknown; readonly password: unknown }): Promise<boolean> {
     const { username, password } = account
     const body = { username, password, session: 'cookie' }
@@ -123,7 +126,7 @@ export class InstallApi {
     )
   }
 
-  /** Recent records, in the order of the server. */
+  /** Returns recent records in the order of the server. */
   async records(): Promise<readonly ExecutionRecord[]> {
     const { records } = await this.#call<{ records: readonly ExecutionRecord[] }>(`execution-logs?limit=${recordLimit}`)
     return records
@@ -133,7 +136,7 @@ export class InstallApi {
     const response = await this.#send(path, { method, body, signal })
     const traceId = response.headers.get('x-trace-id') ?? ''
     const answer = await envelopeOf(response)
-    // A proxy answers for a server that is down or too slow, without an envelope or with its own.
+    // A proxy responds for an unavailable or slow server, without an envelope or with its own.
     if (answer === undefined || response.status >= 502) throw new ApiFailure('unreachable', '')
     const { code, message, data } = answer
     if (code === '200') {

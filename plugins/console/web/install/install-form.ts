@@ -1,7 +1,7 @@
 import { type BrokenRule, brokenRule } from './field-rules.ts'
 import type { Condition, FieldDefinition, FormDefaults, FormSchema, InstallForm } from './wire.ts'
 
-/** What stands in a field: text (numbers as they are typed) or a switch. */
+/** Content of a field: text (also for numbers) or a switch. */
 type Value = string | boolean
 /** By path, for example `database.port`. */
 export type Values = Readonly<Record<string, Value>>
@@ -17,12 +17,12 @@ export interface Group {
   readonly fields: readonly Field[]
 }
 
-/** What the page knows better than the running configuration. */
+/** Values that the browser knows better than the running configuration. */
 interface Proposals {
-  /** Address of the product as the browser sees it, context path included. */
+  /** Address of the product as the browser sees it, with the context path. */
   readonly url: string
   readonly language: string
-  /** Of whoever installs. */
+  /** Time zone of the browser. */
   readonly timeZone: string
 }
 
@@ -39,11 +39,11 @@ export function initialValues(groups: readonly Group[], defaults: FormDefaults, 
     for (const { name, path, type, candidates } of fields) {
       const value = defaults[code]?.[name] ?? (type === 'boolean' ? false : '')
       values[path] = typeof value === 'boolean' ? value : String(value)
-      // A select without an empty entry shows its first one: what is shown must be what is sent.
+      // A select without an empty entry shows its first one. The displayed value must be the sent value.
       if (values[path] === '' && candidates[0] !== undefined) values[path] = candidates[0].value
     }
   }
-  // A site without a name has never been configured: what stands there is nobody's choice.
+  // A site without a name was never configured, so its values were not chosen by an operator.
   if (values['site.name'] !== '') return values
   const offers = (path: string, value: string) =>
     groups.some(({ fields }) => fields.some((field) => field.path === path && hasCandidate(field.candidates, value)))
@@ -56,12 +56,12 @@ export function initialValues(groups: readonly Group[], defaults: FormDefaults, 
 const hasCandidate = (candidates: FieldDefinition['candidates'], value: Value | undefined) =>
   candidates.some((candidate) => candidate.value === value)
 
-/** Values after a change, with those that go along with it, for example the port of the chosen type of database. */
+/** Returns the values after a change, with dependent values, for example the port of the chosen database type. */
 export function changed(groups: readonly Group[], values: Values, path: string, value: Value): Values {
   const next: Record<string, Value> = { ...values, [path]: value }
   for (const { path: follower, hints } of groups.flatMap(({ fields }) => fields)) {
     if (hints.follows?.field !== path) continue
-    // What somebody typed stays.
+    // User input stays.
     const proposals = Object.values(hints.follows.values).map(String)
     const current = String(values[follower] ?? '')
     const proposal = hints.follows.values[String(value)]
@@ -76,7 +76,7 @@ export function isVisible({ hints }: Field, values: Values): boolean {
 
 const holds = ({ field, values: wanted }: Condition, values: Values) => wanted.includes(values[field] ?? '')
 
-/** The rule that a visible field breaks as it stands. */
+/** Returns the rule that a visible field breaks. */
 export function hintOf(field: Field, values: Values): BrokenRule | undefined {
   const value = values[field.path] ?? ''
   if (value === '' && field.type !== 'boolean') return field.required ? { keyword: 'required' } : undefined
@@ -86,7 +86,7 @@ export function hintOf(field: Field, values: Values): BrokenRule | undefined {
   return brokenRule(sentValue(field, value), { type: field.type, ...field.hints })
 }
 
-/** The form as it is sent: visible fields alone, numbers as numbers. */
+/** Returns the form to send: only visible fields, and numbers as numbers. */
 export function formOf(groups: readonly Group[], values: Values): InstallForm {
   const form: Record<string, Record<string, string | number | boolean | null>> = {}
   for (const { code, fields } of groups) {
@@ -98,6 +98,6 @@ export function formOf(groups: readonly Group[], values: Values): InstallForm {
 
 function sentValue({ type }: Field, value: Value): string | number | boolean | null {
   if (type !== 'integer' || typeof value === 'boolean') return value
-  // What is no number stays as it is, so that the rule for the type speaks.
+  // Invalid numbers are unchanged, so that the type rule reports them.
   return value === '' ? null : /^-?\d{1,15}$/.test(value.trim()) ? Number(value) : value
 }

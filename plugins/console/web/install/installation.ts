@@ -2,26 +2,26 @@ import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { ExecuteResult, ExecutionRecord, InstallForm } from './wire.ts'
 
 /**
- * `restarting`: the product starts again on its new connection. `overdue`: it has not come back, somebody must look.
- * `refused`: the entry check does not pass any more.
+ * `restarting`: the product restarts on its new connection. `overdue`: it has not returned and needs an operator.
+ * `refused`: the access check no longer succeeds.
  */
 export type Phase = 'idle' | 'running' | 'restarting' | 'overdue' | 'failed' | 'finished' | 'refused'
 
 export interface InstallationState {
   readonly phase: Phase
-  /** Of the present session, oldest first. */
+  /** Records of the current session, oldest first. */
   readonly records: readonly ExecutionRecord[]
-  /** Milliseconds of the clock at which it began. */
+  /** Start in milliseconds of the clock. */
   readonly startedAt: number
-  /** Session that a new try refers to; empty when none is known. */
+  /** Session that a retry refers to; empty if it is unknown. */
   readonly sessionId: string
-  /** For `failed` and `finished`: what the server says; empty when its answer was lost. */
+  /** For `failed` and `finished`: message of the server; empty if its response was lost. */
   readonly message: string
-  /** For `failed`: the field of the form that is to be corrected; empty for none. */
+  /** For `failed`: the form field to correct; may be empty. */
   readonly failedField: string
 }
 
-/** Time, injected: milliseconds. */
+/** Injected time in milliseconds. */
 interface PageClock {
   now(): number
   sleep(ms: number): Promise<void>
@@ -30,20 +30,22 @@ interface PageClock {
 type Api = Pick<InstallApi, 'execute' | 'retry' | 'records' | 'status'>
 
 const seconds = 1000
-/** Progress is asked for every second, and less often when it takes long. */
+/** Progress is polled every second, and less often during a long installation. */
 const pollMs = 1 * seconds
 const slowPollMs = 3 * seconds
 const slowAfterMs = 30 * seconds
-/** One question about the status may take this long while the product restarts. */
+/** Time limit of one status call during a restart. */
 const statusDeadlineMs = 5 * seconds
-/** A restart that nobody saw is found by trying: first after this time, then as often. */
+/** An unnoticed restart is found by attempts: this is the time before the first one and between them. */
 const blindTryMs = 30 * seconds
 const restartLimitMs = 5 * 60 * seconds
-/** After a lost connection: how long nothing may happen before the installation counts as interrupted. */
+/** After a lost connection: time without progress after which the installation counts as interrupted. */
 const silenceLimitMs = 20 * seconds
-/** A product that cannot read its own state says that it is installed: only one that says so again and again is. */
+/**
+ * A product that cannot read its own state reports that it is installed. Therefore several equal reports are required.
+ */
 const confirmations = 3
-/** A connection that changes with every restart would never end. */
+/** Limits restarts, because a connection that changes with every restart would never end. */
 const restartLimit = 3
 
 const idle: InstallationState = {
@@ -56,8 +58,9 @@ const idle: InstallationState = {
 }
 
 /**
- * One installation as the page sees it: executes, shows progress while it runs, waits for a restart and goes on after it
- * (decision D23). The form is an argument, never a member, and one call runs at a time. Knows nothing of the page.
+ * One installation from the view of the page: executes it, shows progress, waits for a restart and continues after it
+ * (decision D23). The form is an argument and is never stored. Only one call runs at a time. It does not depend on the
+ * page.
  */
 export class Installation {
   readonly #api: Api
@@ -78,7 +81,7 @@ export class Installation {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Installs; after a failure as a new try of the failed session. Does nothing while it runs already. */
+  /** Installs. After an error it retries the failed session. Has no effect while it is running. */
   async run(form: InstallForm): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
@@ -91,7 +94,7 @@ export class Installation {
     }
   }
 
-  /** Looks for the restarted product again after it was given up. */
+  /** Waits again for the restarted product after the phase `overdue`. */
   async wait(form: InstallForm): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
@@ -115,7 +118,7 @@ export class Installation {
     else this.#set({ phase: 'finished' })
   }
 
-  /** A session that failed before a restart may be unknown to the new database: then this is simply the first one. */
+  /** A session that failed before a restart may be unknown to the new database. Then a first attempt is made. */
   async #call(form: InstallForm, retriedSession: string): Promise<ExecuteResult> {
     if (retriedSession === '') return this.#api.execute(form)
     return this.#api.retry(retriedSession, form).catch((error: unknown) => {
@@ -124,7 +127,7 @@ export class Installation {
     })
   }
 
-  /** Shows the records of the new session until the call is answered. */
+  /** Shows the records of the new session until the call returns. */
   async #follow(call: Promise<ExecuteResult>, known: ReadonlySet<string>): Promise<ExecuteResult | ApiFailure> {
     let outcome: ExecuteResult | ApiFailure | undefined
     const answered = call.catch(failureOf).then((value) => {
@@ -139,7 +142,7 @@ export class Installation {
     return outcome
   }
 
-  /** Takes over what the server has recorded of a session that was not known before. */
+  /** Reads the server records of a new session. */
   async #look(known: ReadonlySet<string>): Promise<void> {
     const fresh = (await this.#records()).filter(({ sessionId }) => sessionId !== '' && !known.has(sessionId))
     const sessionId = fresh.at(-1)?.sessionId
@@ -147,7 +150,7 @@ export class Installation {
     this.#set({ sessionId, records: fresh.filter((record) => record.sessionId === sessionId) })
   }
 
-  /** Oldest first; none while nobody answers, which is no news about the installation. */
+  /** Returns the records, oldest first. Without a response there are none, which does not change the state. */
   async #records(): Promise<readonly ExecutionRecord[]> {
     const records = await this.#api.records().catch((): readonly ExecutionRecord[] => [])
     return records.toSorted((a, b) => a.id - b.id)
@@ -155,12 +158,12 @@ export class Installation {
 
   async #afterFailure(failure: ApiFailure, known: ReadonlySet<string>): Promise<void> {
     if (failure.kind === 'unreachable') return this.#recover(known)
-    // Somebody else may have finished it: then the entry is closed.
+    // Another user may have finished the installation. Then the installer is locked.
     if (failure.kind === 'refused') this.#set({ phase: (await this.#isInstalled()) ? 'finished' : 'refused' })
     else this.#set({ phase: 'failed', message: failure.message })
   }
 
-  /** The answer was lost on its way: the records and the status tell how it ended. */
+  /** The response was lost: the records and the status show the outcome. */
   async #recover(known: ReadonlySet<string>): Promise<void> {
     let lastNews = this.#clock.now()
     while (this.#clock.now() - lastNews <= silenceLimitMs) {
@@ -174,7 +177,7 @@ export class Installation {
     this.#set({ phase: 'failed' })
   }
 
-  /** Waits until the product has gone and come back, then installs on its new connection. */
+  /** Waits until the product has stopped and returned, then installs on its new connection. */
   async #restart(form: InstallForm, known: { readonly restarts: number; readonly isGone: boolean }): Promise<void> {
     this.#set({ phase: 'restarting' })
     const start = this.#clock.now()

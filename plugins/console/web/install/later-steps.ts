@@ -1,4 +1,4 @@
-/** What nobody needs before the first view: loaded beside it, in one piece. */
+/** Code that the first view does not need: loaded in parallel, as one file. */
 import '../field/styles.css'
 
 export { Gate } from './gate.tsx'

@@ -8,7 +8,7 @@ import { Wizard } from './wizard.tsx'
 
 declare global {
   interface Window {
-    /** Address of the install endpoints, set before this script by whoever serves the page elsewhere. */
+    /** Address of the install endpoints, set before this script if the page is served elsewhere. */
     readonly __INSTALL_API_BASE__?: unknown
   }
 }

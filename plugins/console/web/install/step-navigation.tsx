@@ -5,7 +5,7 @@ import classes from './step-navigation.module.css'
 const wizardSteps = ['environment', 'configuration', 'process', 'done'] as const
 export type WizardStep = (typeof wizardSteps)[number]
 
-/** The four steps; which one is being done. `undefined` before the first. */
+/** The four steps with the current one; `undefined` before the first. */
 export function StepNavigation({ current }: { readonly current: WizardStep | undefined }) {
   const { say } = useSpeech()
   const position = current === undefined ? -1 : wizardSteps.indexOf(current)

@@ -1,6 +1,6 @@
 /**
- * The wire format of the install endpoints, as far as the wizard uses it (document 3, "Install entry"). What the server
- * takes from a list is text here: a newer server may have more, so every reader has a fallback.
+ * The wire format of the install endpoints, as used by the wizard (document 3, "Install entry"). Enums of the server
+ * are texts here: a newer server may have more values, so every reader has a fallback.
  */
 import { known } from '../app/answer.ts'
 
@@ -16,7 +16,7 @@ export interface EntryCheck {
   readonly installed: boolean
   readonly installAllowed: boolean
   readonly reason: string
-  /** What to do to be let in; empty or absent where the server has nothing to say. */
+  /** Action that gives access; empty or absent if there is none. */
   readonly hint?: string
   readonly expiresAt: string
 }
@@ -24,7 +24,7 @@ export interface EntryCheck {
 export const outcomes = ['passed', 'warning', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** How something ended. An outcome that is not known is worth a look, and stops nobody: whether it does, `passed` says. */
+/** Returns an outcome. An unknown one is a warning and blocks nothing, because `passed` decides. */
 export const outcomeOf = (status: string): Outcome => known(outcomes, status, 'warning')
 
 export interface Check {
@@ -34,7 +34,7 @@ export interface Check {
   readonly field: string
   readonly status: string
   readonly message: string
-  /** What to do about it; may be empty. */
+  /** Action that fixes it; may be empty. */
   readonly fix: string
 }
 
@@ -84,7 +84,7 @@ export interface ExecuteResult {
   readonly administratorReady: boolean
   readonly locked: boolean
   readonly message: string
-  /** Field of the form that a failed connection points to; absent on an older server. */
+  /** Form field of a failed connection; absent on an older server. */
   readonly failedField?: string
   readonly sessionId: string
   readonly records: readonly ExecutionRecord[]
@@ -104,18 +104,18 @@ export interface FieldHints {
   readonly maximum?: number
   readonly maxLength?: number
   readonly visibleWhen?: Condition
-  /** Values that go with a value of another field, for example the port of a type of database. */
+  /** Values that follow another field, for example the port of a database type. */
   readonly follows?: { readonly field: string; readonly values: Readonly<Record<string, number>> }
 }
 
 export interface FieldDefinition {
-  /** Within its group. */
+  /** Name within its group. */
   readonly name: string
   readonly label: string
   readonly description: string
   /** `string`, `integer` or `boolean`. */
   readonly type: string
-  /** Where it is visible. */
+  /** Only applies while the field is visible. */
   readonly required: boolean
   readonly candidates: readonly { readonly value: string; readonly label: string }[]
   readonly hints: FieldHints
@@ -131,7 +131,7 @@ export interface FormSchema {
 }
 
 type DefaultValue = string | number | boolean | null
-/** By group and field; other members of a group are facts about it. */
+/** By group and field. Other members of a group are facts about it. */
 export type FormDefaults = Readonly<Record<string, Readonly<Record<string, DefaultValue>>>>
 
 /** The configuration form as it is sent. */

@@ -14,7 +14,7 @@ import type { Found } from './steps/configuration-step.tsx'
 import { EnvironmentStep } from './steps/environment-step.tsx'
 import type { InstallForm } from './wire.ts'
 
-/** Whether the page may go on. */
+/** Access state of the page. */
 type Entry =
   | { readonly kind: 'asking' }
   | { readonly kind: 'gate'; readonly refusal: GateRefusal | undefined }
@@ -28,10 +28,7 @@ const pageClock = {
   sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
 }
 
-/**
- * All of it before anything is typed or changed: a product that starts again, or that has closed its installation, need
- * not serve it any more.
- */
+/** All code is loaded before any input or change: a restarting or locked product may not serve it any more. */
 const loadLaterSteps = () => import('./later-steps.ts')
 
 type ClosedReason = 'installed' | 'not-allowed' | 'unreachable'
@@ -40,12 +37,12 @@ const tones = { installed: 'good', 'not-allowed': 'warn', unreachable: 'bad' } a
 
 interface ClosedProps {
   readonly reason: ClosedReason
-  /** What the server says about it; empty for nothing. */
+  /** Hint of the server; may be empty. */
   readonly hint: string
   onRetry(): void
 }
 
-/** The wizard cannot begin: why, and what to do about it. */
+/** The wizard cannot start: the reason and the action. */
 function Closed({ reason, hint, onRetry }: ClosedProps) {
   const { say } = useSpeech()
   const advice = reason === 'not-allowed' && hint === '' ? (['production', 'network', 'https', 'off'] as const) : []
@@ -81,7 +78,7 @@ function Closed({ reason, hint, onRetry }: ClosedProps) {
   )
 }
 
-/** The wizard: gate, then four steps. Everything that it knows lives here, in the memory of the page. */
+/** The wizard: gate, then four steps. Its whole state is in the memory of the page. */
 export function Wizard({ api }: { readonly api: InstallApi }) {
   const [entry, setEntry] = useState<Entry>({ kind: 'asking' })
   const [step, setStep] = useState<WizardStep>('environment')
@@ -100,7 +97,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
         if (valid) setEntry({ kind: 'open' })
         else if (reason === notAllowed)
           setEntry({ kind: 'closed', reason: installed ? 'installed' : 'not-allowed', hint })
-        // Whatever else the reason is, another token may be what helps.
+        // For any other reason, another token may help.
         else setEntry({ kind: 'gate', refusal: token === '' ? undefined : { kind: 'wrong' } })
       } catch (error) {
         const isLimited = error instanceof ApiFailure && error.kind === 'limited'
@@ -112,12 +109,12 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
   )
   useEffect(() => void enter(''), [enter])
 
-  // The server does not let this page on any more: start over, and say why.
+  // The access check no longer succeeds: starts again and shows the reason.
   const onRefused = useCallback(() => void enter(''), [enter])
 
   if (entry.kind === 'asking') return null
   if (entry.kind === 'closed') return <Closed reason={entry.reason} hint={entry.hint ?? ''} onRetry={() => enter('')} />
-  // A script that failed to load is not asked for again within one page.
+  // A script that failed to load is not requested again within one page.
   if (error !== undefined) return <Closed reason="unreachable" hint="" onRetry={() => window.location.reload()} />
   if (entry.kind === 'gate') return later && <later.Gate refusal={entry.refusal} onEnter={enter} />
   if (step === 'environment' || later === undefined || installation === undefined) {
@@ -167,7 +164,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
           onFinished={() => {
             const { username, password } = form['administrator'] ?? {}
             if (username && password) void api.signIn({ username, password }).then(setSignedIn)
-            // Nothing else needs the secrets any more.
+            // The secrets are no longer needed.
             setForm({})
             setValues(undefined)
             api.rememberToken('')
@@ -180,7 +177,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
   }
 }
 
-/** What the failed installation says about a field of the form. */
+/** Returns the error of the failed installation at a form field. */
 function foundBy(installation: Installation): Found | undefined {
   const { failedField, records, message } = installation.snapshot()
   return failedField === '' ? undefined : { field: failedField, message: records.at(-1)?.message ?? message }

@@ -1,4 +1,4 @@
-/** The language of the page, shared by what is shown and by what is asked of the server. Lives as long as the page. */
+/** The language of the page, shared by the display and the API calls. It lives as long as the page. */
 export class LanguageChoice {
   readonly #listeners = new Set<() => void>()
   #current: Language
@@ -25,8 +25,8 @@ export const languages = ['en', 'zh-CN'] as const
 export type Language = (typeof languages)[number]
 
 /**
- * The first of the wished languages that we have, by its primary part: `zh-Hans-SG` is Chinese, `en-GB` English. Whoever
- * asks for neither gets English.
+ * Returns the first preferred language that is available, by its primary part: `zh-Hans-SG` is Chinese, `en-GB`
+ * English. The fallback is English.
  */
 export function bestLanguage(wishes: readonly string[]): Language {
   for (const wish of wishes) {

@@ -7,7 +7,7 @@ import en from './en.json' with { type: 'json' }
 import { type Language, languages } from './language.ts'
 import zhCN from './zh-CN.json' with { type: 'json' }
 
-/** Dotted keys of a catalogue; the forms of a plural, `x_one` and `x_other`, are the one key `x`. */
+/** Dotted keys of a catalogue. The plural forms `x_one` and `x_other` are the key `x`. */
 type KeyOf<Tree> = {
   [Name in keyof Tree & string]: Tree[Name] extends string
     ? Name extends `${infer Stem}_${'one' | 'other'}`
@@ -16,7 +16,7 @@ type KeyOf<Tree> = {
     : `${Name}.${KeyOf<Tree[Name]>}`
 }[keyof Tree & string]
 
-/** Of all pages; each loads its own with `addTexts`. */
+/** Keys of all pages. Each page loads its texts with `addTexts`. */
 export type TextKey =
   | KeyOf<typeof en>
   | KeyOf<typeof adminTexts>
@@ -27,12 +27,12 @@ export type TextKey =
 type TextParams = Readonly<Record<string, string | number | undefined>>
 
 /**
- * Says a text in one language; unknown keys are type errors. `{{name}}` stands for the parameter of that name, `count`
- * chooses among the forms of a plural.
+ * Returns a text in one language. Unknown keys are type errors. `{{name}}` is replaced by the parameter, and `count`
+ * selects the plural form.
  */
 export type Say = (key: TextKey, params?: TextParams) => string
 
-/** English is the pattern: a text that another language lacks is a type error here. */
+/** English is the reference: a text that is missing in another language is a type error. */
 const shared: Readonly<Record<Language, typeof en>> = { en, 'zh-CN': zhCN }
 const catalogues: Readonly<Record<Language, Map<string, string>>> = {
   en: flat(shared.en),
@@ -41,12 +41,12 @@ const catalogues: Readonly<Record<Language, Map<string, string>>> = {
 
 const voices = new Map<Language, Say>()
 
-/** Adds the texts of one page, before it says anything. English is the pattern here too. */
+/** Adds the texts of one page before their first use. English is the reference here too. */
 export function addTexts<T extends Tree>(texts: Readonly<Record<Language, T>>): void {
   for (const language of languages) flat(texts[language], '', catalogues[language])
 }
 
-/** The same function for the same language. */
+/** Returns the same function for the same language. */
 export function sayIn(language: Language): Say {
   const known = voices.get(language)
   if (known !== undefined) return known

@@ -1,7 +1,7 @@
 import { envelopeOf } from '../../app/answer.ts'
 import type { Callable, Value } from './operations.ts'
 
-/** Since when the server cannot be reached. Every call reports whether it reached the server. */
+/** Stores since when the server is unreachable. Every call reports whether it reached the server. */
 export class Connection {
   readonly #listeners = new Set<() => void>()
   readonly #now: () => number
@@ -20,12 +20,12 @@ export class Connection {
     return () => this.#listeners.delete(listener)
   }
 
-  /** A call did not reach the server. The first one counts. */
+  /** Reports that a call did not reach the server. Only the first report sets the time. */
   readonly lose = (): void => {
     if (this.#lostAt === undefined) this.#set(this.#now())
   }
 
-  /** The server responded. */
+  /** Reports that the server responded. */
   readonly regain = (): void => {
     if (this.#lostAt !== undefined) this.#set(undefined)
   }
@@ -36,7 +36,7 @@ export class Connection {
   }
 }
 
-/** What kind of failure it is: the page does something else for each. */
+/** Kind of an error. The page handles each kind differently. */
 type FailureKind = 'invalid' | 'signed-out' | 'forbidden' | 'missing' | 'conflict' | 'limited' | 'away' | 'failed'
 
 const kinds: Readonly<Record<string, FailureKind>> = {
@@ -49,22 +49,22 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   '429': 'limited',
 }
 
-/** A rule that one member of what was sent breaks. */
+/** A rule that a member of the request breaks. */
 interface FieldFault {
   readonly field: string
   readonly message: string
 }
 
-/** Why a call was not answered as it was meant. */
+/** Error of a call. */
 export class CallFailure extends Error {
   readonly kind: FailureKind
-  /** Stable code of the failure; may be empty. */
+  /** Stable code of the error; may be empty. */
   readonly reason: string
-  /** Rules of the schema that are broken, or the one member that a refusal names. */
+  /** Broken rules of the schema, or the single member that a rejection specifies. */
   readonly faults: readonly FieldFault[]
-  /** Names the request in the log of the server; empty when it never got there. */
+  /** Identifies the request in the server log; empty if it did not reach the server. */
   readonly traceId: string
-  /** What else the failure says. */
+  /** Further data of the error. */
   readonly data: Readonly<Record<string, unknown>>
 
   constructor(
@@ -88,19 +88,19 @@ interface CallInput {
   readonly params?: Readonly<Record<string, Value>>
   readonly query?: Readonly<Record<string, Value | readonly string[]>>
   readonly body?: unknown
-  /** Why it is done, for the audit. */
+  /** Reason for the audit. */
   readonly reason?: string
-  /** Cancels the call. Every caller has one, so that a request never outlives the part of the page that made it. */
+  /** Cancels the call. Every caller has a signal, so that a request never outlives its part of the page. */
   readonly signal: AbortSignal
 }
 
-/** After so long the server counts as away. */
+/** After this time the server counts as unreachable. */
 const deadlineMs = 30_000
 
-/** Where the product is: the page lies one level below. */
+/** Address of the product: the page is one level below it. */
 const root = new URL('..', document.baseURI).href.replace(/\/$/, '')
 
-/** Asks the server; what the listeners of a session need to know goes through `onSignedOut`. */
+/** Calls the server. `onSignedOut` is called when the session has ended. */
 export class Api {
   readonly #language: () => string
   readonly #onSignedOut: () => void
@@ -113,16 +113,16 @@ export class Api {
   }
 
   /**
-   * The payload of the envelope.
+   * Returns the payload of the envelope.
    *
-   * @throws CallFailure; the reason of the signal when it was aborted
+   * @throws CallFailure; the reason of the signal if it was aborted
    */
   async call<T>(operation: Callable, input: CallInput): Promise<T> {
     const response = await this.#send(operation, input)
     const traceId = response.headers.get('x-trace-id') ?? ''
     const answer = await envelopeOf(response)
     input.signal.throwIfAborted()
-    // A proxy answers for a server that is down, without an envelope or with its own.
+    // A proxy responds for an unavailable server, without an envelope or with its own.
     const isOfProxy = response.status >= 502 && answer?.code !== '503'
     if (isOfProxy) this.#connection.lose()
     else this.#connection.regain()
@@ -135,7 +135,7 @@ export class Api {
     throw new CallFailure(kind, message, { traceId, data: facts })
   }
 
-  /** Where a browser fetches what an operation answers, as a file. */
+  /** Returns the address from which a browser downloads the response of an operation. */
   addressOf({ path }: Callable, { params = {}, query = {} }: Pick<CallInput, 'params' | 'query'>): string {
     return root + filled(path, params) + searchOf(query)
   }

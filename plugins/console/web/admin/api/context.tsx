@@ -4,7 +4,7 @@ import { type Api, CallFailure } from './call.ts'
 
 const ApiContext = createContext<Api | undefined>(undefined)
 
-/** The server, for whatever is shown. */
+/** Returns the API of the server. */
 export function useApi(): Api {
   const api = useContext(ApiContext)
   if (api === undefined) throw new Error('useApi needs an ApiProvider around it')
@@ -12,8 +12,8 @@ export function useApi(): Api {
 }
 
 /**
- * Reads are tried twice more while the server is away, never after an answer. Writes are not repeated. Without a network both
- * fail at once: a call that waited for the network would be sent after its caller has cancelled it.
+ * Reads are repeated twice while the server is unreachable, never after a response. Writes are not repeated. Without a
+ * network both fail immediately: a call that waited for the network would be sent after its caller has cancelled it.
  */
 const newClient = () =>
   new QueryClient({

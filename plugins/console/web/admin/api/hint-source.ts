@@ -1,4 +1,4 @@
-/** What a browser's `EventSource` offers of itself. */
+/** The used part of the browser's `EventSource`. */
 export interface EventStream {
   onopen: (() => void) | null
   onmessage: ((event: { readonly data: string }) => void) | null
@@ -9,22 +9,22 @@ export interface EventStream {
 
 interface HintSourceParts {
   open(): EventStream
-  /** Calls back after so many milliseconds, unless the answered function is called before. */
+  /** Calls back after a number of milliseconds, unless the returned function is called before. */
   later(work: () => void, ms: number): () => void
-  /** From 0 up to 1. */
+  /** In [0, 1). */
   random(): number
-  /** Operations whose answers may have changed. */
+  /** Called with operations whose responses may have changed. */
   onHint(operations: readonly string[]): void
-  /** The server can be heard, or not any more. */
+  /** Called when the stream connects or disconnects. */
   onChange(isHeard: boolean): void
-  /** The server says that the session has ended. */
+  /** Called when the server reports the end of the session. */
   onEnd(): void
 }
 
 const firstPauseMs = 1_000
 const longestPauseMs = 60_000
 
-/** Listens to what the server says of changes, and comes again after pauses that grow while it cannot be heard. */
+/** Receives change messages of the server. Reconnects after increasing pauses. */
 export class HintSource {
   readonly #parts: HintSourceParts
   #stream: EventStream | undefined
@@ -48,7 +48,7 @@ export class HintSource {
       this.#parts.onHint((JSON.parse(data) as { operations: readonly string[] }).operations)
     stream.onerror = () => {
       this.stop()
-      // Half of it by chance: pages that lost one server do not come again together.
+      // Half of it is random, so that pages that lost one server do not reconnect together.
       const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, longestPauseMs) * (0.5 + this.#parts.random() / 2)
       this.#failures += 1
       this.#wait(this.#parts.later(() => this.start(), pauseMs))
@@ -64,7 +64,7 @@ export class HintSource {
     this.#parts.onChange(false)
   }
 
-  /** One pause at a time. */
+  /** Replaces the current pause. */
   #wait(stop: (() => void) | undefined): void {
     this.#stopWaiting?.()
     this.#stopWaiting = stop

@@ -1,6 +1,6 @@
 import { type Callable, labels } from './operations.ts'
 
-/** Something that an id names, as people call it. */
+/** An id with its display name. */
 export interface Label {
   readonly id: string | number
   readonly name: string
@@ -13,10 +13,10 @@ interface Asker {
   ): Promise<T>
 }
 
-/** Several parts of a page share one question, so none of them cancels it. */
+/** Several parts of a page share one call, so none of them cancels it. */
 const { signal } = new AbortController()
 
-/** Ids of one question. */
+/** Maximum number of ids per call. */
 const mostIds = 200
 
 interface Batch {
@@ -26,7 +26,10 @@ interface Batch {
 
 const open = new Map<string, Batch>()
 
-/** The names of all ids of a kind that a page asks for at once, in one question. `null`: nobody tells its name. */
+/**
+ * Returns the name of an id. All ids of a kind that a page needs together are read in one call. `null`: the name is
+ * unknown.
+ */
 export async function nameOf(api: Asker, kind: string, id: string, language: string): Promise<string | null> {
   const key = `${language} ${kind}`
   const last = open.get(key)

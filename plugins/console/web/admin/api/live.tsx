@@ -7,22 +7,22 @@ import type { Life } from './page-types.ts'
 
 const HeardContext = createContext(false)
 
-/** Where the server says what changes, a page asks by itself now and then only: for what changes with time alone. */
+/** Poll interval while the server sends change messages. It covers changes by time alone. */
 const calmMs = 120_000
 
-/** Milliseconds after which something is asked again by itself. */
+/** Returns the poll interval in milliseconds, or false. */
 export function usePolling(): (live: Life | undefined, usualMs: number) => number | false {
   const isHeard = useContext(HeardContext)
   return (live, usualMs) => (live === undefined ? false : isHeard && live === 'hinted' ? calmMs : usualMs)
 }
 
 interface LiveProps {
-  /** Whether somebody is signed in. */
+  /** True if a user is signed in. */
   readonly isOn: boolean
   readonly children: ReactNode
 }
 
-/** Asks again what the server says has changed, as long as somebody can see this page. */
+/** Reads changed data again when the server reports a change, while this page is visible. */
 export function Live({ isOn, children }: LiveProps) {
   const api = useApi()
   const client = useQueryClient()
@@ -39,7 +39,7 @@ export function Live({ isOn, children }: LiveProps) {
       onHint: (operations) => void askAgain(client, operations),
       onChange: (heard) => {
         setHeard(heard)
-        // What changed while nobody listened.
+        // Changes during the disconnection.
         if (heard) void client.refetchQueries({ type: 'active', stale: true })
       },
       onEnd: () => void client.invalidateQueries({ queryKey: ['account'] }),
@@ -55,7 +55,7 @@ export function Live({ isOn, children }: LiveProps) {
   return <HeardContext value={isHeard}>{children}</HeardContext>
 }
 
-/** What is being asked already may miss the change: its answer is waited for, and then it is asked once more. */
+/** A pending read may miss the change. Waits for its response, then reads again. */
 async function askAgain(client: QueryClient, operations: readonly string[]): Promise<void> {
   const filter = {
     predicate: ({ queryKey }: { readonly queryKey: readonly unknown[] }) => operations.includes(String(queryKey[0])),

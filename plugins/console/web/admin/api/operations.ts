@@ -1,4 +1,4 @@
-/** What a page knows of an operation: see the page views of the server. */
+/** An operation as known by a page: see the page views of the server. */
 export interface Callable {
   readonly method: string
   /** With parameters in braces. */
@@ -7,7 +7,7 @@ export interface Callable {
 
 export type Value = string | number | boolean | null | undefined
 
-/** Operations of signing in and out, which every product with a back office has. */
+/** Sign-in and sign-out operations, which every product with a back office has. */
 export const login = { method: 'POST', path: '/api/v1/auth/login' } as const
 export const logout = { method: 'POST', path: '/api/v1/auth/logout' } as const
 export const ownAccount = { method: 'GET', path: '/api/v1/iam/users/me' } as const
@@ -22,6 +22,6 @@ export const labels = { method: 'GET', path: '/api/v1/admin/console/labels' } as
 export interface Account {
   readonly id: number
   readonly username: string
-  /** Codes of all permissions that the roles grant. */
+  /** Codes of all permissions of the roles. */
   readonly permissions: readonly string[]
 }

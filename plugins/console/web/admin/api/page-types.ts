@@ -8,9 +8,9 @@ export type Tone = 'good' | 'info' | 'warn' | 'bad' | 'quiet'
 export interface Operation extends Callable {
   readonly operation: string
   readonly takesReason: boolean
-  /** Whether it takes a body, be it an empty one. */
+  /** True if it has a body, also an empty one. */
   readonly hasBody: boolean
-  /** Whether this person may call it. */
+  /** True if this user may call it. */
   readonly allowed: boolean
   readonly permission?: string
 }
@@ -28,7 +28,7 @@ export interface Column {
   readonly tones?: Readonly<Record<string, Tone>>
   readonly labels?: Readonly<Record<string, string>>
   readonly member?: string
-  /** `opens`: parameters of the address of that page which take the id; absent: the id is part of its path. */
+  /** `opens`: parameters of the page address that receive the id. If omitted, the id is part of the path. */
   readonly of?: { readonly labels: string; readonly page?: string; readonly opens?: readonly string[] }
   readonly before?: string
   readonly currency?: string
@@ -55,7 +55,7 @@ type Source =
   | { readonly value: Value | readonly (string | number)[] }
 type Sources = Readonly<Record<string, Source>>
 
-/** An operation that changes nothing, whose answer is shown before something is done. */
+/** A read-only operation whose response is shown before a write. */
 interface Preview extends Operation {
   readonly params?: Sources
   readonly body?: Sources
@@ -63,13 +63,13 @@ interface Preview extends Operation {
   readonly columns: readonly Column[]
 }
 
-/** What stands beside a form while somebody types. */
+/** A preview next to a form while the user types. */
 export interface LivePreview extends Preview {
   readonly takes: readonly string[]
   readonly samples?: { readonly into: string; readonly of: string }
 }
 
-/** A variable that values can be tried out for. */
+/** A variable that can have a sample value. */
 export interface SampleUse {
   readonly name: string
   /** Fields that use it. */
@@ -78,14 +78,14 @@ export interface SampleUse {
   readonly given: boolean
 }
 
-/** What actions and forms have in common. */
+/** Common members of actions and forms. */
 export interface Write extends Operation {
   readonly body?: Sources
   readonly preview?: string | Preview
   readonly answer?: readonly Column[]
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
-  /** Of members that are sent without being typed. */
+  /** Titles of members that are sent without user input. */
   readonly titles?: Readonly<Record<string, string>>
 }
 
@@ -100,7 +100,7 @@ export interface Action extends Write {
   readonly type?: string
 }
 
-/** What an amount is written in. */
+/** Unit of an amount. */
 export interface Unit {
   readonly displayName: string
   /** Decimal places of the minor unit. */
@@ -117,7 +117,7 @@ export interface Form extends Write {
   readonly params?: Sources
   readonly secret?: readonly string[]
   readonly long?: readonly string[]
-  /** Members that are sent in minor units and typed in the unit itself. */
+  /** Members that are sent in minor units and typed in the main unit. */
   readonly amounts?: Readonly<Record<string, { readonly unit: string } | { readonly field: string }>>
   readonly livePreview?: LivePreview
   readonly version?: string
@@ -132,30 +132,30 @@ export interface Bulk extends Write {
   readonly confirm?: string
 }
 
-/** Numbers over time: how to ask for them, and what is shown of the rows that are answered. */
+/** Numbers over time: the operation, and the displayed members of its rows. */
 export interface Chart extends Callable {
   readonly id: string
   readonly title: string
   readonly lead?: string
   readonly unit?: Column['unit']
-  /** Times that can be chosen, at least one. */
+  /** Selectable time ranges, at least one. */
   readonly ranges: readonly {
     readonly id: string
     readonly title: string
     readonly query: Readonly<Record<string, Value>>
   }[]
-  /** Member of a row that is a moment, or a day. */
+  /** Row member that contains the time or the day. */
   readonly at: string
-  /** Member whose values have lines of their own. */
+  /** Member whose values have separate lines. */
   readonly by?: string
-  /** Of amounts in minor units: the member that names their asset or currency. */
+  /** For amounts in minor units: the member that contains the asset or currency. */
   readonly currency?: string
   /** Names for the values of `by`. */
   readonly labels: Readonly<Record<string, string>>
   readonly lines: readonly { readonly field: string; readonly title: string; readonly tone?: Tone }[]
 }
 
-/** How it is kept true: asked again when the server says so, or every few seconds. */
+/** Way of updates: read again after a change message, or polled every few seconds. */
 export type Life = 'hinted' | 'polled'
 
 interface AnyPage extends Operation {
@@ -198,7 +198,7 @@ export interface DetailPage extends AnyPage {
 
 export type Page = ListPage | DetailPage
 
-/** A page by hand: what it may call, by the ids of the operations. One that the product lacks is absent. */
+/** A custom page with its operations, by id. Operations that the product lacks are absent. */
 export interface OwnPageView {
   readonly kind: 'own'
   readonly id: string
@@ -210,7 +210,7 @@ export interface Navigation {
   readonly siteName: string
   readonly siteTitle: string
   readonly timeZone: string
-  /** What amounts are written in, by asset. */
+  /** Units of amounts, by asset. */
   readonly units: Readonly<Record<string, Unit>>
   readonly groups: readonly {
     readonly id: string
@@ -219,7 +219,7 @@ export interface Navigation {
   }[]
 }
 
-/** Something that may need an operator, and how to find out. */
+/** Something that may need an operator, with the operation that counts it. */
 export interface Attention extends Callable {
   readonly id: string
   readonly operation: string
@@ -234,7 +234,7 @@ export interface Attention extends Callable {
   readonly place?: 'overview' | 'navigation'
 }
 
-/** How often it is there, by the answer of its operation. */
+/** Returns the count from the response of its operation. */
 export function countOf({ count, where = {}, filled }: Attention, answer: unknown): number {
   const found = count === undefined ? rowsOf(answer as Rows | readonly Row[]).items : valueAt(answer, count)
   if (!Array.isArray(found)) return Number(found ?? 0)
@@ -246,7 +246,7 @@ export function countOf({ count, where = {}, filled }: Attention, answer: unknow
 const isFilled = (value: unknown) =>
   value !== undefined && value !== null && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
 
-/** A row of a list, or the one thing of a page. */
+/** A row of a list, or the data of a singleton page. */
 export type Row = Readonly<Record<string, unknown>>
 
 export interface Rows {
@@ -256,11 +256,11 @@ export interface Rows {
   readonly next?: string | null
 }
 
-/** What a list answers, also one that answers all at once. */
+/** Returns the rows of a list response, also of a list without pages. */
 export const rowsOf = (answer: Rows | readonly Row[]): Rows =>
   'items' in answer ? answer : { items: answer, total: answer.length, next: null }
 
-/** The value that a dotted name leads to. */
+/** Returns the value at a dotted name. */
 export function valueAt(row: unknown, name: string): unknown {
   let value = row
   for (const part of name.split('.')) {
@@ -270,7 +270,7 @@ export function valueAt(row: unknown, name: string): unknown {
   return value
 }
 
-/** What a call takes of a row and of the declaration. */
+/** Returns the parameters of a call from a row and from the declaration. */
 export const takenFrom = (sources: Sources | undefined, row: Row): Record<string, Value> =>
   Object.fromEntries(Object.entries(sources ?? {}).map(([name, source]) => [name, taken(source, row) as Value]))
 

@@ -4,19 +4,19 @@ import { useEffect, useRef } from 'react'
 interface WriteHandlers<Result, Input> {
   onSuccess?(result: Result, input: Input): void
   onError?(error: Error, input: Input): void
-  /** Runs after either of them. */
+  /** Runs after success and after an error. */
   onSettled?(): void
 }
 
-/** The write was cancelled. Nobody is shown this error. */
+/** The write was cancelled. This error is never shown. */
 class Cancelled extends Error {}
 
 /**
- * A call that somebody starts and may cancel: the only way in which the back office writes. It is aborted when the part of
- * the page that started it is closed or left, and when that part starts it again. The server may have done it by then, so
- * everything that is shown is read again. No handler runs after that. Neither input nor result is kept in a cache.
+ * Returns a write that the user can start and cancel. All writes of the back office use it. It is aborted when its part
+ * of the page is closed or left, and when that part starts it again. The server may have executed it by then, so all
+ * displayed data is read again. No handler runs after that. Neither input nor result is cached.
  *
- * @param write calls the server with the signal that it is given
+ * @param write calls the server with the given signal
  */
 export function useWrite<Result, Input = void>(
   write: (signal: AbortSignal, input: Input) => Promise<Result>,

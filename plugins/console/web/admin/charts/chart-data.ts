@@ -1,7 +1,7 @@
 import { type Chart, type Row, type Rows, rowsOf, type Tone, type Unit, valueAt } from '../api/page-types.ts'
 import { unitOf } from '../pages/amounts.ts'
 
-/** Lines that one plot can show; those with the most are drawn. */
+/** Maximum number of lines in one plot. The lines with the largest sums are drawn. */
 const mostDrawn = 12
 
 /** One line of a chart. */
@@ -9,29 +9,29 @@ interface ChartLine {
   readonly key: string
   readonly title: string
   readonly tone: Tone
-  /** Which of several lines of one colour it is. */
+  /** Position among the lines of the same colour. */
   readonly turn: number
-  /** One for each moment; null where nothing is known. */
+  /** One value per time; null if it is unknown. */
   readonly values: readonly (number | null)[]
-  /** Of amounts: the values are in this unit. */
+  /** For amounts: the unit of the values. */
   readonly amount: Unit | undefined
   readonly sum: number
   readonly last: number
 }
 
 export interface ChartData {
-  /** Milliseconds since the epoch, rising. */
+  /** Milliseconds since the epoch in ascending order. */
   readonly moments: readonly number[]
-  /** Whether the moments are days of the site. */
+  /** True if the times are days of the site. */
   readonly isDaily: boolean
-  /** All of them, those that are drawn first. */
+  /** All lines, the drawn ones first. */
   readonly lines: readonly ChartLine[]
   readonly drawn: number
 }
 
 const tones: readonly Tone[] = ['info', 'good', 'warn', 'bad', 'quiet']
 
-/** The numbers of a chart in what its operation answered. Amounts of different assets have different lines. */
+/** Returns the chart data from the response of its operation. Amounts of different assets have different lines. */
 export function chartData(
   chart: Chart,
   answer: Rows | readonly Row[],

@@ -11,7 +11,7 @@ import { type ChartData, chartData } from './chart-data.ts'
 import classes from './charts.module.css'
 import { dashOf, Plot } from './plot.tsx'
 
-/** The numbers of a chart, the newest first, for whoever does not see it or wants to read them. */
+/** The numbers of a chart as a table, the newest first, also for screen readers. */
 function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
   const { say } = useSpeech()
   const formats = useFormats()
@@ -58,16 +58,16 @@ function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: Ch
   )
 }
 
-/** Asked again so often while somebody looks. */
+/** Poll interval while the page is visible. */
 const everyMs = 30_000
 
-/** Who counted. */
+/** The instances that counted. */
 interface Counted {
   readonly since?: string | null
   readonly instances?: readonly { readonly instance: string; readonly answered: boolean }[]
 }
 
-/** One chart: a plot for those who see it, and the same numbers as a table. */
+/** One chart: a plot, and the same numbers as a table. */
 function ChartCard({ chart }: { readonly chart: Chart }) {
   const { say } = useSpeech()
   const api = useApi()
@@ -126,13 +126,13 @@ function ChartCard({ chart }: { readonly chart: Chart }) {
 }
 
 interface SourceProps extends Required<Pick<Counted, 'instances'>> {
-  /** The one that is shown; empty for all. */
+  /** The displayed instance; empty for all. */
   readonly of: string
-  /** Since when. */
+  /** Start of the counting. */
   readonly time: string | undefined
 }
 
-/** Who counted what is shown, and who did not answer. */
+/** The instances of the displayed data, and those without a response. */
 function Source({ instances, of, time }: SourceProps) {
   const { say, language } = useSpeech()
   const shown = instances.filter(({ instance, answered }) => answered && (of === '' || instance === of))

@@ -3,10 +3,10 @@ import { Boundary } from '../../app/boundary.tsx'
 import type { Chart } from '../api/page-types.ts'
 import { Waiting } from '../pages/load-state.tsx'
 
-/** What draws is loaded where there is something to draw. */
+/** The chart code is loaded only if there is a chart. */
 const Charts = lazy(() => import('./charts.tsx'))
 
-/** Charts next to each other where there is room. */
+/** Charts next to each other if there is enough space. */
 export const LazyCharts = ({ charts }: { readonly charts: readonly Chart[] }) =>
   charts.length === 0 ? null : (
     <Boundary>

@@ -13,7 +13,7 @@ const height = 180
 const axisWidth = 60
 const dayMs = 86_400_000
 
-/** Lines of one colour differ in this. */
+/** Dash patterns of lines with the same colour. */
 const dashes = [[], [6, 4], [2, 3], [10, 3, 2, 3]] as const
 export const dashOf = (turn: number): readonly number[] => dashes[turn % dashes.length] ?? []
 
@@ -25,21 +25,21 @@ const inks: Readonly<Record<Tone, string>> = {
   quiet: '--edge-strong',
 }
 
-/** Steps of the axis of numbers: things that are counted have no halves. */
+/** Steps of the value axis: counts have no fractions. */
 const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
 
-/** Steps of the axis of time, in seconds: it names minutes, or days, and none twice. */
+/** Steps of the time axis in seconds: minutes or days, so that no label repeats. */
 const minuteSteps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * 60)
 const daySteps = [1, 2, 3, 7, 14, 28, 56, 112, 364].map((days) => (days * dayMs) / 1000)
 
 interface PlotProps {
   readonly data: ChartData
   readonly unit: Column['unit']
-  /** Called with the place of the moment that somebody points at, and without one when nobody does. */
+  /** Called with the index of the time under the pointer, and without one when the pointer leaves. */
   onPoint(place: number | undefined): void
 }
 
-/** The lines of a chart. Its numbers are told elsewhere too: this is for eyes alone. */
+/** The lines of a chart. It is hidden from screen readers, because the table contains the same numbers. */
 export function Plot({ data, unit, onPoint }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   const formats = useFormats()

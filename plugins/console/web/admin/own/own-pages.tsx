@@ -7,7 +7,7 @@ import { onePage } from '../api/operations.ts'
 import type { OwnPageView } from '../api/page-types.ts'
 import { LoadFailure } from '../pages/load-state.tsx'
 
-/** A place within a page that is found by its name in the palette. */
+/** A place within a page that the palette finds by name. */
 export interface PaletteEntry {
   readonly id: string
   readonly label: string
@@ -16,7 +16,7 @@ export interface PaletteEntry {
   readonly href: string
 }
 
-/** What a page offers to the palette; asked for when somebody looks for something. */
+/** Returns the palette entries of a page. Called when the user searches. */
 export type PaletteSource = (api: Api, page: OwnPageView, signal: AbortSignal) => Promise<readonly PaletteEntry[]>
 
 interface OwnPageScripts {
@@ -24,7 +24,10 @@ interface OwnPageScripts {
   readonly palette?: () => Promise<{ readonly default: PaletteSource }>
 }
 
-/** Pages by hand, a script each that is loaded when it is opened; who may see them says `src/admin/own-pages.ts`. */
+/**
+ * Custom pages. Each has a script that is loaded when the page is opened. `src/admin/own-pages.ts` defines who may see
+ * them.
+ */
 export const ownPages: Readonly<Record<string, OwnPageScripts>> = {
   'system-config.centre': {
     view: lazy(() => import('./config-centre/config-centre.tsx')),
@@ -34,14 +37,14 @@ export const ownPages: Readonly<Record<string, OwnPageScripts>> = {
   'iam.role-matrix': { view: lazy(() => import('./role-matrix/role-matrix.tsx')) },
 }
 
-/** What a page by hand may call; the same question for the page and for the palette. */
+/** Query of the operations of a custom page, shared by the page and the palette. */
 export const ownPageQuery = (api: Api, id: string, language: string) => ({
   queryKey: ['page', id, language],
   queryFn: ({ signal }: { signal: AbortSignal }) => api.call<OwnPageView>(onePage, { params: { id }, signal }),
   staleTime: 5 * 60_000,
 })
 
-/** A page by hand, with what its reader may do there. */
+/** A custom page with the operations that its user may call. */
 export function OwnPage({ id }: { readonly id: string }) {
   const { language } = useSpeech()
   const page = useQuery({ ...ownPageQuery(useApi(), id, language), placeholderData: (last) => last })

@@ -1,14 +1,14 @@
 import { type Column, type Form, type Row, type Unit, valueAt } from '../api/page-types.ts'
 
-/* Amounts are whole minor units, of any size: they are moved between forms as text, and never computed with as numbers. */
+/* Amounts are whole minor units of any size: forms transfer them as text, and never compute with them as numbers. */
 
-/** What amounts of an asset or a currency are written in; `undefined` where nobody says. */
+/** Returns the unit of an asset or a currency; `undefined` if it is unknown. */
 export function unitOf(units: Readonly<Record<string, Unit>>, code: unknown): Unit | undefined {
   if (typeof code !== 'string' || code === '') return undefined
   return Object.hasOwn(units, code) ? units[code] : currencyUnit(code)
 }
 
-/** The unit of an amount column, and the code when the unit is unknown. */
+/** Returns the unit of an amount column, and the code if the unit is unknown. */
 export function unitOfColumn(
   { currency, asset, decimals, symbol }: Column,
   units: Readonly<Record<string, Unit>>,
@@ -23,7 +23,7 @@ export function unitOfColumn(
 
 const isCurrency = (code: string) => /^[A-Z]{3}$/.test(code) && Intl.supportedValuesOf('currency').includes(code)
 
-/** Assets of the ledger are in lower case, ISO 4217 is in upper case. */
+/** Ledger assets are in lower case, ISO 4217 codes in upper case. */
 function currencyUnit(name: string): Unit | undefined {
   const code = name.toUpperCase()
   if (!isCurrency(code)) return undefined
@@ -31,10 +31,10 @@ function currencyUnit(name: string): Unit | undefined {
   return { displayName: code, symbol: code, scale: maximumFractionDigits ?? 2 }
 }
 
-/** The currency that a unit is, in ISO 4217. */
+/** Returns the ISO 4217 code of a unit, if it is a currency. */
 const currencyOf = ({ symbol = '' }: Unit): string | undefined => (isCurrency(symbol) ? symbol : undefined)
 
-/** `1234` of scale 2 as `12.34`; `undefined` for what is no whole number. */
+/** Returns `1234` of scale 2 as `12.34`; `undefined` if the text is not an integer. */
 export function decimalOf(minor: string, scale: number): string | undefined {
   if (!/^-?\d+$/.test(minor)) return undefined
   const units = BigInt(minor)
@@ -43,10 +43,10 @@ export function decimalOf(minor: string, scale: number): string | undefined {
   return `${units < 0n ? '-' : ''}${whole}${scale === 0 ? '' : `.${digits.slice(-scale)}`}`
 }
 
-/** Of very small units the last noughts say nothing. */
+/** The last zeros of very small units are omitted. */
 const fewestDecimals = 2
 
-/** As people of a language write it: `1,234.50 g`; of no unit the number as it is. */
+/** Returns an amount in the format of the language: `1,234.50 g`. Without a unit, the number is unchanged. */
 export function amountText(minor: string, unit: Unit | undefined, language: string): string {
   const text = decimalOf(minor, unit?.scale ?? 0)
   if (text === undefined) return minor
@@ -54,14 +54,16 @@ export function amountText(minor: string, unit: Unit | undefined, language: stri
   const digits = { minimumFractionDigits: Math.min(scale, fewestDecimals), maximumFractionDigits: scale }
   const currency = unit && currencyOf(unit)
   const style = currency === undefined ? {} : ({ style: 'currency', currency } as const)
-  // As text: it has more digits than a number keeps.
+  // As text, because it may have more digits than a number.
   const shown = new Intl.NumberFormat(language, { ...digits, ...style }).format(text as Intl.StringNumericLiteral)
   return unit === undefined || currency !== undefined ? shown : `${shown} ${unit.symbol ?? unit.displayName}`
 }
 
 const decimal = /^(-?)(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d*))?$/
 
-/** `12.34` and `1,234.5` in minor units; `undefined` for what is no number, and for more decimal places than there are. */
+/**
+ * Returns `12.34` or `1,234.5` in minor units; `undefined` if the text is not a number or has too many decimal places.
+ */
 export function minorOf(text: string, scale: number): string | undefined {
   const [, sign, whole, part = ''] = decimal.exec(text.trim()) ?? []
   const kept = part.replace(/0+$/, '')
@@ -69,7 +71,7 @@ export function minorOf(text: string, scale: number): string | undefined {
   return String(BigInt(`${sign}${whole.replaceAll(',', '')}${kept.padEnd(scale, '0')}`))
 }
 
-/** The unit in which a member of a form is typed: the form names it, or another of its members does, or the row. */
+/** Returns the unit of a typed member: specified by the form, by another member, or by the row. */
 export function unitTyped(
   amount: NonNullable<Form['amounts']>[string] | undefined,
   units: Readonly<Record<string, Unit>>,

@@ -13,24 +13,24 @@ import classes from './cell.module.css'
 import { Waiting } from './load-state.tsx'
 import { addressElsewhere, amountOf, plainText, useFormats } from './shown-value.ts'
 
-/** Loaded where there is a document to show. */
+/** Loaded only for a document. */
 const HtmlFrame = lazy(() => import('./html-frame.tsx'))
 
 interface CellProps {
   readonly column: Column
   readonly row: Row
-  /** Address of the page of the row, for a column that links. */
+  /** Address of the detail page, for a column with a link. */
   readonly href?: string | undefined
-  /** True where there is room: long texts are shown whole. */
+  /** True if there is space for long texts. */
   readonly isWide?: boolean
 }
 
-/** One value, as its column says. What is absent is a dash. */
+/** One value in the format of its column. A missing value is a dash. */
 export function Cell({ column, row, href, isWide = false }: CellProps) {
   const { say } = useSpeech()
   const formats = useFormats()
   const value = valueAt(row, column.field)
-  // What is no more differs from what was.
+  // A missing new value is also a difference.
   if (column.as === 'difference')
     return <Difference before={valueAt(row, column.before ?? '')} after={value} isWide={isWide} />
   if (value === null || value === undefined || value === '') return <span className={classes.none}>–</span>
@@ -114,7 +114,7 @@ function Amount({ column, row }: { readonly column: Column; readonly row: Row })
   )
 }
 
-/** Ids are names, not quantities. */
+/** Ids are not formatted as quantities. */
 const isId = ({ field }: Column) => /(?:^|\.)id$|Id$/.test(field)
 
 function PlainCell({
@@ -127,7 +127,7 @@ function PlainCell({
   readonly text: string
   readonly column: Column
   readonly href: string | undefined
-  /** Address of a page that is not ours. */
+  /** Address of an external page. */
   readonly elsewhere: string | undefined
   readonly isWide: boolean
 }) {
@@ -156,9 +156,9 @@ function PlainCell({
   )
 }
 
-/** More than these are counted. */
+/** Maximum number of displayed chips. Further ones are counted. */
 const shownChips = 4
-/** Longer texts are sentences, and stand in lines of their own. */
+/** Longer texts are sentences, and are shown on separate lines. */
 const longestChip = 60
 
 function Chips({
@@ -251,7 +251,7 @@ function References({
   )
 }
 
-/** A list within a thing; in a line of a table, how many there are. */
+/** A list within a row. A table cell only shows its length. */
 function Rows({
   items,
   columns,
@@ -293,7 +293,7 @@ function Rows({
   )
 }
 
-/** So much of a structure is shown before somebody asks for the rest. */
+/** Number of characters of a structure that are shown before the user requests the rest. */
 const shownCharacters = 4_096
 
 function Structure({ value, isWide }: { readonly value: unknown; readonly isWide: boolean }) {
@@ -306,7 +306,7 @@ function Structure({ value, isWide }: { readonly value: unknown; readonly isWide
   )
 }
 
-/** JSON over several lines, also where it came as a text. */
+/** Returns JSON over several lines, also for JSON in a text. */
 function laidOut(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value, undefined, 2)
   try {
@@ -318,7 +318,7 @@ function laidOut(value: unknown): string {
 
 const isThing = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Of two things, the members of the one that are not the same in the other. */
+/** Returns the members of the first object that differ in the other. */
 const reduced = (one: unknown, other: unknown): unknown =>
   isThing(one) && isThing(other)
     ? Object.fromEntries(

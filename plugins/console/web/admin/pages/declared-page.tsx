@@ -20,7 +20,7 @@ import { plainText } from './shown-value.ts'
 
 const liveMs = 5_000
 
-/** What is known of one thing, with what can be done with it. */
+/** A detail page with its actions. */
 function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
   const { say } = useSpeech()
   const api = useApi()
@@ -111,7 +111,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
   )
 }
 
-/** A list below the thing that it belongs to; its order, columns and pages are not in the address. */
+/** A list below its parent object. Its order, columns and pages are not in the address. */
 function RelatedList({
   page: pageId,
   filter,
@@ -155,11 +155,11 @@ function RelatedList({
 interface DeclaredPageProps {
   /** Id of the page. */
   readonly page: string
-  /** Of the thing that it shows. */
+  /** Id of the displayed object. */
   readonly id: string | undefined
 }
 
-/** A page as its plugin declared it. */
+/** A page as declared by its plugin. */
 export default function DeclaredPage({ page: pageId, id }: DeclaredPageProps) {
   const { language } = useSpeech()
   const api = useApi()

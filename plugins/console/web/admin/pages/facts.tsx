@@ -2,19 +2,19 @@ import type { Column, Row } from '../api/page-types.ts'
 import { Cell } from './cell.tsx'
 import classes from './facts.module.css'
 
-/** These take the width of the page. */
+/** These use the full width of the page. */
 const broad = new Set(['rows', 'json', 'difference', 'html'])
 
 interface FactsProps {
   readonly columns: readonly Column[]
   readonly row: Row
-  /** True below a heading, which says what a table alone is. */
+  /** True below a heading, which is enough as the title of a single table. */
   readonly isHeaded?: boolean
 }
 
-/** Members of one thing with their titles. */
+/** Members of one object with their titles. */
 export function Facts({ columns, row, isHeaded = false }: FactsProps) {
-  // A list that stands alone under a heading is what the heading says: sentences need the room.
+  // A single list under a heading needs no title, and sentences need the width.
   const isAlone = isHeaded && columns.length === 1 && columns.every(({ as }) => broad.has(as) || as === 'chips')
   return (
     <dl className={classes.facts}>
@@ -37,7 +37,7 @@ interface AnswerProps {
   readonly columns: readonly Column[]
 }
 
-/** What an operation answered: a table for a list, facts for one thing. */
+/** The response of an operation: a table for a list, facts for one object. */
 export function Answer({ answer, columns }: AnswerProps) {
   const items = Array.isArray(answer) ? answer : (answer as { readonly items?: unknown } | null)?.items
   if (!Array.isArray(items)) return <Facts columns={columns} row={(answer ?? {}) as Row} />

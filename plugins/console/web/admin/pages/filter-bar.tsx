@@ -7,7 +7,7 @@ import { choicesOf } from './forms/field-input.tsx'
 import { LabelPicker } from './forms/label-picker.tsx'
 import type { ListState } from './list-state.ts'
 
-/** One control for each filter, by the schema of its parameter. */
+/** One control per filter, by the schema of its parameter. */
 export function FilterBar({ filters, state }: { readonly filters: readonly Field[]; readonly state: ListState }) {
   return filters.map((filter) => (
     <Filter

@@ -1,18 +1,18 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
 
-/** A document of somebody else, made fit for a frame of these pages. */
+/** A foreign document, prepared for a frame of these pages. */
 interface FramedHtml {
   readonly html: string
-  /** Pictures that would have been asked for elsewhere. */
+  /** Number of blocked external pictures. */
   readonly heldBack: number
 }
 
-/** They load something, run, or say where addresses lead. */
+/** These elements load something, run code, or change the base of addresses. */
 const dropped = new Set(['link', 'meta', 'base', 'script', 'iframe', 'frame', 'object', 'embed'])
 const addresses = new Set(['src', 'background', 'srcset', 'poster', 'data', 'srcdoc', 'xlink:href'])
 const pictures = new Set(['src', 'background'])
 
-/** As a mail program shows it, where the document says nothing else. */
+/** Defaults like in a mail program, if the document has no own style. */
 const presets = [
   ':where(html){color-scheme:light;color:#000;font-family:sans-serif}',
   ':where(a[title]){color:#1a4fd6;text-decoration:underline}',
@@ -20,14 +20,14 @@ const presets = [
 ].join('')
 
 /**
- * The document with its looks and without what the policy of the page would refuse to load. A frame made from text has that
- * policy: styles count where they carry the nonce, so those of attributes become a style sheet, in which they win as they did.
- * A link says where it leads and leads nowhere. What keeps the document from doing anything is the sandbox of the frame.
+ * Returns the document with its styles and without content that the page policy would block. A frame made from text
+ * inherits that policy: styles need the nonce, so `style` attributes become rules of a style sheet with the same
+ * precedence. A link shows its target but does not open it. The sandbox of the frame blocks scripts and actions.
  *
- * It is read tag by tag and written again as it was: how the tags belong together is left to the browser.
+ * The document is read tag by tag and written again in the same order. The browser handles the nesting of the tags.
  *
  * @param nonce of the page
- * @param language in which it is read out, where it does not say so itself
+ * @param language for screen readers, if the document declares none
  */
 export function framedHtml(html: string, nonce: string, language: string): FramedHtml {
   const rewriting = new Rewriting(html, nonce)
@@ -40,10 +40,10 @@ export function framedHtml(html: string, nonce: string, language: string): Frame
   return { html: `<!doctype html>${root}${sheet(presets)}${sheet(rules.join('\n'))}${parts.join('')}`, heldBack }
 }
 
-/** Writes each tag and text that the tokenizer finds, as a frame may have it. Comments and declarations are left out. */
+/** Writes each tag and text from the tokenizer in a safe form. Comments and declarations are omitted. */
 class Rewriting implements TokenizerCallbacks {
   readonly parts: string[] = []
-  /** Of attributes, in their order. */
+  /** Rules of `style` attributes in order. */
   readonly rules: string[] = []
   heldBack = 0
   hasLanguage = false
@@ -53,7 +53,7 @@ class Rewriting implements TokenizerCallbacks {
   #kept = ''
   #member = ''
   #value = ''
-  /** `style` or `script` where that is open: what stands in it is no text. */
+  /** Name of the open `style` or `script` element: its content is not text. */
   #inside = ''
 
   constructor(source: string, nonce: string) {
@@ -127,14 +127,14 @@ class Rewriting implements TokenizerCallbacks {
 
   #keepStyle(value: string): void {
     const css = withoutLoads(value)
-    // What would not end with its rule is left out.
+    // A style that would extend beyond its rule is omitted.
     if (/[{}]/.test(css) || css.split('(').length !== css.split(')').length) return
     this.#keep('data-style', String(this.rules.length))
     this.rules.push(`[data-style="${this.rules.length}"]:not(#s#s#s){${css}\n/**/}`)
   }
 }
 
-/** Fonts and pictures of other addresses. */
+/** Removes fonts and pictures of other addresses. */
 const withoutLoads = (css: string) =>
   css
     .replace(/@import\s*(?:url\([^)]*\)|"[^"]*"|'[^']*')?[^;{}]*;?/gi, '')

@@ -8,7 +8,7 @@ interface HtmlFrameProps {
   readonly title: string
 }
 
-/** A document of somebody else, in a frame in which nothing runs and from which nothing leads. */
+/** A foreign document in a frame without scripts and without active links. */
 export default function HtmlFrame({ html, title }: HtmlFrameProps) {
   const { say, language } = useSpeech()
   const framed = useMemo(() => framedHtml(html, styleNonce(), language), [html, language])

@@ -3,14 +3,14 @@ import { useSearchParams } from 'wouter'
 import type { ListPage } from '../api/page-types.ts'
 import type { SavedView } from '../shell/kept.ts'
 
-/** What a list shows, as its address says it. */
+/** State of a list as stored in the address. */
 export interface ListState {
   readonly filters: Readonly<Record<string, string>>
   readonly search: string
   readonly sort: string | undefined
-  /** Members that are shown; `undefined` for those that the page shows by itself. */
+  /** Displayed members; `undefined` for the default of the page. */
   readonly columns: readonly string[] | undefined
-  /** Cursors of the pages before this one, and of this one. */
+  /** Cursors of the earlier pages and of this page. */
   readonly trail: readonly string[]
   set(change: {
     readonly filters?: Readonly<Record<string, string>>
@@ -22,13 +22,13 @@ export interface ListState {
   back(): void
 }
 
-/** In the address, also of pages by hand. */
+/** Parameter of the address, also on custom pages. */
 export const searchName = 'q'
 const sortName = 'sort'
 const columnsName = 'columns'
 const trailName = 'after'
 
-/** State lies in the address alone: it can be sent to somebody, and the way back works. Unknown parameters are left out. */
+/** The state is only stored in the address, so that it can be shared and Back works. Unknown parameters are ignored. */
 export function useListState({
   filters,
   sorts,
@@ -69,7 +69,7 @@ export function useListState({
   }, [params, setParams, filters, sorts, firstSort, all])
 }
 
-/** What a saved view keeps of an address: everything but which page of the list it is, in one order. */
+/** Returns the address of a saved view: everything except the position in the list, in a fixed order. */
 export function searchOfView(params: URLSearchParams): string {
   const kept = new URLSearchParams(params)
   kept.delete(trailName)

@@ -31,7 +31,7 @@ import { SavedViews } from './saved-views.tsx'
 const pageSize = 25
 const liveMs = 10_000
 
-/** A list with its search, filters, order, columns and what can be done. */
+/** A list with its search, filters, order, columns and actions. */
 export function ListView({ page }: { readonly page: ListPage }) {
   const { say } = useSpeech()
   const state = useListState(page)
@@ -71,19 +71,19 @@ export function ListView({ page }: { readonly page: ListPage }) {
 interface RowsetProps {
   readonly page: ListPage
   readonly state: ListState
-  /** Filters that whoever shows the list has set. */
+  /** Filters set by the parent page. */
   readonly fixed?: Readonly<Record<string, string>>
-  /** Beside those of every list. */
+  /** Tools in addition to those of every list. */
   readonly tools?: ReactNode
 }
 
-/** The rows of a list, with everything around them but the heading. */
+/** The rows of a list with all controls except the heading. */
 export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
   const { say } = useSpeech()
   const api = useApi()
   const shown = new Set(state.columns ?? presetColumns(page))
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
-  // Here, so that what somebody types outlives its row.
+  // Stored here, so that input survives the removal of its row.
   const [chosen, setChosen] = useState<Chosen>()
   const cursor = state.trail.at(-1)
   const query: Record<string, string | number> = {
@@ -95,7 +95,7 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
     ...(page.isPaged ? { size: pageSize } : {}),
     ...(page.canCount ? { count: 'capped' } : {}),
   }
-  // What whoever shows the list has set is in its path, or a filter of it.
+  // Fixed filters are in the path, or are filters of the list.
   const params = Object.fromEntries(Object.entries(fixed).filter(([name]) => page.path.includes(`{${name}}`)))
   for (const name of Object.keys(params)) delete query[name]
   const rows = useQuery({
@@ -108,7 +108,7 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
   const pickable = page.bulk.length > 0
   const { data } = rows
   const clear = () => state.set({ filters: {}, search: '' })
-  // An address can say what the server does not take: what nobody sees here nobody can mend.
+  // An address may contain values that the server rejects. An error that is not visible here could not be fixed.
   const isRefused = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
   const isFiltered = state.search !== '' || Object.keys(state.filters).length > 0
   return (
@@ -155,7 +155,7 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
       {data !== undefined && data.items.length > 0 && (
         <>
           <div className={classes.scroll}>
-            {/* The roles are those of a table also where its rows are cards. */}
+            {/* Explicit table roles, because CSS may show the rows as cards. */}
             <Table role="table" verticalSpacing="xs" horizontalSpacing="md" highlightOnHover>
               <Table.Thead role="rowgroup">
                 <Table.Tr role="row">
@@ -196,7 +196,7 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
 
 const presetColumns = ({ columns }: ListPage) => columns.filter(({ hidden }) => !hidden).map(({ field }) => field)
 
-/** Those that are shown; `undefined` when they are those of the page. */
+/** Returns the displayed columns; `undefined` for the default of the page. */
 function columnsOf(page: ListPage, shown: ReadonlySet<string>): readonly string[] | undefined {
   const preset = presetColumns(page)
   return preset.length === shown.size && preset.every((field) => shown.has(field)) ? undefined : [...shown]
@@ -237,7 +237,7 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
     if (shortcut === 'pick' && pickable) onPick(toggled(picked, key))
   }
   const onClick = ({ target }: MouseEvent) => {
-    // Menus and dialogs of the row lie elsewhere in the document; what can be pressed by itself does its own work.
+    // Menus and dialogs of the row are elsewhere in the document. Buttons and links in the row have their own action.
     const isOfRow = target instanceof Element && line.current?.contains(target) === true
     if (!isOfRow || target.closest('a, button, input, label') !== null || getSelection()?.isCollapsed === false) return
     if (href !== undefined) go(href)
@@ -338,7 +338,7 @@ function HeadCell({
   )
 }
 
-/** Typing waits a moment before it asks. */
+/** Delay between typing and the search. */
 const typingMs = 250
 
 function SearchField({ title, state }: { readonly title: string; readonly state: ListState }) {
@@ -385,7 +385,7 @@ function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
           <Menu.CheckboxItem
             key={field}
             checked={shown.has(field)}
-            // A list of nothing helps nobody.
+            // A list needs at least one column.
             disabled={shown.size === 1 && shown.has(field)}
             onChange={() => onChange(toggled(shown, field))}
           >

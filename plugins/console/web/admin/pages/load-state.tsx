@@ -9,11 +9,11 @@ import classes from './load-state.module.css'
 
 interface WaitingProps {
   readonly lines: number
-  /** Of a line, in pixels. */
+  /** Height of a line in pixels. */
   readonly height: number
 }
 
-/** Lines in place of what is on its way. */
+/** Placeholder lines while data is loading. */
 export const Waiting = ({ lines, height }: WaitingProps) => (
   <div className={classes.waiting} aria-hidden aria-busy>
     {Array.from({ length: lines }, (_, line) => (
@@ -25,12 +25,12 @@ export const Waiting = ({ lines, height }: WaitingProps) => (
 
 interface LoadFailureProps {
   readonly error: Error
-  /** It stands in place of the whole page. */
+  /** True if it replaces the whole page. */
   readonly isPage?: boolean
   onRetry(): void
 }
 
-/** Why something is not shown. */
+/** Reason why something is not displayed. */
 export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps) {
   const { say } = useSpeech()
   if (!(error instanceof CallFailure)) throw error
@@ -45,7 +45,7 @@ export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps
   )
 }
 
-/** There is no such page, or not for this person. */
+/** The page does not exist, or this user may not see it. */
 function NoPage({ title, message }: { readonly title: string; readonly message: string }) {
   const { say } = useSpeech()
   useEffect(() => {

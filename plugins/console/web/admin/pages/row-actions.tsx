@@ -5,14 +5,14 @@ import type { Api } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { type Action, type Row, takenFrom, valueAt } from '../api/page-types.ts'
 
-/** Whether the row is in a state in which it can be done. */
+/** True if the state of the row allows the action. */
 export const fits = ({ when = {} }: Action, row: Row): boolean =>
   Object.entries(when).every(([name, values]) => values.includes(valueAt(row, name) as string))
 
-/** Whether it fetches a file. */
+/** True if the action downloads a file. */
 export const isFile = ({ method }: Action): boolean => method === 'GET'
 
-/** Where the file of a row is fetched. */
+/** Returns the download address of a row. */
 export const fileOf = (api: Api, action: Action, row: Row): string =>
   api.addressOf(action, { params: takenFrom(action.params, row), query: takenFrom(action.query, row) })
 
@@ -22,7 +22,7 @@ interface RowActionsProps {
   onChoose(action: Action): void
 }
 
-/** A menu of what can be done with a row. What this person may not do says why. */
+/** A menu of the actions on a row. A forbidden action shows the reason. */
 export function RowActions({ actions, row, onChoose }: RowActionsProps) {
   const { say } = useSpeech()
   const api = useApi()

@@ -9,7 +9,7 @@ import { useKept } from '../shell/kept-context.ts'
 import dialog from './forms/dialog.module.css'
 import { addressOfView, searchOfView } from './list-state.ts'
 
-/** Filters, order and columns of a list under a name, to be found again here and in the palette. */
+/** Saves filters, order and columns of a list under a name, for this page and for the palette. */
 export function SavedViews({ page }: { readonly page: ListPage }) {
   const { say } = useSpeech()
   const [params] = useSearchParams()
@@ -68,9 +68,9 @@ export function SavedViews({ page }: { readonly page: ListPage }) {
 }
 
 interface NameDialogProps {
-  /** Of the views of this list. */
+  /** Names of the views of this list. */
   readonly names: readonly string[]
-  /** Whether it was kept. */
+  /** Returns true if the view was saved. */
   onSave(name: string): boolean
   onClose(): void
 }

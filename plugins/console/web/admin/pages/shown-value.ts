@@ -3,28 +3,28 @@ import { type Column, type Row, type Unit, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
 import { amountText, unitOfColumn } from './amounts.ts'
 
-/** The one place that writes numbers and moments. */
+/** Formats numbers and times. All other code uses it. */
 export interface Formats {
   time(value: string): string
   exactTime(value: string): string
   /** To the second, for tables of numbers over time. */
   second(moment: Date): string
-  /** Time of the day. */
+  /** Time of day. */
   clock(moment: Date): string
-  /** Time of the day without seconds, for axes. */
+  /** Time of day without seconds, for axes. */
   minute(moment: Date): string
-  /** @param isDay true for a day that is written as midnight UTC */
+  /** @param isDay true for a day in the form of midnight UTC */
   day(moment: Date, isDay?: boolean): string
   count(value: number, unit?: Column['unit']): string
-  /** A number of a chart. @param amount the unit of an amount, in which the number is */
+  /** Formats a number of a chart. @param amount unit of the number, for an amount */
   chart(value: number, unit: Column['unit'], amount: Unit | undefined): string
-  /** @param minor minor units as text; of no unit they are shown as they are */
+  /** @param minor minor units as text; without a unit they are unchanged */
   amount(minor: string, unit: Unit | undefined): string
 }
 
 const known = new Map<string, Formats>()
 
-/** For one language and the zone of the site. */
+/** Returns the formats of one language and of the site's time zone. */
 function formatsOf(language: string, timeZone: string): Formats {
   const name = `${language} ${timeZone}`
   const found = known.get(name)
@@ -78,7 +78,7 @@ const spans = [
   ['millisecond', 1],
 ] as const
 
-/** In the longest unit of which there is one: an hour and a half is 1.5 hours. */
+/** Formats a duration in the longest unit that fits: an hour and a half is 1.5 hours. */
 function duration(value: number, language: string): string {
   const [unit, ms] = spans.find(([, ms]) => Math.abs(value) >= ms) ?? (['millisecond', 1] as const)
   const format = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 } as const
@@ -97,21 +97,21 @@ function bytes(value: number, numbers: Intl.NumberFormat): string {
   return `${numbers.format(rest)} ${units[unit]}`
 }
 
-/** One line of text for whatever a member holds; control characters are made visible. */
+/** Returns any value as one line of text. Control characters are made visible. */
 export function plainText(value: unknown): string {
   if (value === null || value === undefined) return ''
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (sign) => (sign === '\n' || sign === '\t' ? ' ' : '\u{fffd}'))
 }
 
-/** An amount in its unit. Without a known unit: the number in the smallest unit, with the code. */
+/** Returns an amount in its unit. If the unit is unknown: the number in minor units with the code. */
 export function amountOf(formats: Formats, units: Readonly<Record<string, Unit>>, column: Column, row: Row): string {
   const { unit, code } = unitOfColumn(column, units, row)
   const text = formats.amount(String(valueAt(row, column.field)), unit)
   return unit === undefined && code !== '' ? `${text} ${plainText(code)}` : text
 }
 
-/** One line of text for a member of a row, written as the column of that member writes it. */
+/** Returns a member of a row as one line of text, in the format of its column. */
 export function columnText(
   column: Column | undefined,
   name: string,
@@ -126,7 +126,7 @@ export function columnText(
   return column.labels?.[String(value)] ?? plainText(value)
 }
 
-/** Where a page elsewhere shows a value; `undefined` where the row names none that is reached over https. */
+/** Returns the external address of a value; `undefined` if the row has no https address. */
 export function addressElsewhere({ opens, field }: Column, row: Row): string | undefined {
   const base = opens === undefined ? undefined : valueAt(row, opens.base)
   if (opens === undefined || typeof base !== 'string' || !/^https:\/\/[^/\\]/i.test(base)) return undefined

@@ -9,26 +9,26 @@ interface Asker {
   ): Promise<T>
 }
 
-/** A parameter that takes what somebody types. */
+/** A parameter that accepts typed text. */
 export interface Way {
   readonly parameter: string
-  /** True for words; else the whole value is typed. */
+  /** True for a text search. Otherwise the whole value must be typed. */
   readonly isSearch: boolean
-  /** What it takes. */
+  /** Schema of the parameter. */
   readonly schema: Json
-  /** Kind of things whose name is typed in place of their id. */
+  /** Kind of objects whose name is typed instead of their id. */
   readonly labels?: string
 }
 
-/** A list in which rows are found, as the server describes it. */
+/** A searchable list, as the server describes it. */
 export interface Lookup extends Operation {
-  /** Of its page. */
+  /** Id of its page. */
   readonly id: string
   readonly title: string
   readonly key: string
-  /** Member that names a row. */
+  /** Member with the name of a row. */
   readonly name: string
-  /** What else is told of a row. */
+  /** Further displayed members of a row. */
   readonly facts: readonly Column[]
   readonly detail?: string
   readonly isPaged: boolean
@@ -37,24 +37,24 @@ export interface Lookup extends Operation {
   readonly ways: readonly Way[]
 }
 
-/** Rows that were found in one way. */
+/** Rows found by one parameter. */
 export interface Found {
   readonly rows: readonly Row[]
-  /** Whether there are more. */
+  /** True if there are more rows. */
   readonly hasMore: boolean
 }
 
-/** So many rows of a list are shown. */
+/** Maximum number of displayed rows per list. */
 const mostRows = 5
-/** After so long a list counts as not answering. */
+/** Time limit of a list. */
 const deadlineMs = 5_000
-/** Of a name. */
+/** Maximum length of a name. */
 const longestName = 100
 
-/** A list that is found by whole texts, such as the number of an order, is not asked for less. */
+/** A list that is searched by whole values, such as an order number, needs at least this many characters. */
 const shortestWhole = 3
 
-/** Whether a parameter takes a text: what it does not take is not asked for. */
+/** True if a parameter accepts the text. Otherwise the list is not called. */
 export function takes({ schema, labels, isSearch }: Omit<Way, 'parameter'>, text: string): boolean {
   if (labels !== undefined) return text.length <= longestName
   const { type, minimum, maximum, minLength, maxLength, pattern } = schema as {
@@ -75,7 +75,7 @@ export function takes({ schema, labels, isSearch }: Omit<Way, 'parameter'>, text
 const isWithin = (number: number, least = 0, most = Number.MAX_SAFE_INTEGER) => number >= least && number <= most
 
 /**
- * Asks one list for what fits a text.
+ * Searches one list for a text.
  *
  * @throws CallFailure also when the list takes too long
  */
@@ -96,7 +96,7 @@ const firstOf = ({ items, next }: Rows): Found => ({
   hasMore: items.length > mostRows || typeof next === 'string',
 })
 
-/** Lets so many be at work at once. The others wait for their turn, or until they are called off. */
+/** Limits the number of concurrent calls. Others wait for a slot, or until they are aborted. */
 export class Turns {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -105,7 +105,7 @@ export class Turns {
     this.#free = most
   }
 
-  /** @throws the reason of the signal, when it comes first */
+  /** @throws the reason of the signal if it is aborted first */
   async take<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     signal.throwIfAborted()
     if (this.#free > 0) this.#free -= 1

@@ -13,9 +13,9 @@ import { useKept } from '../shell/kept-context.ts'
 import classes from './palette.module.css'
 import { type PaletteGroup, useRecords } from './use-records.ts'
 
-/** So many places within one page are shown. */
+/** Maximum number of displayed places per page. */
 const mostPlaces = 8
-/** Places within pages, and rows of lists, are looked for once this much is typed. */
+/** Minimum length of the text to search places within pages and rows of lists. */
 const fewestLetters = 2
 
 interface PaletteProps {
@@ -25,7 +25,7 @@ interface PaletteProps {
   onShortcuts(): void
 }
 
-/** Saved views of lists, every page by its name, what pages by hand have to offer, and rows of the lists that can be searched. */
+/** Finds saved views, pages by name, entries of custom pages, and rows of searchable lists. */
 export default function Palette({ isOpen, onClose, ...props }: PaletteProps) {
   const { say } = useSpeech()
   return (
@@ -66,7 +66,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
     if (current !== undefined) list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' })
   }, [current])
   const onKey = (event: KeyboardEvent) => {
-    // Letters that are put together out of several keys are not chosen with.
+    // Keys of an input method do not choose an entry.
     if (event.nativeEvent.isComposing || current === undefined) return
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step !== undefined) setChosen(options.at((options.indexOf(current) + step) % options.length))
@@ -88,7 +88,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
     onMouseMove: () => setChosen(id),
   })
   const showShortcuts = (event: MouseEvent) => {
-    // It is no place to go to.
+    // It is not a page.
     event.preventDefault()
     onClose()
     onShortcuts()
@@ -178,7 +178,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
   )
 }
 
-/** The list of shortcuts: an option that leads nowhere. */
+/** The list of shortcuts: an option without an address. */
 const helpOption = 'shortcuts'
 
 const helpThatFits = (text: string, label: string, title: string): readonly PaletteGroup[] =>
@@ -202,7 +202,7 @@ const pagesThatFit = ({ groups }: Navigation, text: string): readonly PaletteGro
     return entries.length === 0 ? [] : [{ id: `pages ${id}`, title, entries }]
   })
 
-/** Lists as this person has saved them, where they are still to be seen. */
+/** Returns saved views of this user, if their pages are visible. */
 function viewsThatFit(
   { groups }: Navigation,
   views: readonly SavedView[],
@@ -218,7 +218,7 @@ function viewsThatFit(
   return entries.length === 0 ? [] : [{ id: 'views', title, entries }]
 }
 
-/** What was typed stands out where it stands. */
+/** Marks the typed part of a text. */
 function Marked({ text, part }: { readonly text: string; readonly part: string }) {
   const at = part === '' ? -1 : text.toLowerCase().indexOf(part.toLowerCase())
   if (at < 0) return text
@@ -231,7 +231,7 @@ function Marked({ text, part }: { readonly text: string; readonly part: string }
   )
 }
 
-/** What the pages that this person may see offer and what of it fits a text; empty text: nothing is looked for. */
+/** Returns the entries of the visible pages that match a text. An empty text searches nothing. */
 function usePlaces(navigation: Navigation, text: string) {
   const api = useApi()
   const client = useQueryClient()

@@ -9,32 +9,32 @@ import { searchName } from '../pages/list-state.ts'
 import { type Formats, plainText, useFormats } from '../pages/shown-value.ts'
 import { type Found, find, type Lookup, Turns, takes, type Way } from './lookups.ts'
 
-/** What was found in one place. */
+/** Entries found in one place. */
 export interface PaletteGroup {
   readonly id: string
   readonly title: string
   readonly entries: readonly PaletteEntry[]
-  /** Where all of it is shown, when there is more than is shown here. */
+  /** Address of all results, if there are more than displayed here. */
   readonly all?: string
 }
 
-/** Typing waits a moment before anything is asked. */
+/** Delay between typing and the search. */
 const typingMs = 250
-/** So many lists are asked at once. */
+/** Maximum number of concurrent list calls. */
 const turns = new Turns(4)
 
 interface Records {
   readonly groups: readonly PaletteGroup[]
-  /** Titles of the lists that have not answered yet, and of those that failed. */
+  /** Titles of the lists without a response yet, and of those that failed. */
   readonly waiting: readonly string[]
   readonly failed: readonly string[]
-  /** Whether it is not even known which lists there are. */
+  /** True if the lists themselves could not be loaded. */
   readonly isLost: boolean
   readonly isBusy: boolean
   again(): void
 }
 
-/** Rows of the lists that this person may see and that fit a text; empty text: none are looked for. */
+/** Returns the rows of visible lists that match a text. An empty text searches nothing. */
 export function useRecords(text: string): Records {
   const api = useApi()
   const { language } = useSpeech()
@@ -94,18 +94,18 @@ function groupOf(lookup: Lookup, way: Way, text: string, { rows, hasMore }: Foun
       id: `${id} ${keyOf(row, lookup, way)}`,
       ...entryOf(row, lookup, way, text, formats),
     })),
-    // Of things that are chosen by their names there is no list of all that fit.
+    // There is no list of all matching objects that are chosen by name.
     ...(hasMore && way.labels === undefined ? { all: listed(lookup, way, text) } : {}),
   }
 }
 
-/** The list, with what was typed in the field for it. */
+/** Returns the address of the list with the typed text in its field. */
 const listed = ({ id }: Lookup, { isSearch, parameter }: Way, value: string) =>
   `/${id}?${new URLSearchParams({ [isSearch ? searchName : parameter]: value })}`
 
 const keyOf = (row: Row, { key }: Lookup, way: Way) => String(way.labels === undefined ? valueAt(row, key) : row['id'])
 
-/** What it is called, what else is known of it, and where it is: on its own page, or in the list. */
+/** Returns an entry with the name, further facts and the address: the detail page, or the list. */
 function entryOf(row: Row, lookup: Lookup, way: Way, text: string, formats: Formats) {
   const key = keyOf(row, lookup, way)
   if (way.labels !== undefined)

@@ -11,10 +11,10 @@ import { LoadFailure } from '../pages/load-state.tsx'
 import { useFormats } from '../pages/shown-value.ts'
 import classes from './attention.module.css'
 
-/** Asked again so often while somebody looks. */
+/** Poll interval while the page is visible. */
 const everyMs = 15_000
 
-/** What is declared to stand at a place, with what its operations answer now. */
+/** Returns the declared entries of a place with the current responses of their operations. */
 export function useAttention(place: NonNullable<Attention['place']>) {
   const api = useApi()
   const polling = usePolling()
@@ -42,7 +42,7 @@ export function useAttention(place: NonNullable<Attention['place']>) {
   return { declared, items, answers, counted }
 }
 
-/** What needs an operator now, the worst first, each with the way to the page that mends it. */
+/** Entries that need an operator, the most severe first, with links to the pages that fix them. */
 export function AttentionList() {
   const { say } = useSpeech()
   const formats = useFormats()

@@ -9,7 +9,7 @@ import classes from './connection-line.module.css'
 const firstTryMs = 1_000
 const tryMs = 5_000
 
-/** States since when the server cannot be reached. Tries until it responds, then everything that is shown is read again. */
+/** Shows since when the server is unreachable. Retries until it responds, then reads all displayed data again. */
 export function ConnectionLine({ connection }: { readonly connection: Connection }) {
   const { say, language } = useSpeech()
   const api = useApi()

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** How many changes each page holds that nobody has saved. They live as long as the browser's page. */
+/** Number of unsaved changes per page. They live as long as the browser page. */
 let counts: ReadonlyMap<string, number> = new Map()
 const listeners = new Set<() => void>()
 
@@ -9,7 +9,7 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-/** The browser asks before all of it is lost. */
+/** Makes the browser ask before the changes are lost. */
 const ask = (event: BeforeUnloadEvent) => event.preventDefault()
 
 export function setUnsaved(pageId: string, count: number): void {
@@ -24,9 +24,9 @@ export function setUnsaved(pageId: string, count: number): void {
 export const useUnsaved = (): ReadonlyMap<string, number> => useSyncExternalStore(subscribe, () => counts)
 
 /*
- * Keeps unsaved input across a reload of the page: after an upgrade a page must be loaded again before a
- * missing script comes. It is in the session storage of the tab from the moment when the page goes until it is back, and
- * belongs to the user who typed it. Secrets are never in it.
+ * Keeps unsaved input across a reload of the page: after an upgrade, a page must reload before a missing script loads.
+ * The input is in the session storage of the tab from the unload until the load, and belongs to the user who typed it.
+ * It never contains secrets.
  */
 
 const storageName = 'plinth.drafts'
@@ -36,12 +36,12 @@ interface Kept {
   readonly drafts: Readonly<Record<string, unknown>>
 }
 
-/** Input of each open form, by the name of the form. */
+/** Input of each open form, by form name. */
 const forms = new Map<string, () => unknown>()
 let kept: Kept | undefined
 let owner: number | undefined
 
-/** Takes over what the page kept before it was loaded again, and keeps what is typed when it goes. */
+/** Restores the input from before the reload, and stores the current input on unload. */
 export function startDrafts(): void {
   const take = () => {
     const text = sessionStorage.getItem(storageName)
@@ -51,7 +51,7 @@ export function startDrafts(): void {
   try {
     kept = JSON.parse(take() ?? 'null') ?? undefined
   } catch {
-    // A browser that keeps nothing.
+    // The browser has no storage.
     return
   }
   addEventListener('pagehide', () => {
@@ -61,26 +61,29 @@ export function startDrafts(): void {
     try {
       sessionStorage.setItem(storageName, JSON.stringify({ owner, drafts: Object.fromEntries(typed) }))
     } catch {
-      // More than the browser keeps.
+      // The storage is full.
     }
   })
-  // The page was not loaded again, but shown again as it was.
+  // The page was not reloaded, but restored from the cache of the browser.
   addEventListener('pageshow', ({ persisted }) => persisted && take())
 }
 
-/** The user who is signed in. Drafts of another user are dropped. */
+/** Sets the signed-in user. Drafts of another user are dropped. */
 export function setDraftOwner(userId: number): void {
   owner = userId
   if (kept?.owner !== userId) kept = undefined
 }
 
-/** Drops all drafts: the user signs out. */
+/** Drops all drafts on sign-out. */
 export function forgetDrafts(): void {
   forms.clear()
   kept = undefined
 }
 
-/** Registers a form. `read` returns what is typed in it, as JSON without secrets, or `undefined` for nothing. Call the result to unregister. */
+/**
+ * Registers a form. `read` returns its input as JSON without secrets, or `undefined` if there is none. Call the
+ * returned function to unregister.
+ */
 export function keepDraft(name: string, read: () => unknown): () => void {
   forms.set(name, read)
   return () => {

@@ -14,7 +14,7 @@ import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
 import { useSite } from './site-context.ts'
 
-/** Charts of the overview that this person may see. */
+/** Charts of the overview that this user may see. */
 function OverviewCharts() {
   const { language } = useSpeech()
   const api = useApi()
@@ -33,7 +33,7 @@ interface HomeProps {
   readonly session: SessionState
 }
 
-/** The first page: everything that this person may see, by its groups. */
+/** The first page: all pages that this user may see, by group. */
 export function Home({ account, session }: HomeProps) {
   const { say } = useSpeech()
   const { siteTitle, groups } = useSite()
@@ -53,7 +53,7 @@ export function Home({ account, session }: HomeProps) {
   )
 }
 
-/** For somebody whom no role lets do anything, such as whoever signs in with a wallet for the first time. */
+/** For a user without permissions, for example after the first sign-in with a wallet. */
 function NothingGranted({
   account: { username },
   session,

@@ -5,14 +5,14 @@ import { Kept } from './kept.ts'
 
 export const KeptContext = createContext<Kept | undefined>(undefined)
 
-/** What this person keeps in this browser, and how to change it. */
+/** Returns the stored choices of this user in this browser. */
 export function useKept() {
   const kept = useContext(KeptContext)
   if (kept === undefined) throw new Error('useKept needs a KeptContext around it')
   return { kept, ...useSyncExternalStore(kept.subscribe, kept.current) }
 }
 
-/** Of one person at one product; two products may share an origin. */
+/** Returns the choices of one user at one product, because two products may share an origin. */
 export function useKeptOf(userId: number | undefined, base: string): Kept {
   const key = `plinth.kept ${base} ${userId ?? ''}`
   const kept = useMemo(() => new Kept(userId === undefined ? undefined : browserStorage(), key), [userId, key])
@@ -26,7 +26,7 @@ export function useKeptOf(userId: number | undefined, base: string): Kept {
   return kept
 }
 
-/** Absent where the browser keeps nothing. */
+/** Returns the local storage; undefined if the browser has none. */
 export function browserStorage(): Storage | undefined {
   try {
     return localStorage
@@ -35,7 +35,7 @@ export function browserStorage(): Storage | undefined {
   }
 }
 
-/** What the browser asks for, unless somebody has chosen another language here before, whoever has signed in. */
+/** Returns the language of the browser, unless a language was chosen in this browser, by any user. */
 export function keptLanguages(base: string): LanguageChoice {
   const [storage, key] = [browserStorage(), `plinth.language ${base}`]
   const chosen = storage?.getItem(key) ?? undefined
@@ -44,11 +44,11 @@ export function keptLanguages(base: string): LanguageChoice {
     try {
       storage?.setItem(key, languages.current())
     } catch {
-      // The browser keeps no more; the page has the language all the same.
+      // The storage is full. The page has the language all the same.
     }
   })
   return languages
 }
 
-/** Light, dark, or as the system has it. */
+/** Stores the colour scheme: light, dark or that of the system. */
 export const keptColours = (base: string) => localStorageColorSchemeManager({ key: `plinth.colours ${base}` })

@@ -1,30 +1,30 @@
-/** A list as somebody wants to find it again. */
+/** A saved view of a list. */
 export interface SavedView {
   readonly name: string
   /** Id of the page. */
   readonly page: string
-  /** What its address says after the question mark. */
+  /** Query of its address. */
   readonly search: string
 }
 
 interface Choices {
   readonly views: readonly SavedView[]
-  /** Groups of the navigation that somebody opened or folded, by their ids. */
+  /** Opened or folded navigation groups, by id. */
   readonly groups: Readonly<Record<string, boolean>>
 }
 
 type Storage = Pick<globalThis.Storage, 'getItem' | 'setItem'>
 
-/** Of all lists together. */
+/** Maximum of all lists together. */
 export const mostViews = 50
 export const longestViewName = 60
-/** Of an address; more than any list of the product makes. */
+/** Maximum length of an address, above that of any list of the product. */
 const longestSearch = 2_000
 const nothing: Choices = { views: [], groups: {} }
 
 /**
- * What one person keeps in one browser: no server knows of it. It is read with suspicion, because anything may stand there,
- * and where the browser keeps nothing it lives as long as the page.
+ * Choices of one user in one browser. They are not sent to the server. All stored data is validated. Without a storage
+ * they live as long as the page.
  */
 export class Kept {
   #storage: Storage | undefined
@@ -32,7 +32,7 @@ export class Kept {
   readonly #listeners = new Set<() => void>()
   #choices = nothing
 
-  /** @param key of its own for each person of each product at this origin */
+  /** @param key unique for each user of each product at this origin */
   constructor(storage: Storage | undefined, key: string) {
     this.#storage = storage
     this.#key = key
@@ -46,10 +46,13 @@ export class Kept {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Another tab has written. */
+  /** Reads the data that another tab has written. */
   readonly reread = (): void => this.#set(this.#read())
 
-  /** Whether it was kept: not when there are too many, or the address is too long. One of the same list and name is replaced. */
+  /**
+   * Returns true if the view was saved. False if there are too many views, or if the address is too long. A view with
+   * the same list and name is replaced.
+   */
   save(view: SavedView): boolean {
     const { views, groups } = this.#read()
     const next = [...views.filter((one) => !isSame(one, view)), view]
@@ -68,7 +71,7 @@ export class Kept {
     this.#write({ views, groups: { ...groups, [id]: isOpen } })
   }
 
-  /** What another tab wrote meanwhile is not lost. */
+  /** Reads again, so that changes of other tabs are not lost. */
   #read(): Choices {
     try {
       return this.#storage === undefined
@@ -83,7 +86,7 @@ export class Kept {
     try {
       this.#storage?.setItem(this.#key, JSON.stringify(choices))
     } catch {
-      // The browser keeps nothing, or no more.
+      // The browser has no storage, or it is full.
       this.#storage = undefined
     }
     this.#set(choices)

@@ -14,7 +14,7 @@ import classes from './navigation.module.css'
 import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
 
-/** As in the style sheets: the menu lies above the page. */
+/** Same as in the style sheets: the menu covers the page. */
 const narrow = '(max-width: 62em)'
 
 interface NavigationProps {
@@ -25,7 +25,7 @@ interface NavigationProps {
   onShortcuts(): void
 }
 
-/** Brand, search, pages by their groups, the own account; where it is narrow, behind one button. */
+/** Brand, search, pages by group, and your account. On a narrow screen they are behind one button. */
 export function Navigation({ navigation, username, session, onSearch, onShortcuts }: NavigationProps) {
   const { say } = useSpeech()
   const [isOpen, setOpen] = useState(false)
@@ -39,7 +39,7 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
   const onChosen = () => {
     if (!isOpen) return
     setOpen(false)
-    // What had the focus is hidden now.
+    // The element with the focus is now hidden.
     document.getElementById('content')?.focus()
   }
   return (
@@ -90,7 +90,10 @@ const showLink = (link: HTMLAnchorElement | null) => {
   link?.scrollIntoView({ block: 'nearest' })
 }
 
-/** A group that somebody folds stays folded; where it is narrow, the group of the page alone is open at first. */
+/**
+ * The pages by group. A folded group stays folded. On a narrow screen only the group of the current page is open at
+ * first.
+ */
 function Pages({ groups, onChosen }: { readonly groups: NavigationView['groups']; onChosen(): void }) {
   const { say } = useSpeech()
   const { kept, groups: chosen } = useKept()
@@ -158,7 +161,7 @@ function Pages({ groups, onChosen }: { readonly groups: NavigationView['groups']
   )
 }
 
-/** How much waits on a page: its title says of what. */
+/** Number of waiting items of a page, explained by its title. */
 function Waiting({ of }: { readonly of: { readonly item: Attention; readonly count: number } | undefined }) {
   const formats = useFormats()
   if (of === undefined) return null
@@ -179,10 +182,10 @@ function Unsaved({ count }: { readonly count: number }) {
   )
 }
 
-/** Page of the own account, where the product has it. */
+/** Page of the signed-in user's account, if the product has it. */
 const ownAccount = 'iam.own-account'
 
-/** The name leads to the own account. */
+/** The user name links to the account page. */
 function Account({
   navigation,
   username,

@@ -26,7 +26,7 @@ const ShortcutList = lazy(() => import('./shortcut-list.tsx'))
 const Palette = lazy(() => import('../palette/palette.tsx'))
 const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
 
-/** Who is there, or the page to sign in; then the frame with the page of the address. */
+/** The signed-in user, or the sign-in page; then the frame with the page of the address. */
 export function Shell({ session }: { readonly session: SessionState }) {
   const phase = useSyncExternalStore(session.subscribe, session.current)
   const { say, language } = useSpeech()
@@ -52,7 +52,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
     const onKey = (event: KeyboardEvent) => {
       const shortcut = pressed('everywhere', event)
       if (shortcut === 'palette' && !event.shiftKey) setSearching((is) => !is)
-      // Above a dialog there is nothing to look up.
+      // The list of shortcuts is not opened above a dialog.
       else if (shortcut === 'help' && !isTyping(event.target) && document.querySelector('[role=dialog]') === null)
         setHelped(true)
       else return
@@ -64,19 +64,19 @@ export function Shell({ session }: { readonly session: SessionState }) {
   const known = account.data
   const username = known?.username ?? ''
   const kept = useKeptOf(known?.id, base)
-  // Before a form is opened that was kept for this user.
+  // Before a form opens that was stored for this user.
   if (known !== undefined) setDraftOwner(known.id)
   const first = useRef(known?.id)
   useEffect(() => {
     if (known === undefined) return
     first.current ??= known.id
-    // Another page of this browser may have signed in as another user, who sees nothing of what the last one saw.
+    // Another tab may have signed in as another user, who must not see data of the previous one.
     if (first.current === known.id) session.begin(false)
     else location.reload()
   }, [known, session])
   const failed = useLastFailure(account.error ?? navigation.error, navigation.data !== undefined)
   const signedIn = ({ id }: Account) => {
-    // Another person sees nothing of what the last one saw.
+    // Another user must not see data of the previous one.
     if (known !== undefined && known.id !== id) return location.reload()
     session.begin(true)
     void client.invalidateQueries()
@@ -120,7 +120,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
             <DialogPart isOpen={isHelped} onClose={() => setHelped(false)}>
               {isHelped && <ShortcutList isOpen onClose={() => setHelped(false)} />}
             </DialogPart>
-            {/* Above the form in whose middle the session ended; that one has the head of a dialog already. */}
+            {/* Above the form that was open at the end of the session. That form has a dialog title already. */}
             <Modal.Root opened={phase === 'ended'} onClose={() => {}} zIndex={1000} centered>
               <Modal.Overlay />
               <Modal.Content>
@@ -198,7 +198,7 @@ const DialogPart = ({ isOpen, onClose, children }: DialogPartProps) => (
   </Boundary>
 )
 
-/** What went wrong stays until it works, also while it is asked again. */
+/** Returns the last error until the query succeeds, also during a retry. */
 function useLastFailure(failure: Error | null, isThere: boolean): Error | null {
   const [last, setLast] = useState<Error | null>(null)
   useEffect(() => {
@@ -208,7 +208,7 @@ function useLastFailure(failure: Error | null, isThere: boolean): Error | null {
   return failure ?? last
 }
 
-/** The server is away: tried again by itself. */
+/** The server is unreachable. Retries automatically. */
 function Away({ failure, onRetry }: { readonly failure: Error; onRetry(): void }) {
   useEffect(() => {
     const timer = setInterval(onRetry, 5_000)

@@ -3,7 +3,7 @@ import { useSpeech } from '../../app/app.tsx'
 import classes from './shortcut-list.module.css'
 import { type Shortcut, shortcuts } from './shortcuts.ts'
 
-/** Keys that are drawn on keyboards. */
+/** Symbols of keys on keyboards. */
 const signs: Readonly<Record<string, string>> = {
   ArrowLeft: '←',
   ArrowRight: '→',
@@ -15,7 +15,7 @@ const signs: Readonly<Record<string, string>> = {
 
 const keyName = (key: string) => signs[key] ?? (key.length === 1 ? key.toUpperCase() : key)
 
-/** Every key that does something, under the place where it does. */
+/** All shortcuts, grouped by place. */
 export default function ShortcutList({ isOpen, onClose }: { readonly isOpen: boolean; onClose(): void }) {
   const { say } = useSpeech()
   return (

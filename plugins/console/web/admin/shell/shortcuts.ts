@@ -1,12 +1,12 @@
 import type { TextKey } from '../../text/texts.ts'
 
-/** What a key says of itself; `Ctrl` is the command key too. */
+/** Keys in the names of `KeyboardEvent.key`. `Ctrl` is also the command key. */
 export interface Shortcut {
   readonly keys: readonly string[]
   readonly text: TextKey
 }
 
-/** Every key that does something, by where it does. Whoever listens asks `pressed`; the list of shortcuts is this table. */
+/** All shortcuts, by place. Listeners use `pressed`. The list of shortcuts shows this table. */
 export const shortcuts = {
   everywhere: {
     palette: { keys: ['Ctrl', 'k'], text: 'admin.shortcuts.palette' },
@@ -35,7 +35,7 @@ export const shortcuts = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Shortcut>>>>
 
-/** What a listener is told of a key. */
+/** The used part of a keyboard event. */
 interface Pressed {
   readonly key: string
   readonly ctrlKey: boolean
@@ -43,7 +43,7 @@ interface Pressed {
   readonly altKey: boolean
 }
 
-/** Which of the shortcuts of a place was pressed. */
+/** Returns the pressed shortcut of a place. */
 export function pressed<Place extends keyof typeof shortcuts>(
   place: Place,
   { key, ctrlKey, metaKey, altKey }: Pressed,

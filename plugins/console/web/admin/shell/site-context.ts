@@ -1,10 +1,10 @@
 import { createContext, useContext } from 'react'
 import type { Navigation } from '../api/page-types.ts'
 
-/** Path below which the back office lies, without a slash at its end. */
+/** Path of the back office without a slash at its end. */
 export const base = new URL(document.baseURI).pathname.replace(/\/$/, '')
 
-/** The site and its pages, as the person who is signed in may see them. */
+/** The site and the pages that the signed-in user may see. */
 export const SiteContext = createContext<Navigation | undefined>(undefined)
 
 export function useSite(): Navigation {

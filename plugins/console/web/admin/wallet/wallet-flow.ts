@@ -1,4 +1,4 @@
-/** What a wallet is asked through (EIP-1193). */
+/** Provider of a wallet (EIP-1193). */
 export interface WalletProvider {
   request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>
 }
@@ -6,14 +6,14 @@ export interface WalletProvider {
 /** A wallet of this browser. */
 export interface Wallet {
   readonly id: string
-  /** As it calls itself; empty for one that does not say. */
+  /** Name given by the wallet; empty if there is none. */
   readonly name: string
-  /** Address of a picture that holds its own data; empty without one. */
+  /** Data URL of the icon; empty if there is none. */
   readonly icon: string
   readonly provider: WalletProvider
 }
 
-/** The window, as wallets see it. */
+/** The used part of the window. */
 interface WalletPage {
   /** The wallet of browsers whose wallets do not announce themselves. */
   readonly ethereum?: unknown
@@ -22,16 +22,16 @@ interface WalletPage {
   dispatchEvent(event: Event): boolean
 }
 
-/** More than anybody has; what pretends to be a wallet can announce itself any number of times. */
+/** Limit of announced wallets, because a fake wallet can announce itself any number of times. */
 const mostWallets = 20
 const longestName = 60
 const longestIcon = 100_000
 
 /**
- * Asks all wallets to announce themselves (EIP-6963). Where none does, the one that the browser holds out is taken.
+ * Requests the announcements of all wallets (EIP-6963). If there is none, the injected provider of the browser is used.
  *
- * @param onChange all that are known so far, at once and whenever there is another
- * @returns what ends it
+ * @param onChange called immediately and on each change, with all known wallets
+ * @returns a function that ends the discovery
  */
 export function discoverWallets(page: WalletPage, onChange: (wallets: readonly Wallet[]) => void): () => void {
   const announced = new Map<string, Wallet>()
@@ -51,7 +51,7 @@ export function discoverWallets(page: WalletPage, onChange: (wallets: readonly W
 const heldOut = ({ ethereum }: WalletPage): readonly Wallet[] =>
   isProvider(ethereum) ? [{ id: 'ethereum', name: '', icon: '', provider: ethereum }] : []
 
-/** What an announcement says, unless it is none. */
+/** Returns the wallet of an announcement; undefined if it is invalid. */
 function walletOf(detail: unknown): Wallet | undefined {
   const { info, provider } = (detail ?? {}) as { readonly info?: unknown; readonly provider?: unknown }
   const { uuid, name, icon } = (info ?? {}) as Readonly<Record<string, unknown>>
@@ -63,15 +63,15 @@ function walletOf(detail: unknown): Wallet | undefined {
 const isProvider = (value: unknown): value is WalletProvider =>
   typeof (value as Partial<WalletProvider> | null | undefined)?.request === 'function'
 
-/** What somebody waits for. */
+/** Step that the user waits for. */
 export type WalletStep = 'connecting' | 'preparing' | 'signing' | 'signing-again' | 'opening'
 
-/** Why no wallet did what it was asked. */
+/** Reason why a wallet did not sign. */
 type WalletFault = 'none' | 'rejected' | 'open-already' | 'no-account' | 'silent' | 'late' | 'broken'
 
 export class WalletFailure extends Error {
   readonly fault: WalletFault
-  /** As the wallet gave it; undefined without. */
+  /** Error code of the wallet, if any. */
   readonly code: number | undefined
 
   constructor(fault: WalletFault, code?: number) {
@@ -81,7 +81,7 @@ export class WalletFailure extends Error {
   }
 }
 
-/** A message of the server that waits for its signature. */
+/** A message of the server that must be signed. */
 export interface Challenge {
   readonly challengeId: string
   readonly message: string
@@ -91,28 +91,28 @@ export interface Challenge {
 
 export interface WalletFlow<Session> {
   readonly wallet: WalletProvider
-  /** Asks the server for a message. */
+  /** Requests a message from the server. */
   challenge(wallet: { chainType: 'evm'; address: string; chainId?: number }, signal: AbortSignal): Promise<Challenge>
-  /** Sends the server the proof. */
+  /** Sends the proof to the server. */
   login(proof: { challengeId: string; address: string; signature: string }, signal: AbortSignal): Promise<Session>
   onStep(step: WalletStep): void
   /** Milliseconds. */
   now(): number
-  /** Calls it off: what a wallet still answers counts no more. */
+  /** Aborts the sign-in. Later responses of a wallet are ignored. */
   readonly signal: AbortSignal
 }
 
-/** How long somebody has for what the wallet shows, and the wallet for what it need not ask anybody. */
+/** Time limit of a prompt for the user, and of wallet calls without a prompt. */
 const patienceMs = 5 * 60_000
 const promptMs = 10_000
 
-/** Errors of wallets that people bring about: EIP-1193, and EIP-1474 for a request that is open already. */
+/** Wallet errors caused by the user: EIP-1193, and EIP-1474 for a request that is already open. */
 const faults: Readonly<Record<number, WalletFault>> = { 4001: 'rejected', 4100: 'rejected', [-32002]: 'open-already' }
 
 /**
- * Lets a wallet prove whose it is. A message that expired while the wallet showed it is replaced by a new one, once.
+ * Proves the ownership of a wallet. A message that expired during the prompt is replaced by a new one, once.
  *
- * @throws WalletFailure, and what `challenge` and `login` throw
+ * @throws WalletFailure, and errors of `challenge` and `login`
  */
 export async function signInWithWallet<Session>(flow: WalletFlow<Session>): Promise<Session> {
   const { wallet, challenge, login, onStep, now, signal } = flow
@@ -131,7 +131,7 @@ export async function signInWithWallet<Session>(flow: WalletFlow<Session>): Prom
     )
     onStep(signing)
     const signature = await ask('personal_sign', [hexOf(message), address])
-    // By the time that passed here: nobody knows whether the clock of this machine is right.
+    // By the elapsed time, because the clock of this host may be wrong.
     if (now() - askedAt >= Date.parse(expiresAt) - Date.parse(issuedAt)) continue
     if (typeof signature !== 'string') throw new WalletFailure('broken')
     onStep('opening')
@@ -140,7 +140,7 @@ export async function signInWithWallet<Session>(flow: WalletFlow<Session>): Prom
   throw new WalletFailure('late')
 }
 
-/** A wallet may never answer, and what it shows cannot be taken back: its answer is not waited for any longer. */
+/** Calls a wallet with a time limit, because it may never respond. Its prompt cannot be closed. */
 function askWallet(
   wallet: WalletProvider,
   call: Parameters<WalletProvider['request']>[0],
@@ -170,12 +170,12 @@ function firstAccount(accounts: unknown): string {
   return first
 }
 
-/** Wallets say it in hexadecimal; one that does not leaves it to the server. */
+/** Returns the chain id. Wallets return it in hexadecimal. Without one, the server decides. */
 function chainNumber(said: unknown): number | undefined {
   const number = typeof said === 'string' || typeof said === 'number' ? Number(said) : Number.NaN
   return Number.isSafeInteger(number) && number > 0 ? number : undefined
 }
 
-/** The bytes that are signed, so that no wallet takes the text for something else. */
+/** Returns the signed bytes, so that a wallet cannot interpret the text in another way. */
 const hexOf = (text: string) =>
   `0x${Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, '0')).join('')}`

@@ -22,7 +22,7 @@ import classes from './wallet-sign-in.module.css'
 
 addTexts({ en, 'zh-CN': zhCN })
 
-/** Wallets have this long to announce themselves. */
+/** Time for wallets to announce themselves. */
 const collectMs = 300
 
 type Stage =
@@ -36,7 +36,7 @@ interface WalletSignInProps {
   onSignedIn(account: Account): void
 }
 
-/** Finds the wallets of this browser, lets somebody choose among several, and has the server's message signed. */
+/** Finds the wallets of this browser, lets the user choose one, and requests the signature of the server's message. */
 export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
   const { say } = useSpeech()
   const { wallets, stage, look, begin, cancel } = useWalletStages(way, onSignedIn)
@@ -69,7 +69,7 @@ export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
           ))}
         </ul>
       )}
-      {/* One button, so that the focus stays where it is. */}
+      {/* One button, so that the focus stays in place. */}
       <Button
         data-main
         variant={stage.is === 'idle' ? 'default' : 'subtle'}
@@ -85,7 +85,7 @@ export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
 
 const Picture = ({ of }: { readonly of: Wallet }) => <img src={of.icon} alt="" width={20} height={20} />
 
-/** What is going on, and what brings it on. Looks for wallets from the start. */
+/** Returns the current stage and its actions. Discovers wallets from the start. */
 function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void) {
   const api = useApi()
   const signIn = useSignIn()
@@ -115,7 +115,7 @@ function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void)
   }
   const isLooking = stage.is === 'looking'
   const isOver = stage.is === 'idle'
-  // As long as somebody may choose: one that was installed just now announces itself late.
+  // While the user may choose, because a newly installed wallet announces itself late.
   useEffect(() => (isOver ? undefined : discoverWallets(window, setWallets)), [isOver])
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is found when the time is over
   useEffect(() => {
@@ -140,13 +140,13 @@ function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void)
   }
 }
 
-/** What had the focus may be gone: it goes to the first choice, or to the button that is always there. */
+/** Moves the focus if its element is removed: to the first choice, or to the button that is always present. */
 function useFocus(stage: Stage['is']) {
   const section = useRef<HTMLElement>(null)
   useEffect(() => {
     const { current } = section
     const { activeElement } = document
-    // Somebody who types a password meanwhile is left alone.
+    // A user who types a password meanwhile keeps the focus.
     if (activeElement !== document.body && !current?.contains(activeElement)) return
     current?.querySelector<HTMLElement>(stage === 'choosing' ? 'li button' : '[data-main]')?.focus()
   }, [stage])

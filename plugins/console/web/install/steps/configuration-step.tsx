@@ -25,7 +25,7 @@ import classes from './configuration-step.module.css'
 import { FormGroup } from './form-group.tsx'
 import { PlanDialog } from './plan-dialog.tsx'
 
-/** Something wrong with a field, as the server says it. */
+/** An error of a field, with the message of the server. */
 export interface Found {
   readonly field: string
   readonly message: string
@@ -33,9 +33,9 @@ export interface Found {
 
 interface ConfigurationStepProps {
   readonly api: InstallApi
-  /** What was filled in before; `undefined` at first. */
+  /** Earlier input; `undefined` at first. */
   readonly values: Values | undefined
-  /** What an attempt to install has found wrong. */
+  /** Problem found by an attempt to install. */
   readonly found: Found | undefined
   onValues(values: Values): void
   onBack(): void
@@ -43,10 +43,10 @@ interface ConfigurationStepProps {
   onRefused(): void
 }
 
-/** By path: a rule of the page, said in the language of the moment, or what the server has found. */
+/** By path: a rule of the page, shown in the current language, or a message of the server. */
 type Errors = Readonly<Record<string, BrokenRule | string>>
 
-/** Step 2: the form that the server describes, then a look at what it would change. */
+/** Step 2: the form that the server describes, then a preview of its changes. */
 export function ConfigurationStep({ api, values, found, ...on }: ConfigurationStepProps) {
   const { onValues, onBack, onInstall, onRefused } = on
   const { say, language } = useSpeech()
@@ -70,14 +70,14 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
     onValues(initialValues(groups, defaults, { url, language, timeZone }))
   }, [values, defaults, groups, language, onValues])
 
-  // What the server has found it has said in another language; it says it again at the next look.
+  // Server messages are in the previous language, so they are removed. The next check returns them again.
   // biome-ignore lint/correctness/useExhaustiveDependencies: when the language changes
   useEffect(() => {
     setGeneral([])
     setErrors((found) => Object.fromEntries(Object.entries(found).filter(([, error]) => typeof error !== 'string')))
   }, [language])
 
-  // Once, as soon as there is a form to show it in; what an attempt has met says more than what the start has.
+  // Once, as soon as the form exists. The problem of an attempt is more specific than that of the start.
   const unshown = useRef(found)
   const isShown = useRef(false)
   useEffect(() => {
@@ -95,7 +95,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
 
   const onChange = (field: Field, value: string | boolean) => {
     onValues(changed(groups, current, field.path, value))
-    // What somebody corrects is not wrong any more until it is looked at again.
+    // A corrected field has no error until the next check.
     setErrors(({ [field.path]: _, ...others }) => others)
   }
   const onLeave = (field: Field) => {
@@ -218,13 +218,13 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
 const formId = 'configuration'
 const fieldId = (path: string) => `field-${path}`
 
-/** Why the configured database is not in use, where a newer server says so. */
+/** Returns the reason why the configured database is not used, if a newer server reports it. */
 const faultOf = ({ database }: FormDefaults): Found => ({
   field: String(database?.['faultField'] ?? ''),
   message: String(database?.['fault'] ?? ''),
 })
 
-/** A broken rule in words. */
+/** Returns the text of a broken rule. */
 function ruleText(say: Say, { keyword, limit }: BrokenRule, { hints }: Field): string {
   switch (keyword) {
     case 'required':

@@ -18,7 +18,7 @@ import { StepNavigation } from '../step-navigation.tsx'
 import { outcomeOf } from '../wire.ts'
 import classes from './done-step.module.css'
 
-/** Pages that a product may have, relative to this one, so that they work below any context path. */
+/** Possible pages of a product, relative to this one, so that they work below any context path. */
 const knownEntries = [
   { name: 'admin', Icon: IconLayoutDashboard },
   { name: 'app', Icon: IconDeviceMobile },
@@ -27,23 +27,23 @@ const knownEntries = [
   { name: 'docs', Icon: IconBook2 },
 ] as const
 
-/** Steps whose warnings were shown before the installation began. */
+/** Steps whose warnings were shown before the installation. */
 const seenBefore = new Set(['environment-preflight', 'config-validation'])
 
 interface DoneStepProps {
   readonly api: InstallApi
   readonly installation: Installation
-  /** Whether this browser is signed in as the administrator. */
+  /** True if this browser is signed in as the administrator. */
   readonly isSignedIn: boolean
 }
 
-/** Step 4: installed; where to go from here. */
+/** Step 4: the product is installed; links to its pages. */
 export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   const { say } = useSpeech()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
   const { data: names } = useLoaded(useCallback(() => api.entries(), [api]))
-  // A page that is not known here has no text, so it is left out.
+  // An unknown page has no text, so it is omitted.
   const entries = knownEntries.filter(({ name }) => names?.includes(name))
   const warnings = records.filter(
     ({ status, stepCode }) => outcomeOf(status) === 'warning' && !seenBefore.has(stepCode),
@@ -98,7 +98,7 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   )
 }
 
-/** A path of the product under the context path that this page was loaded from, which the server may not know. */
+/** Returns a product path below the context path of this page, which the server may not know. */
 function withinContext(path: string): string {
   const context = new URL('..', document.baseURI).pathname
   const { pathname } = new URL(path, window.location.origin)

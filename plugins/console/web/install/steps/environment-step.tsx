@@ -15,13 +15,13 @@ const icons = { passed: IconCircleCheck, warning: IconAlertTriangle, failed: Ico
 
 interface EnvironmentStepProps {
   readonly api: InstallApi
-  /** The next step is still on its way to the browser. */
+  /** True while the next step is loading. */
   readonly isWaiting: boolean
   onNext(): void
   onRefused(): void
 }
 
-/** Step 1: what the server found out about the machine that it runs on. */
+/** Step 1: the checks of the server's host. */
 export function EnvironmentStep({ api, isWaiting, onNext, onRefused }: EnvironmentStepProps) {
   const { say, language } = useSpeech()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
@@ -70,7 +70,7 @@ export function EnvironmentStep({ api, isWaiting, onNext, onRefused }: Environme
   )
 }
 
-/** What needs attention, the worst first; the rest is a number. */
+/** Checks with problems, the most severe first. The others are counted. */
 function Summary({ checks }: { readonly checks: readonly Check[] }) {
   const { say } = useSpeech()
   const count = (status: Outcome) => checks.filter((check) => outcomeOf(check.status) === status).length

@@ -11,7 +11,7 @@ const icons: Readonly<Record<string, typeof IconWorld>> = {
   cache: IconServerBolt,
   storage: IconFolder,
 }
-/** More choices than these stand side by side over the whole width. */
+/** More choices than these use the full width. */
 const narrowChoices = 2
 
 interface FormGroupProps {
@@ -19,7 +19,7 @@ interface FormGroupProps {
   readonly values: Values
   readonly errorOf: (field: Field) => string | undefined
   readonly idOf: (path: string) => string
-  /** The running configuration has a password that this page does not see; an empty field keeps it. */
+  /** True if the running configuration has a password, which this page does not know. An empty field keeps it. */
   readonly hasStoredPassword: boolean
   onChange(field: Field, value: string | boolean): void
   onLeave(field: Field): void

@@ -15,7 +15,7 @@ interface PlanDialogProps {
   onInstall(): void
 }
 
-/** What installing would write, before it does: a drawer of the browser's own kind, with its focus rules. */
+/** Preview of the writes of an installation: a native dialog with its focus rules. */
 export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps) {
   const { say } = useSpeech()
   const dialog = useRef<HTMLDialogElement>(null)
@@ -45,7 +45,7 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
           <IconX size={20} aria-hidden />
         </ActionIcon>
       </header>
-      {/* It scrolls, so the keyboard must reach it. */}
+      {/* It scrolls, so it must be in the Tab order. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region needs the focus */}
       <section className={classes.body} tabIndex={0} aria-labelledby="plan-title">
         {plan.restartRequired && (
@@ -125,14 +125,14 @@ function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly group
   )
 }
 
-/** Keys that are not called after their fields. */
+/** Keys whose names differ from their fields. */
 const fieldsByKey: Readonly<Record<string, string>> = {
   'platform.i18n.default-locale': 'site.defaultLocale',
   'platform.database.name': 'database.database',
   'platform.database.sqlite.file': 'database.database',
 }
 
-/** The label of the field behind a key: `site.timeZone` is kept as `platform.site.time-zone`. */
+/** Returns the label of the field of a key: `site.timeZone` is stored as `platform.site.time-zone`. */
 function labelOf(groups: readonly Group[], propertyKey: string): string | undefined {
   for (const { label: groupLabel, fields } of groups) {
     for (const { path, label } of fields) {

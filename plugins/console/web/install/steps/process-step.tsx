@@ -18,7 +18,7 @@ import { StepNavigation } from '../step-navigation.tsx'
 import classes from './process-step.module.css'
 import { progressOf, type StepProgress } from './step-progress.ts'
 
-/** Minutes and seconds since a moment of the page's own clock; stands still when nothing runs. */
+/** Minutes and seconds since a time of the page's clock. It stops when nothing runs. */
 function ElapsedTime({ since, isRunning }: { readonly since: number; readonly isRunning: boolean }) {
   const [now, setNow] = useState(() => performance.now())
   useEffect(() => {
@@ -44,7 +44,7 @@ interface ProcessStepProps {
   onFinished(): void
 }
 
-/** Step 3: the installation as it goes on, also across a restart of the product. */
+/** Step 3: the progress of the installation, also across a restart of the product. */
 export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
   const { say, language } = useSpeech()
   const state = useSyncExternalStore(installation.subscribe, installation.snapshot)
@@ -106,7 +106,7 @@ const titleOf = (phase: InstallationState['phase']): Shown =>
 
 type Say = ReturnType<typeof useSpeech>['say']
 
-/** What a reader who cannot see the list is told, whenever it changes. */
+/** Returns the text for screen readers after each change. */
 function announcement({ phase }: InstallationState, steps: readonly StepProgress[], say: Say): string {
   const running = steps.findIndex(({ state }) => state === 'running')
   const step = steps[running]
@@ -205,7 +205,7 @@ function Actions({ phase, onBack, onRetry, onWait }: ActionsProps) {
   )
 }
 
-/** While something runs, closing the page asks first. */
+/** During an installation, closing the page requires a confirmation. */
 function useLeaveWarning(isBusy: boolean): void {
   useEffect(() => {
     if (!isBusy) return

@@ -7,11 +7,11 @@ export interface StepProgress {
   readonly description: string
   readonly state: 'waiting' | 'running' | Outcome
   readonly messages: readonly string[]
-  /** `undefined` where it cannot be known. */
+  /** `undefined` if it is unknown. */
   readonly durationMs: number | undefined
 }
 
-/** Where each step of the plan stands, by the records of the session. */
+/** Returns the progress of each planned step, from the records of the session. */
 export function progressOf(
   steps: readonly Step[],
   records: readonly ExecutionRecord[],
@@ -27,16 +27,18 @@ export function progressOf(
   })
 }
 
-/** The worst that happened in a step. */
+/** Returns the most severe outcome of a step. */
 function worstOf(records: readonly ExecutionRecord[]): Outcome | undefined {
   const severity: readonly Outcome[] = ['failed', 'warning', 'passed']
   return severity.find((status) => records.some((record) => outcomeOf(record.status) === status))
 }
 
-/** What is shorter is not worth being shown. */
+/** Shorter durations are not displayed. */
 const shortestMs = 50
 
-/** From the record before the first of a step to its last: records are written when something is done. */
+/**
+ * Returns the time from the record before the step to its last record, because records are written at the end of work.
+ */
 function durationOf(all: readonly ExecutionRecord[], own: readonly ExecutionRecord[]): number | undefined {
   const first = own[0]
   const last = own.at(-1)

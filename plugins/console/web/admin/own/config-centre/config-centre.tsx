@@ -32,10 +32,10 @@ import zhCN from './text/zh-CN.json' with { type: 'json' }
 
 addTexts({ en, 'zh-CN': zhCN })
 
-/** The address follows what is typed after a moment. */
+/** Delay after which the address follows the typed text. */
 const addressMs = 300
 
-/** Every key of the product: found, understood, changed, saved with a reason. */
+/** Every key of the product: search, explanation, change, and save with a reason. */
 export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
   const { say, language } = useSpeech()
   const api = useApi()
@@ -106,7 +106,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
   const [text, setText] = useTyped(address)
   const wanted = useDeferredValue(text)
   const isDraftWanted = hasFilter(wanted, 'draft')
-  // Which keys are in the draft matters to one filter alone.
+  // Only one filter depends on the keys in the draft.
   const drafted = isDraftWanted ? changes : undefined
   const query = useMemo(() => keyQuery(wanted, (key) => drafted?.has(key) ?? false), [wanted, drafted])
   const found = useMemo(() => items.filter(query.matches), [items, query])
@@ -195,7 +195,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
   )
 }
 
-/** By their titles; what nobody declares stands at the end. */
+/** Sorts by title. Undeclared keys come last. */
 function inOrder(groups: KeyListView['groups'], language: string): KeyListView['groups'] {
   const { compare } = new Intl.Collator(language)
   const isOrphaned = ({ group }: KeyListView['groups'][number]) => Number(group === orphanedGroup)
@@ -218,7 +218,9 @@ function StateButton({
   )
 }
 
-/** Search, group and open key lie in the address. What writes them stays the same: rows are not made anew for it. */
+/**
+ * Search, group and open key are stored in the address. The setters are stable, so that rows are not rendered again.
+ */
 function useAddress() {
   const [params, setParams] = useSearchParams()
   const group = params.get('group') ?? ''
@@ -250,12 +252,12 @@ function useAddress() {
   return { group, key, search, ...writers }
 }
 
-/** What stands in the search: it comes from the address, and goes there a moment after the last letter. */
+/** Text of the search field. It comes from the address, and is written there shortly after the last letter. */
 function useTyped({ search, setSearch }: ReturnType<typeof useAddress>) {
   const [text, setText] = useState(search)
   const [written, setWritten] = useState(search)
   if (written !== search) {
-    // Somebody went elsewhere: a link, or the way back.
+    // The user navigated: by a link, or back.
     setWritten(search)
     setText(search)
   }

@@ -3,17 +3,17 @@ import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
 import { keepDraft, setUnsaved, takeDraft } from '../../shell/drafts.ts'
 import type { ConfigItem, KeyFault } from './config-types.ts'
 
-/** One key that is to be set, or whose stored value is to be removed. */
+/** One key to set, or whose stored value is to be removed. */
 interface DraftChange {
   readonly key: string
   readonly action: 'set' | 'reset'
-  /** What the field holds: see `writtenOf`. */
+  /** Content of the field: see `writtenOf`. */
   readonly typed: unknown
-  /** The item as it was when somebody began to change it. */
+  /** The item at the beginning of the change. */
   readonly was: ConfigItem
 }
 
-/** A change as the server takes it. */
+/** A change in the format of the server. */
 interface SentChange {
   readonly key: string
   readonly action: 'set' | 'reset'
@@ -23,9 +23,9 @@ interface SentChange {
 
 interface DraftState {
   readonly changes: ReadonlyMap<string, DraftChange>
-  /** What the server last refused, by key. */
+  /** Last errors of the server, by key. */
   readonly faults: ReadonlyMap<string, KeyFault>
-  /** Secrets that were forgotten when the page was left. */
+  /** Number of secrets that were dropped when the page was left. */
   readonly forgotten: number
 }
 
@@ -33,7 +33,9 @@ const nothing: DraftState = { changes: new Map(), faults: new Map(), forgotten: 
 
 export const schemaOf = ({ schema }: ConfigItem): Schema => schema ?? {}
 
-/** What a field shows of a key that nobody changes: what is stored, else what counts. Nothing of a secret. */
+/**
+ * Returns the displayed value of an unchanged key: the stored value, otherwise the effective one. Empty for a secret.
+ */
 export function shownValue({ sensitive, stored, value }: ConfigItem): unknown {
   if (sensitive) return ''
   return stored?.value ?? value
@@ -42,8 +44,8 @@ export function shownValue({ sensitive, stored, value }: ConfigItem): unknown {
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 
 /**
- * Changes that nobody has saved. They live in the memory of the browser's page, so they are there again after other pages of
- * the back office; secrets among them live no longer than this page is shown.
+ * Unsaved changes. They are stored in the memory of the browser page, so they survive navigation within the back
+ * office. Secrets are dropped when this page is left.
  */
 class ConfigDraft {
   readonly #pageId: string
@@ -63,17 +65,17 @@ class ConfigDraft {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Notes what was typed; what is there already is no change. */
+  /** Records typed input. Input equal to the existing value is not a change. */
   type(item: ConfigItem, typed: unknown): void {
     const written = writtenOf(typed, schemaOf(item))
-    // An item that was added to a list and is still empty is not sent, and yet it is there.
+    // An added list item that is still empty is displayed but not sent.
     const isBegun = typeof typed === 'object' && JSON.stringify(typed).includes('""')
     const isBack = item.sensitive ? written === '' : !isBegun && isSame(written, shownValue(item))
     if (isBack) this.drop([item.key])
     else this.#put({ key: item.key, action: 'set', typed, was: this.#state.changes.get(item.key)?.was ?? item })
   }
 
-  /** Notes that the stored value is to go. */
+  /** Records that the stored value is to be removed. */
   reset(item: ConfigItem): void {
     this.#put({ key: item.key, action: 'reset', typed: undefined, was: item })
   }
@@ -88,7 +90,7 @@ class ConfigDraft {
     this.#set(nothing)
   }
 
-  /** The change is wanted on top of what is stored now. */
+  /** Bases the change on the current stored value. */
   rebase(items: readonly ConfigItem[]): void {
     const changes = new Map(this.#state.changes)
     for (const item of items) {
@@ -102,7 +104,7 @@ class ConfigDraft {
     this.#set({ ...this.#state, faults: new Map(faults.map((fault) => [fault.field, fault])) })
   }
 
-  /** The page is left: secrets are not kept. */
+  /** Drops secrets when the page is left. */
   forgetSecrets(): void {
     const secrets = [...this.#state.changes.values()].filter(({ was, action }) => was.sensitive && action === 'set')
     if (secrets.length === 0) return
@@ -136,7 +138,7 @@ export const draft = new ConfigDraft('system-config.centre')
 
 export const useDraft = (): DraftState => useSyncExternalStore(draft.subscribe, draft.current)
 
-/** Changes of other keys are none of a field's business. */
+/** A field only renders again for changes of its own key. */
 export const useDraftChange = (key: string): DraftChange | undefined =>
   useSyncExternalStore(draft.subscribe, () => draft.current().changes.get(key))
 
@@ -150,7 +152,7 @@ export const sentChange = ({ key, action, typed, was }: DraftChange): SentChange
   ...(action === 'set' ? { value: writtenOf(typed, schemaOf(was)) } : {}),
 })
 
-/** A change that was made from a value that is no longer the stored one. */
+/** A change whose original value is no longer the stored one. */
 export interface Conflict {
   readonly change: DraftChange
   readonly now: ConfigItem

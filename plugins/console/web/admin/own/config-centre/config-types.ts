@@ -1,18 +1,18 @@
 import type { Schema } from '../../../field/schema-rules.ts'
 
-/* What the operations of the configuration centre answer. */
+/* Responses of the config centre operations. */
 
 interface SourcedValue {
   readonly source: string
-  /** File and line, variable, stored value, argument. */
+  /** File and line, variable, stored value, or argument. */
   readonly place: string
   readonly value?: unknown
   readonly active: boolean
-  /** Of a secret that is not used: the keys of its destination that it was not entered for. */
+  /** For an unused secret: the keys of its destination that it was not entered for. */
   readonly withheld?: readonly string[]
 }
 
-/** Everything that is known of one key. Secrets are masked. */
+/** All facts about one key. Secrets are masked. */
 export interface ConfigItem {
   readonly key: string
   readonly orphaned: boolean
@@ -20,12 +20,12 @@ export interface ConfigItem {
   readonly group: string
   readonly displayTitle: string
   readonly displayDescription?: string
-  /** Completes "must ...": what the pattern of the schema demands. */
+  /** Completes "must ...": the requirement of the schema pattern. */
   readonly displayRule?: string
   readonly schema?: Schema
   readonly default?: unknown
   readonly examples?: readonly unknown[]
-  /** Of a secret: the keys that decide where it is sent. */
+  /** For a secret: the keys that decide where it is sent. */
   readonly destination?: readonly string[]
   readonly required: boolean
   readonly sensitive: boolean
@@ -38,7 +38,7 @@ export interface ConfigItem {
   readonly isSet: boolean
   readonly source?: string
   readonly sources: readonly SourcedValue[]
-  /** Of the stored value; 0 for none. */
+  /** Version of the stored value; 0 if there is none. */
   readonly version: number
   readonly stored?: { readonly value?: unknown; readonly updatedAt: string; readonly updatedBy: string | null }
   readonly shadowed: boolean
@@ -49,12 +49,12 @@ export interface ConfigItem {
 
 interface KeyGroup {
   readonly group: string
-  /** The group itself where nobody has a title for it. */
+  /** The group code if it has no title. */
   readonly displayTitle: string
   readonly items: readonly ConfigItem[]
 }
 
-/** Titles of groups, by group. */
+/** Titles by group. */
 export type GroupTitles = ReadonlyMap<string, string>
 
 export interface KeyList {
@@ -77,7 +77,7 @@ export interface KeyFault {
   readonly message: string
 }
 
-/** What a save did, or would do. */
+/** Effects of a save or of its preview. */
 export interface Outcome {
   readonly version: number
   readonly effects: readonly Effect[]
@@ -110,8 +110,8 @@ export const operationIds = {
   imported: 'postAdminSystemConfigImport',
 } as const
 
-/** Page of the changes, where the product has it. */
+/** Page of the changes, if the product has it. */
 export const historyPage = 'system-config.history'
 
-/** Group of stored values that nobody declares. */
+/** Group of stored values without a declaration. */
 export const orphanedGroup = 'orphaned'

@@ -5,13 +5,13 @@ import { draft } from './config-draft.ts'
 
 interface DraftBarProps {
   readonly count: number
-  /** Whether the list shows the draft alone. */
+  /** True if the list only shows the draft. */
   readonly isShown: boolean
   onShow(): void
   onReview(): void
 }
 
-/** The draft at hand, at the bottom of the window. */
+/** The current draft, at the bottom of the window. */
 export function DraftBar({ count, isShown, onShow, onReview }: DraftBarProps) {
   const { say } = useSpeech()
   return (

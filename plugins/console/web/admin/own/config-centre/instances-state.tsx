@@ -6,10 +6,10 @@ import type { Instance, Instances } from './config-types.ts'
 import classes from './instances-state.module.css'
 
 const lookMs = 1_000
-/** An instance that is not there by then says so itself when it comes back. */
+/** An instance that is missing by then reports itself when it returns. */
 const mostLooks = 30
 
-/** The running instances; asked again every second until all of them run a version. */
+/** Returns the running instances. Polled every second until all of them run the version. */
 export function useInstances(operation: Operation | undefined, version?: number) {
   const api = useApi()
   return useQuery({
@@ -23,7 +23,7 @@ export function useInstances(operation: Operation | undefined, version?: number)
   }).data
 }
 
-/** "Applied on 2 of 3": where a version runs that was just saved. */
+/** "Applied on 2 of 3": the instances that run a saved version. */
 export function InstancesState({
   operation,
   version,

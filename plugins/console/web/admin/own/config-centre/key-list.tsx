@@ -8,19 +8,19 @@ import { type ConfigItem, type GroupTitles, orphanedGroup } from './config-types
 import classes from './key-list.module.css'
 import { KeyRow } from './key-row.tsx'
 
-/** As in the style sheet: the list of keys takes the whole width. */
+/** Same as in the style sheet: the list of keys uses the full width. */
 const narrow = '(max-width: 75em)'
 
 interface GroupChoiceProps {
-  /** Those that are found, in the order of their groups. */
+  /** The found keys in the order of their groups. */
   readonly items: readonly ConfigItem[]
   readonly titles: GroupTitles
-  /** Empty for all. */
+  /** Empty for all groups. */
   readonly group: string
   onChange(group: string): void
 }
 
-/** What people call a group, and its code, where the two differ. */
+/** The title of a group, and its code if the two differ. */
 function GroupName({ group, title }: { readonly group: string; readonly title: string }) {
   const { say } = useSpeech()
   return (
@@ -31,7 +31,7 @@ function GroupName({ group, title }: { readonly group: string; readonly title: s
   )
 }
 
-/** The groups with how many keys are found in each: at the side, or one field where it is narrow. */
+/** The groups with the number of found keys: at the side, or as one field on a narrow screen. */
 export const GroupChoice = memo(function GroupChoice({ items, titles, group, onChange }: GroupChoiceProps) {
   const { say } = useSpeech()
   const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false })
@@ -79,11 +79,11 @@ export const GroupChoice = memo(function GroupChoice({ items, titles, group, onC
   )
 })
 
-/** Rows that are there at first: a screen of them. A field costs more than a line of text. */
+/** Number of rows in the first rendering: one screen. A field costs more than a line of text. */
 const firstRows = 8
-/** Rows that come with each look further down, when there is nothing more urgent to do. */
+/** Number of rows added per step when the user scrolls down and the browser is idle. */
 const moreRows = 16
-/** After the last letter, milliseconds: so long the first screen is all that somebody sees who types. */
+/** Milliseconds after the last letter during which only the first screen is rendered. */
 const restMs = 250
 
 interface KeyListProps {
@@ -97,7 +97,7 @@ interface KeyListProps {
   onToggle(key: string): void
 }
 
-/** The keys under the headings of their groups. Rows below are made when somebody comes near to them. */
+/** The keys under the headings of their groups. Later rows are rendered when the user scrolls near them. */
 export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }: KeyListProps) {
   const { say } = useSpeech()
   const list = useRef<HTMLDivElement>(null)
@@ -156,7 +156,7 @@ export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }
   )
 })
 
-/** A key that is far down is shown without all that stand before it, until somebody asks for them. */
+/** A key far down is shown without the rows before it, until the user requests them. */
 function useFirstRow(items: readonly ConfigItem[], openAt: number) {
   const [known, setKnown] = useState({ of: items, first: openAt >= firstRows ? openAt - 3 : 0 })
   const isElsewhere = openAt >= 0 && (openAt < known.first || openAt >= known.first + moreRows * 12)
@@ -167,7 +167,7 @@ function useFirstRow(items: readonly ConfigItem[], openAt: number) {
   return { first, reset: () => setKnown({ of: items, first: 0 }) }
 }
 
-/** `j` and `k` lead from row to row. */
+/** `j` and `k` move between rows. */
 function walk(event: KeyboardEvent<HTMLElement>): void {
   if (!(event.target instanceof HTMLElement) || event.target.dataset['key'] === undefined) return
   const shortcut = pressed('configuration', event)

@@ -20,15 +20,15 @@ import { ruleText, SourceChain, sourceText, ValueText } from './value-text.tsx'
 interface KeyRowProps {
   readonly item: ConfigItem
   readonly isOpen: boolean
-  /** Whether this person may save. */
+  /** True if this user may save. */
   readonly maySave: boolean
-  /** Asks the owner of a key about a value; absent where the person may not. */
+  /** Verifies a value with the owner of the key. Undefined if the user may not. */
   readonly verification: Operation | undefined
   readonly hasHistory: boolean
   onToggle(key: string): void
 }
 
-/** One key: what it is, its field, where its value comes from. */
+/** One key: its description, its field and the source of its value. */
 export const KeyRow = memo(function KeyRow({ item, isOpen, maySave, verification, hasHistory, onToggle }: KeyRowProps) {
   const { say } = useSpeech()
   const change = useDraftChange(item.key)
@@ -120,7 +120,7 @@ const Deprecation = ({ since, replacement, reason = '' }: NonNullable<ConfigItem
   )
 }
 
-/** The field of a key, with what is wrong with what was typed. */
+/** The field of a key with the errors of its input. */
 function EditedValue({
   item,
   id,
@@ -180,7 +180,7 @@ function EditedValue({
   )
 }
 
-/** The key stands beside it already. */
+/** Removes the key from the message, because the key is displayed next to it. */
 export const faultText = (message: string, key: string) =>
   message.startsWith(`${key} `) ? message.slice(key.length + 1) : message
 
@@ -192,7 +192,9 @@ interface Verification {
   readonly isStored?: boolean
 }
 
-/** Compares a secret with the stored one, and lets its owner try it. The answer belongs to what was tried. */
+/**
+ * Compares a secret with the stored one, and lets its owner verify it. The result only applies to the verified value.
+ */
 function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; readonly operation: Operation }) {
   const { say } = useSpeech()
   const api = useApi()
@@ -222,7 +224,7 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
 
 const locks = ['process', 'state', 'safety', 'orphaned'] as const
 
-/** A value that is not changed here, and why. */
+/** A value that cannot be changed here, with the reason. */
 function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly maySave: boolean }) {
   const { say } = useSpeech()
   const { editable, env, sensitive, source, sources, stored } = item
@@ -268,7 +270,7 @@ function RemoveOrphan({ item }: { readonly item: ConfigItem }) {
   )
 }
 
-/** What is not as it seems: a value that waits, does not count or cannot be used; somebody who was faster. */
+/** Special states: a value that is pending, has no effect or is invalid, and a conflict with another user. */
 function State({ item }: { readonly item: ConfigItem }) {
   const { say } = useSpeech()
   const formats = useFormats()
@@ -319,7 +321,7 @@ interface RowMenuProps {
   readonly hasHistory: boolean
 }
 
-/** Most rows are passed by: the menu comes into being when somebody wants it. */
+/** The menu is created on demand, because most rows never need it. */
 function RowMenu(props: RowMenuProps) {
   const { say } = useSpeech()
   const [isWanted, setWanted] = useState(false)
@@ -327,7 +329,7 @@ function RowMenu(props: RowMenuProps) {
   const button = useRef<HTMLButtonElement>(null)
   useEffect(() => {
     if (!isWanted) return
-    // The menu takes the focus from its own button, and gives it back there.
+    // The menu takes the focus from its button and returns it there.
     button.current?.focus()
     setOpen(true)
   }, [isWanted])

@@ -1,7 +1,7 @@
 import type { PaletteSource } from '../own-pages.tsx'
 import { type KeyList, operationIds } from './config-types.ts'
 
-/** Each key, found by its title or its name. */
+/** Finds each key by its title or its name. */
 const configKeys: PaletteSource = async (api, { id, operations }, signal) => {
   const keys = operations[operationIds.keys]
   if (keys === undefined) return []

@@ -11,7 +11,7 @@ type Matches = (item: ConfigItem) => boolean
 
 const environments: ReadonlySet<string | undefined> = new Set(['environment', 'dotenv'])
 
-/** `@modified`, `@secret`, ...: the words of the server's own search. */
+/** `@modified`, `@secret`, ...: the filter names of the server's search. */
 const flags: Readonly<Record<string, Matches>> = {
   modified: ({ isSet }) => isSet,
   stored: ({ stored }) => stored !== undefined,
@@ -36,16 +36,16 @@ const valued: Readonly<Record<string, (value: string) => Matches>> = {
   source: (value) => (item) => item.source === (sourceNames[value] ?? value),
 }
 
-/** The filters that are offered, in their order. */
+/** The displayed filters in order. */
 const offeredFilters = ['modified', 'secret', 'restart', 'env', 'locked', 'pending', 'problem'] as const
 
 interface KeyQuery {
   matches(item: ConfigItem): boolean
-  /** Filters that there are not; they filter nothing, for they may be half typed. */
+  /** Unknown filters. They are ignored, because the user may still be typing. */
   readonly unknown: readonly string[]
 }
 
-/** What each item is searched in, made once. */
+/** Search text of each item, computed once. */
 const texts = new WeakMap<ConfigItem, string>()
 
 function textOf(item: ConfigItem): string {
@@ -57,7 +57,7 @@ function textOf(item: ConfigItem): string {
   return text
 }
 
-/** Reads words and filters such as `window @modified @plugin:http`; an item has to meet all of them. */
+/** Parses words and filters such as `window @modified @plugin:http`. An item must match all of them. */
 export function keyQuery(query: string, isDrafted: (key: string) => boolean): KeyQuery {
   const unknown: string[] = []
   const matchers = query
@@ -80,7 +80,7 @@ const own = <T,>(table: Readonly<Record<string, T>>, name: string): T | undefine
 
 export const hasFilter = (query: string, name: string) => query.split(/\s+/).includes(`@${name}`)
 
-/** The query with the filter, or without it when it was there. */
+/** Returns the query with the filter added, or removed if it was present. */
 export function toggledFilter(query: string, name: string): string {
   const parts = query.split(/\s+/).filter((part) => part !== '')
   const filter = `@${name}`
@@ -91,12 +91,12 @@ interface SearchBarProps {
   readonly items: readonly ConfigItem[]
   readonly text: string
   readonly unknown: readonly string[]
-  /** Keys that are found. */
+  /** Number of found keys. */
   readonly count: number
   onChange(text: string): void
 }
 
-/** Words and filters; `/` leads here from anywhere, an arrow from here to the first key. */
+/** Words and filters. `/` focuses the field from anywhere; the down arrow moves to the first key. */
 export function SearchBar({ items, text, unknown, count, onChange }: SearchBarProps) {
   const { say } = useSpeech()
   const input = useRef<HTMLInputElement>(null)

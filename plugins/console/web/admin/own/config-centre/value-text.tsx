@@ -13,7 +13,7 @@ export const sourceText = (say: Say, source: string) => {
   return name === '' ? source : say(`config.source.${name}`)
 }
 
-/** Every source that gives a value, the strongest first, and what else is known of a key. */
+/** Every source with a value, the strongest first, and further facts about a key. */
 export function SourceChain({ item }: { readonly item: ConfigItem }) {
   const { say } = useSpeech()
   const formats = useFormats()
@@ -75,7 +75,7 @@ export function SourceChain({ item }: { readonly item: ConfigItem }) {
   )
 }
 
-/** Type, format and limits as the schema writes them. */
+/** Returns type, format and limits as in the schema. */
 function typeText(schema: Readonly<Record<string, unknown>>): string {
   const limits = ['minimum', 'maximum', 'formatMinimum', 'formatMaximum', 'minLength', 'maxLength', 'pattern']
     .filter((name) => name in schema)
@@ -83,10 +83,10 @@ function typeText(schema: Readonly<Record<string, unknown>>): string {
   return [String(schema['format'] ?? schema['type'] ?? ''), ...limits].join(' · ')
 }
 
-/** What stands for every secret. */
+/** Shown instead of every secret. */
 const mask = '••••••'
 
-/** A value in one line. */
+/** Returns a value in one line. */
 function valueText(say: Say, value: unknown, isSecret: boolean): string {
   if (value === undefined || value === null) return say('config.value.none')
   if (isSecret) return mask
@@ -112,7 +112,7 @@ export function ValueText({ value, isSecret = false }: ValueTextProps) {
   )
 }
 
-/** From one value to another. */
+/** The change from one value to another. */
 export function Change({ before, after, isSecret }: { before: unknown; after: unknown; readonly isSecret: boolean }) {
   const { say } = useSpeech()
   return (
@@ -168,9 +168,9 @@ const own = <T extends object>(table: T, name: unknown): T[keyof T] | undefined 
   Object.hasOwn(table, String(name)) ? table[String(name) as keyof T] : undefined
 
 /**
- * A broken rule in words; `undefined` for one that has none here.
+ * Returns the text of a broken rule; `undefined` if it has none here.
  *
- * @param patternRule what the pattern of the key demands, in words
+ * @param patternRule the requirement of the key's pattern, in words
  */
 export function ruleText(say: Say, { rule, limit, path }: BrokenSchemaRule, patternRule?: string): string | undefined {
   if (rule === 'pattern' && patternRule !== undefined) return say('schema.rule.must', { rule: patternRule })

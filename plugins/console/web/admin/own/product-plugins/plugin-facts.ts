@@ -1,6 +1,6 @@
-/* What `GET /api/v1/admin/console/plugins` answers. */
+/* Response of `GET /api/v1/admin/console/plugins`. */
 
-/** A service or extension point, and the plugin that brings it. */
+/** A service or extension point, and the plugin that provides it. */
 export interface PluginLink {
   readonly id: string
   readonly by: string | null
@@ -58,13 +58,13 @@ export interface ProductFacts {
 /** Id of the operation: see `src/admin/own-pages.ts`. */
 export const pluginsOperation = 'getAdminConsolePlugins'
 
-/** Somebody who needs a service or an extension point. */
+/** A plugin that requires a service or an extension point. */
 export interface Asker {
   readonly plugin: string
   readonly optional: boolean
 }
 
-/** Who asks for each service, and who contributes to each extension point. */
+/** Returns the plugins that require each service, and those that contribute to each extension point. */
 export function askersOf(plugins: readonly PluginFacts[]): ReadonlyMap<string, readonly Asker[]> {
   const asked = plugins.flatMap(({ id: plugin, requires, contributes }) =>
     [...requires, ...contributes].map(({ id, optional }) => ({ id, plugin, optional })),
@@ -72,7 +72,7 @@ export function askersOf(plugins: readonly PluginFacts[]): ReadonlyMap<string, r
   return Map.groupBy(asked, ({ id }) => id)
 }
 
-/** What each plugin is searched in, made once. */
+/** Search text of each plugin, computed once. */
 const texts = new WeakMap<PluginFacts, string>()
 
 function textOf(plugin: PluginFacts): string {
@@ -95,7 +95,7 @@ function textOf(plugin: PluginFacts): string {
   return text
 }
 
-/** Whether every word stands in something that the plugin is called, needs or declares. */
+/** True if every word occurs in a name, requirement or declaration of the plugin. */
 export const fits = (plugin: PluginFacts, query: string): boolean =>
   query
     .toLowerCase()

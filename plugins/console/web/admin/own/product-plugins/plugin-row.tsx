@@ -19,7 +19,7 @@ interface PluginRowProps {
   onToggle(): void
 }
 
-/** One plugin as a line; open, with all that it declares. */
+/** One plugin as a row. When open, it shows all declarations. */
 export function PluginRow({ plugin, isOpen, askers, steps, onToggle }: PluginRowProps) {
   const { say } = useSpeech()
   const formats = useFormats()
@@ -163,7 +163,7 @@ function Part({ title, isEmpty = false, empty, children }: PartProps) {
 
 const Quiet = ({ children }: { readonly children: ReactNode }) => <span className={classes.quiet}>{children}</span>
 
-/** Services and points with the way to who brings them. */
+/** Services and extension points with links to their providers. */
 function Links({ links }: { readonly links: readonly PluginLink[] }) {
   const { say } = useSpeech()
   return (

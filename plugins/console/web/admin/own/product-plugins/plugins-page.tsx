@@ -24,7 +24,7 @@ interface BootTimelineProps {
 
 const endOf = ({ startedAtMs, durationMs }: BootStep) => startedAtMs + durationMs
 
-/** When each plugin was set up and began to serve: a bar for each step, and the same numbers as text. */
+/** Start times of the plugins: a bar for each step, and the same numbers as text. */
 function BootTimeline({ plugins, timeline }: BootTimelineProps) {
   const { say } = useSpeech()
   const formats = useFormats()
@@ -97,7 +97,10 @@ function BootTimeline({ plugins, timeline }: BootTimelineProps) {
 
 addTexts({ en, 'zh-CN': zhCN })
 
-/** The plugins of the running product: what each needs and brings, why it is there, and how the product started. */
+/**
+ * The plugins of the running product: requirements, contributions, the reason of their presence, and the start of the
+ * product.
+ */
 export default function PluginsPage({ page }: { readonly page: OwnPageView }) {
   const { say, language } = useSpeech()
   const api = useApi()
@@ -188,7 +191,7 @@ function Plugins({ facts: { product, plugins, timeline } }: { readonly facts: Pr
   )
 }
 
-/** Search, open plugin and view lie in the address. */
+/** Search, open plugin and view are stored in the address. */
 function useAddress() {
   const [params, setParams] = useSearchParams()
   const write = (change: Readonly<Record<string, string>>) =>

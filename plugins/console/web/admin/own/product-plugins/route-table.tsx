@@ -5,7 +5,7 @@ import classes from './route-table.module.css'
 
 const accesses = ['public', 'user', 'signed', 'permission'] as const
 
-/** Routes with who may call them, and how often. */
+/** Routes with their access rules and rate limits. */
 export function RouteTable({ routes, label }: { readonly routes: readonly RouteFacts[]; readonly label: string }) {
   const { say } = useSpeech()
   return (

@@ -14,7 +14,10 @@ interface MatrixTableProps {
   onAsk(permission: Permission): void
 }
 
-/** Permissions under what people call their plugins, roles beside each other. One check takes part in the order of the tabulator; arrows lead to the others. */
+/**
+ * Permissions grouped by plugin title, with a column per role. One checkbox is in the Tab order. Arrow keys move to the
+ * others.
+ */
 export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: MatrixTableProps) {
   const { say } = useSpeech()
   const table = useRef<HTMLTableElement>(null)
@@ -91,7 +94,7 @@ const Cell = memo(
   function Cell({ role, permission: { code, name, loaded }, change, isLocked }: CellProps) {
     const wanted = change?.wanted.get(code)
     const isHeld = wanted ?? holds(change?.was ?? role, code)
-    // What is gone can be taken away, not given.
+    // A permission without its plugin can be revoked, but not granted.
     const isShut = isLocked || (!loaded && !(change?.was ?? role).permissions.includes(code))
     return (
       <td className={classes.cell} data-change={wanted === undefined ? undefined : wanted ? 'given' : 'taken'}>
@@ -119,14 +122,14 @@ const Cell = memo(
     a.change?.wanted.get(a.permission.code) === b.change?.wanted.get(b.permission.code),
 )
 
-/** The check that was reached last is the one that the tabulator comes back to. */
+/** Tab returns to the checkbox that had the focus last. */
 function takeOver({ target, currentTarget }: FocusEvent<HTMLElement>): void {
   if (!(target instanceof HTMLInputElement)) return
   for (const input of currentTarget.querySelectorAll<HTMLInputElement>('input[tabindex="0"]')) input.tabIndex = -1
   target.tabIndex = 0
 }
 
-/** Arrows lead from check to check. */
+/** Arrow keys move between checkboxes. */
 function walk(event: KeyboardEvent<HTMLElement>): void {
   if (!(event.target instanceof HTMLInputElement)) return
   const shortcut = pressed('matrix', event)

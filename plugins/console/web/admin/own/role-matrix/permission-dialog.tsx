@@ -17,7 +17,7 @@ interface PermissionDialogProps {
   onClose(): void
 }
 
-/** What a permission opens, and who holds it. */
+/** The routes of a permission, and the roles that have it. */
 export function PermissionDialog({ page, permission, roles, onClose }: PermissionDialogProps) {
   const { say } = useSpeech()
   const { code, name, description, pluginTitle } = permission
@@ -47,7 +47,7 @@ export function PermissionDialog({ page, permission, roles, onClose }: Permissio
   )
 }
 
-/** The routes behind it. */
+/** The routes that require it. */
 function Opened({ operation, code }: { readonly operation: Operation | undefined; readonly code: string }) {
   const { say, language } = useSpeech()
   const api = useApi()
@@ -78,7 +78,7 @@ function Opened({ operation, code }: { readonly operation: Operation | undefined
   )
 }
 
-/** A role with the number of its users, and the way to them. */
+/** A role with the number of its users, and a link to them. */
 function Holder({ role, operation }: { readonly role: Role; readonly operation: Operation | undefined }) {
   const { say } = useSpeech()
   const api = useApi()

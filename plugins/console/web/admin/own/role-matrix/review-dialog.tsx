@@ -22,13 +22,13 @@ import {
 
 interface ReviewDialogProps {
   readonly page: OwnPageView
-  /** As they were read last. */
+  /** As last read. */
   readonly roles: readonly Role[]
   readonly permissions: readonly Permission[]
   onClose(): void
 }
 
-/** What each role gains and loses; saved role by role, and what is refused stays. */
+/** The changes of each role. They are saved role by role; rejected changes stay in the draft. */
 export function ReviewDialog({ page: { operations }, roles, permissions, onClose }: ReviewDialogProps) {
   const { say } = useSpeech()
   const api = useApi()
@@ -36,7 +36,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
   const changes = useDraft()
   const [reason, setReason] = useState('')
   const [failures, setFailures] = useState<ReadonlyMap<number, CallFailure>>(new Map())
-  /** Roles that somebody else changed, as they are now. */
+  /** Current state of roles that another user changed. */
   const [read, setRead] = useState<ReadonlyMap<number, Role>>(new Map())
   const save = operations[operationIds.save] as Operation
   const nowOf = ({ was }: RoleChange) => read.get(was.id) ?? roles.find(({ id }) => id === was.id)
@@ -125,7 +125,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
 
 interface DifferenceProps {
   readonly change: RoleChange
-  /** What somebody else made of the role meanwhile. */
+  /** Current state of the role after a change by another user. */
   readonly now: Role | undefined
   readonly failure: CallFailure | undefined
   nameOf(code: string): string

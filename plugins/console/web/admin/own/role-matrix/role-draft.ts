@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import { keepDraft, setUnsaved, takeDraft } from '../../shell/drafts.ts'
 
-/* What the operations of roles answer. */
+/* Responses of the role operations. */
 
 export interface Role {
   readonly id: number
@@ -22,11 +22,11 @@ export interface RolePage {
 export interface Permission {
   readonly code: string
   readonly plugin: string
-  /** What people call the plugin. */
+  /** Display title of the plugin. */
   readonly pluginTitle: string
   readonly name: string
   readonly description: string | null
-  /** False for one of a plugin that is no longer loaded. */
+  /** False for a permission whose plugin is no longer loaded. */
   readonly loaded: boolean
 }
 
@@ -40,14 +40,14 @@ export const operationIds = {
   plugins: 'getAdminConsolePlugins',
 } as const
 
-/** Pages of users and of one role, where the reader sees them. */
+/** Pages of users and of one role, if the user may see them. */
 export const usersPage = 'iam.users'
 export const rolePage = 'iam.role'
 
-/** The one of the installation holds everything, whatever its list says. */
+/** The built-in role has all permissions, whatever its list contains. */
 export const holds = ({ builtIn, permissions }: Role, code: string): boolean => builtIn || permissions.includes(code)
 
-/** Part of a code, a name or a plugin. */
+/** True if a code, a name or a plugin contains the query. */
 export function fits({ code, name, plugin, pluginTitle }: Permission, query: string): boolean {
   const text = `${code}\n${name}\n${plugin}\n${pluginTitle}`.toLowerCase()
   return query
@@ -56,15 +56,15 @@ export function fits({ code, name, plugin, pluginTitle }: Permission, query: str
     .every((word) => text.includes(word))
 }
 
-/** What is to become of one role. */
+/** The planned change of one role. */
 export interface RoleChange {
-  /** The role as it was when somebody began to change it. */
+  /** The role at the beginning of the change. */
   readonly was: Role
-  /** Permissions that are given, or taken away. */
+  /** Permissions to grant (true) or to revoke (false). */
   readonly wanted: ReadonlyMap<string, boolean>
 }
 
-/** A change as it is kept while the page is loaded again. */
+/** A change in the format that is stored during a reload of the page. */
 interface KeptChange {
   readonly was: Role
   readonly wanted: readonly (readonly [string, boolean])[]
@@ -74,7 +74,7 @@ const pageId = 'iam.role-matrix'
 
 export type RoleChanges = ReadonlyMap<number, RoleChange>
 
-/** Changes of roles that nobody has saved, in the memory of the browser's page. */
+/** Unsaved role changes, in the memory of the browser page. */
 class RoleDraft {
   readonly #listeners = new Set<() => void>()
   #changes: RoleChanges = new Map()
@@ -95,7 +95,7 @@ class RoleDraft {
     return () => this.#listeners.delete(listener)
   }
 
-  /** What the role has already is no change. */
+  /** Records a change. The existing state is not a change. */
   want(role: Role, code: string, isWanted: boolean): void {
     const change = this.#changes.get(role.id) ?? { was: role, wanted: new Map<string, boolean>() }
     const wanted = new Map(change.wanted)
@@ -104,7 +104,7 @@ class RoleDraft {
     this.#put({ ...change, wanted })
   }
 
-  /** The change is wanted on top of what the role is now. */
+  /** Bases the change on the current role. */
   rebase(now: Role): void {
     const change = this.#changes.get(now.id)
     if (change === undefined) return
@@ -132,14 +132,14 @@ class RoleDraft {
   }
 }
 
-/** Permissions that are given or taken away, over all roles. */
+/** Returns the number of granted and revoked permissions of all roles. */
 export const countOf = (changes: RoleChanges) => [...changes.values()].reduce((sum, { wanted }) => sum + wanted.size, 0)
 
 export const draft = new RoleDraft()
 
 export const useDraft = (): RoleChanges => useSyncExternalStore(draft.subscribe, draft.current)
 
-/** The whole role as it is to be: the operation replaces it. */
+/** Returns the whole new role, because the operation replaces it. */
 export function replacementOf({ was, wanted }: RoleChange) {
   const { name, description, dataScope, permissions, version } = was
   const kept = permissions.filter((code) => wanted.get(code) !== false)

@@ -22,10 +22,12 @@ import zhCN from './text/zh-CN.json' with { type: 'json' }
 
 addTexts({ en, 'zh-CN': zhCN })
 
-/** Columns that are there at a time. */
+/** Number of visible columns. */
 const rolesShown = 20
 
-/** Which role holds which permission, what that opens and for whom; changed in one draft and saved role by role. */
+/**
+ * Roles and their permissions, with the routes and users of each. Changes form one draft and are saved role by role.
+ */
 export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
   const { say, language } = useSpeech()
   const api = useApi()

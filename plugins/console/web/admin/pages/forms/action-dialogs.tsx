@@ -10,17 +10,17 @@ import { WriteDialog } from './write-dialog.tsx'
 interface ActionDialogProps {
   readonly action: Action
   readonly row: Row
-  /** Of the page, which show the members that the text of the action contains. */
+  /** Columns of the page, which format the members in the text of the action. */
   readonly columns: readonly Column[]
   onClose(): void
 }
 
 const nothing = () => undefined
 
-/** Something that is done with a row, or with what a page shows. */
+/** An action on a row, or on the object of a page. */
 export function ActionDialog({ action, row, columns, onClose }: ActionDialogProps) {
   const surroundings = { formats: useFormats(), units: useSite().units }
-  /** Replaces `{name}` by the member of the row, written as on the page. */
+  /** Replaces `{name}` by the member of the row, formatted as on the page. */
   const filled = (text: string) =>
     text.replace(/\{([\w.]+)\}/g, (_, name: string) =>
       columnText(
@@ -50,17 +50,17 @@ export function ActionDialog({ action, row, columns, onClose }: ActionDialogProp
 
 interface FormDialogProps {
   readonly form: Form
-  /** What is changed; empty for something new. */
+  /** The object to change; empty for a new one. */
   readonly row: Row
   onClose(): void
 }
 
-/** Members of a thing by the names under which a form sends them: `roleIds` are the `roles` of a user. */
+/** Returns the current value of a form member. For `roleIds` it is `roles` of the user. */
 function currentOf(row: Row, name: string): unknown {
   return valueAt(row, name) ?? (name.endsWith('Ids') ? valueAt(row, `${name.slice(0, -3)}s`) : undefined)
 }
 
-/** Creates something, or changes what a page shows. */
+/** Creates an object, or changes the object of a page. */
 export function FormDialog({ form, row, onClose }: FormDialogProps) {
   const { say } = useSpeech()
   return (
@@ -86,7 +86,7 @@ interface BulkBarProps {
   onDone(): void
 }
 
-/** What can be done with the rows that are picked. */
+/** Actions on the selected rows. */
 export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
   const { say } = useSpeech()
   const [chosen, setChosen] = useState<Bulk>()

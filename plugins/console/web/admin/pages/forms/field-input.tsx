@@ -4,7 +4,7 @@ import { useSpeech } from '../../../app/app.tsx'
 import type { Field, Json, Unit } from '../../api/page-types.ts'
 import { LabelPicker, LabelsPicker } from './label-picker.tsx'
 
-/** A text of the API description: what stands between backticks is code. */
+/** Renders a text of the API description: text between backticks is code. */
 function codeSpans(text: string): ReactNode {
   const parts = text.split(/`([^`]+)`/)
   return createElement(
@@ -14,10 +14,10 @@ function codeSpans(text: string): ReactNode {
   )
 }
 
-/** What is typed, as text; as the schema wants it only when it is sent. */
+/** Typed input as text. It is converted by the schema when it is sent. */
 export type Typed = string | boolean | readonly string[]
 
-/** The closed set that a value is of, as texts; `undefined` for an open one. */
+/** Returns the values of an enum as texts; `undefined` for an open set. */
 export function choicesOf(schema: Json): readonly string[] | undefined {
   if (schema['type'] === 'boolean') return ['true', 'false']
   const values = (schema['enum'] ??
@@ -27,7 +27,7 @@ export function choicesOf(schema: Json): readonly string[] | undefined {
   return values === undefined || values.length === 0 ? undefined : values.map(String)
 }
 
-/** What stands in a field at first. */
+/** Returns the initial content of a field. */
 export function typedOf(value: unknown, { schema, required }: Field): Typed {
   if (typeof value === 'boolean') return value
   if (isSwitch(schema, required)) return schema['default'] === true
@@ -36,17 +36,17 @@ export function typedOf(value: unknown, { schema, required }: Field): Typed {
   return typeof value === 'object' ? JSON.stringify(value, undefined, 2) : String(value)
 }
 
-/** Yes or no. What may stay open, and has no value of its own, is a choice of three. */
+/** True for a switch. An optional boolean without a default is a choice of three values. */
 const isSwitch = (schema: Json, required: boolean) =>
   schema['type'] === 'boolean' && (required || schema['default'] !== undefined)
 const isSimpleList = (schema: Json) => schema['type'] === 'array' && (schema['items'] as Json)?.['type'] !== 'object'
 const structures = new Set(['object', 'array'])
 
-/** Of things that a form knows by their ids alone. */
+/** Returns the id of an object, because a form represents objects by ids. */
 const idOf = (item: unknown) =>
   typeof item === 'object' && item !== null && 'id' in item ? String(item.id) : String(item)
 
-/** What is sent; `undefined` for what is left out. Throws `SyntaxError` for a structure that is none. */
+/** Returns the value to send; `undefined` for an omitted one. Throws `SyntaxError` for invalid JSON. */
 export function sentOf(typed: Typed, { schema, nullable, required }: Field): unknown {
   if (typeof typed === 'boolean') return typed
   if (typeof typed !== 'string') {
@@ -69,9 +69,9 @@ interface FieldInputProps {
   readonly error: string | undefined
   readonly isSecret: boolean
   readonly isLong: boolean
-  /** Kind of things that it chooses among. */
+  /** Kind of the objects to choose from. */
   readonly kind: string | undefined
-  /** What an amount is typed in. */
+  /** Unit of a typed amount. */
   readonly unit: Unit | undefined
   onChange(value: Typed): void
 }

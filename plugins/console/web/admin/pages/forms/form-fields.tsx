@@ -9,17 +9,17 @@ import { type FormState, memberMeant, type UnitOf } from './form-state.ts'
 interface FormFieldsProps extends Pick<Form, 'secret' | 'long'>, Pick<Write, 'titles'> {
   readonly fields: readonly Field[]
   readonly state: FormState
-  /** The unit that an amount is typed in. */
+  /** Returns the unit of a typed amount. */
   readonly unitOf?: UnitOf
-  /** What is found wrong while somebody types. */
+  /** Problems found while the user types. */
   readonly notes?: Readonly<Record<string, string>>
 }
 
-/** True for a field whose value nobody may see or keep. */
+/** True for a field whose value must not be shown or stored. */
 export const isSecretField = (name: string, secret: readonly string[]) =>
   secret.includes(name) || /password|secret|token/i.test(name)
 
-/** The fields of a form, above them what belongs to none of them. */
+/** The fields of a form. General errors are shown above them. */
 export function FormFields({
   fields,
   state,

@@ -5,23 +5,23 @@ import type { Field, Unit } from '../../api/page-types.ts'
 import { decimalOf, minorOf } from '../amounts.ts'
 import { sentOf, type Typed, typedOf } from './field-input.tsx'
 
-/** Values of a form with what is wrong with them. */
+/** Values of a form with their errors. */
 export interface FormState {
   readonly values: Readonly<Record<string, Typed>>
   readonly errors: Readonly<Record<string, string>>
-  /** First field that something is wrong with; another object each time that something is found. */
+  /** First field with an error; a new object for each validation. */
   readonly sought: { readonly name: string } | undefined
-  /** What belongs to no field. */
+  /** Error that belongs to no field. */
   readonly failure: CallFailure | undefined
   readonly isChanged: boolean
   change(name: string, value: Typed): void
-  /** Members to be sent; `undefined` when something is missing, which is shown then. */
+  /** Returns the members to send. If a value is missing, shows the error and returns `undefined`. */
   body(onlyChanged: boolean): Record<string, unknown> | undefined
-  /** Shows what the server said of what was sent. */
+  /** Shows the error of the server. */
   fail(error: Error): void
 }
 
-/** The one of these members that the server means: `body.name`, `name`, `providers[0].url` or `providers/0/url`. */
+/** Returns the member that a server error refers to: `body.name`, `name`, `providers[0].url` or `providers/0/url`. */
 export function memberMeant(names: readonly string[], place: string): string | undefined {
   const path = place.replace(/^body\./, '').replaceAll(/[[/]/g, '.')
   return names.filter((name) => path === name || path.startsWith(`${name}.`)).sort((a, b) => b.length - a.length)[0]
@@ -29,7 +29,7 @@ export function memberMeant(names: readonly string[], place: string): string | u
 
 const groupOf = (name: string) => name.split('.', 1)[0] as string
 
-/** Members of a member are sent in it: `config.points` as `{ config: { points } }`. */
+/** Returns nested members: `config.points` as `{ config: { points } }`. */
 export function nested(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const made: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(members)) {
@@ -39,7 +39,7 @@ export function nested(members: Readonly<Record<string, unknown>>): Record<strin
   return made
 }
 
-/** The unit in which a member is typed, as long as the others have these values; `undefined` for what is typed as it is sent. */
+/** Returns the unit of a typed member with these values of the others; `undefined` if it is sent as typed. */
 export type UnitOf = (name: string, values: Readonly<Record<string, unknown>>) => Unit | undefined
 
 export function useFormState(
@@ -82,12 +82,12 @@ export function useFormState(
     body(onlyChanged) {
       const found: Record<string, string> = {}
       const body: Record<string, unknown> = {}
-      // What belongs together is sent whole.
+      // Members of one group are sent together.
       const changed = new Set(fields.flatMap(({ name }) => (isSame(name) ? [] : [groupOf(name)])))
       for (const field of fields) {
         const { name, required } = field
         if (onlyChanged && !required && !changed.has(groupOf(name))) continue
-        // What nobody filled in is left to the server.
+        // Empty optional fields are left to the server.
         if (!onlyChanged && !required && values[name] === '' && isSame(name)) continue
         const unit = unitOf(name, values)
         const typed = values[name] ?? ''

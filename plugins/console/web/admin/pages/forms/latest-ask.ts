@@ -1,4 +1,4 @@
-/** What runs something later. */
+/** Schedules work. */
 interface Timers {
   set(work: () => void, ms: number): unknown
   clear(timer: unknown): void
@@ -10,8 +10,8 @@ const ofTheBrowser: Timers = {
 }
 
 /**
- * Asks about what is wanted last: when nothing else was wanted for a while, and one question at a time. What was wanted while a
- * question was open is asked after it, so the last answer is about what was wanted last.
+ * Sends a question for the latest input, after a pause in the input, and one question at a time. Input during an open
+ * question is sent after it. Therefore the last result always belongs to the last input.
  */
 export class LatestAsk<Wanted> {
   readonly #ask: (wanted: Wanted, signal: AbortSignal) => Promise<void>
@@ -21,13 +21,13 @@ export class LatestAsk<Wanted> {
   #timer: unknown
   #isAsking = false
 
-  /** @param ask never fails */
+  /** @param ask never rejects */
   constructor(ask: (wanted: Wanted, signal: AbortSignal) => Promise<void>, timers: Timers = ofTheBrowser) {
     this.#ask = ask
     this.#timers = timers
   }
 
-  /** @param delayMs during which nothing else is wanted */
+  /** @param delayMs pause in the input before the question */
   want(wanted: Wanted, delayMs: number): void {
     if (this.#stopped.signal.aborted) return
     this.#next = { wanted }
@@ -38,7 +38,7 @@ export class LatestAsk<Wanted> {
     }, delayMs)
   }
 
-  /** Nothing is asked any more, and the open question is given up. */
+  /** Stops further questions and cancels the open one. */
   stop(): void {
     this.#next = undefined
     this.#timers.clear(this.#timer)

@@ -19,30 +19,30 @@ import { LatestAsk } from './latest-ask.ts'
 import classes from './live-preview.module.css'
 import { samplesOf } from './sample-values.ts'
 
-/** Nothing is typed for so long. */
+/** Pause in the input before a preview. */
 const pauseMs = 400
 
 interface LivePreviewProps {
   readonly preview: Declared
-  /** Of the form. */
+  /** Fields of the form. */
   readonly fields: readonly Field[]
   readonly row: Row
   readonly values: Readonly<Record<string, Typed>>
-  /** What is wrong with fields, by their names. */
+  /** Called with the errors of fields, by name. */
   onFaults(faults: Readonly<Record<string, string>>): void
 }
 
 interface State {
-  /** The last one that could be made. */
+  /** The last successful preview. */
   readonly answer?: Row
   readonly isAsking: boolean
-  /** What is wrong, where that is with no field. */
+  /** Error that belongs to no field. */
   readonly failure?: CallFailure | undefined
-  /** The answer is about what was there before. */
+  /** The preview belongs to earlier input. */
   readonly isStale: boolean
 }
 
-/** What becomes of what is in a form, while somebody types, with values to try out. */
+/** A live preview of the form content, with sample values. */
 export default function LivePreview({ preview, fields, row, values, onFaults }: LivePreviewProps) {
   const { say } = useSpeech()
   const api = useApi()
@@ -82,7 +82,7 @@ export default function LivePreview({ preview, fields, row, values, onFaults }: 
       const tried = preview.samples === undefined ? {} : { [preview.samples.into]: samplesOf(samples) }
       return JSON.stringify(nested({ ...takenFrom(preview.body, row), ...own, ...tried }))
     } catch {
-      // A structure that is none yet.
+      // The JSON is incomplete.
       return undefined
     }
   }, [preview, fields, row, values, samples])
@@ -150,7 +150,7 @@ export default function LivePreview({ preview, fields, row, values, onFaults }: 
                 }
                 value={samples[name] ?? ''}
                 onChange={({ currentTarget: { value } }) => setSamples((last) => ({ ...last, [name]: value }))}
-                // It belongs to no form that could be sent with it.
+                // Prevents the submission of the surrounding form.
                 onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
                 size="xs"
                 autoComplete="off"

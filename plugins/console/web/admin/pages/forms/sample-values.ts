@@ -1,11 +1,11 @@
-/** Words that are JSON as they stand. */
+/** Words that are valid JSON. */
 const words = new Set(['true', 'false', 'null'])
 
-/** What is meant by what was typed: a list, a thing, a number or a word of JSON, else the text itself. */
+/** Returns the value of typed text: a list, an object, a number or a word of JSON, otherwise the text itself. */
 export function sampleOf(text: string): unknown {
   const trimmed = text.trim()
   if (words.has(trimmed)) return JSON.parse(trimmed)
-  // 007 and 1.50 are texts: as numbers they would be written otherwise.
+  // 007 and 1.50 are texts, because a number would not keep their form.
   if (Number.isFinite(Number(trimmed)) && String(Number(trimmed)) === trimmed) return Number(trimmed)
   if (!/^[[{]/.test(trimmed)) return text
   try {
@@ -18,16 +18,16 @@ export function sampleOf(text: string): unknown {
 type Thing = { [name: string]: unknown }
 const isThing = (value: unknown): value is Thing => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Values by dotted names as things: `user.name` in `user`. What was left empty is not given. */
+/** Returns nested objects from dotted names: `user.name` in `user`. Empty fields are omitted. */
 export function samplesOf(typed: Readonly<Record<string, string>>): Thing {
   const made: Thing = Object.create(null)
   const given = Object.entries(typed).filter(([, text]) => text !== '')
-  // What holds others comes first.
+  // Parents come first.
   for (const [name, text] of given.sort(([a], [b]) => a.length - b.length)) put(made, name.split('.'), sampleOf(text))
   return made
 }
 
-/** A text has no members: what should be in one is left out. */
+/** A text has no members, so members of a text are omitted. */
 function put(thing: Thing, [name = '', ...rest]: readonly string[], value: unknown): void {
   if (rest.length === 0) {
     thing[name] = value

@@ -17,7 +17,7 @@ import type { Typed } from './field-input.tsx'
 import { FormFields, isSecretField } from './form-fields.tsx'
 import { nested, type UnitOf, useFormState } from './form-state.ts'
 
-/** A value that nobody sees again. It lives in this component alone. */
+/** A value that is shown only once. It is stored only in this component. */
 function OnceShown({ value, onClose }: { readonly value: string; onClose(): void }) {
   const { say } = useSpeech()
   const [isCopied, setCopied] = useState(false)
@@ -46,7 +46,7 @@ function OnceShown({ value, onClose }: { readonly value: string; onClose(): void
   )
 }
 
-/** Loaded with the first form that has one. */
+/** Loaded with the first form that has a preview. */
 const LivePreview = lazy(() => import('./live-preview.tsx'))
 
 interface WriteDialogProps {
@@ -54,21 +54,21 @@ interface WriteDialogProps {
     Pick<Form, 'amounts' | 'params' | 'secret' | 'long' | 'livePreview' | 'version' | 'once'> & {
       readonly query?: Form['params']
     }
-  /** What it is done with; empty for something new. */
+  /** The row of the write; empty for a new object. */
   readonly row: Row
   readonly title: string
-  /** On the button that does it. */
+  /** Label of the submit button. */
   readonly submit: string
   readonly fields: readonly Field[]
   initial(name: string): unknown
-  /** True when what was not changed is left out. */
+  /** True if unchanged members are omitted. */
   readonly onlyChanged: boolean
-  /** True when leaving asks first, once something was typed. */
+  /** True if leaving requires a confirmation after input. */
   readonly keeps: boolean
-  /** Text that must be typed before it is done. */
+  /** Text that the user must type before the write. */
   readonly wanted?: string | undefined
   readonly children?: ReactNode
-  /** It is done; the dialog may still show the answer. */
+  /** Called after success. The dialog may still show the response. */
   onDone?(): void
   onClose(): void
 }
@@ -77,17 +77,17 @@ interface WriteDialogProps {
 interface Draft {
   readonly values: Readonly<Record<string, Typed>>
   readonly reason: string
-  /** Of the row, as it was when the form was opened: a change since then is a conflict. */
+  /** Version of the row when the form was opened. A later change is a conflict. */
   readonly version: unknown
 }
 
 const withoutSecrets = (values: Draft['values'], secret: readonly string[] = []) =>
   Object.fromEntries(Object.entries(values).filter(([name]) => !isSecretField(name, secret)))
 
-/** Asks for what a write needs, shows what it will do, does it, shows what it did. */
+/** Reads the input of a write, shows the preview, executes the write, and shows the result. */
 export function WriteDialog(props: WriteDialogProps) {
   const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose } = props
-  // As it was when the dialog opened: a version that came since is not what this person has seen.
+  // The row when the dialog was opened, because the user has not seen a later version.
   const [row] = useState(props.row)
   const { say } = useSpeech()
   const api = useApi()
@@ -105,7 +105,7 @@ export function WriteDialog(props: WriteDialogProps) {
   const [seen, setSeen] = useState<{ readonly answer: unknown; readonly values: unknown }>()
   const [done, setDone] = useState<{ readonly answer: unknown }>()
   const once = done !== undefined && write.once !== undefined ? valueAt(done.answer, write.once) : undefined
-  // What was shown counts as long as nothing else is typed.
+  // A preview is valid until the input changes.
   const isDry = write.preview !== undefined && seen?.values !== state.values
   const run = useWrite(
     (signal, asked: Record<string, unknown>) => {
@@ -116,7 +116,7 @@ export function WriteDialog(props: WriteDialogProps) {
         const taken = Object.fromEntries(
           (preview.takes ?? []).flatMap((name) => (name in own ? [[name, own[name]]] : [])),
         )
-        // What the row does not have is left out.
+        // Missing members of the row are omitted.
         const known = Object.entries(takenFrom(preview.body, row)).filter(([, value]) => value != null)
         const body = nested({ ...Object.fromEntries(known), ...taken })
         return api.call<unknown>(preview, { params: takenFrom(preview.params, row), body, signal })

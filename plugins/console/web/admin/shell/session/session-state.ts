@@ -2,7 +2,7 @@ import { useApi } from '../../api/context.tsx'
 import { type Account, type Callable, ownAccount } from '../../api/operations.ts'
 import { forgetDrafts } from '../drafts.ts'
 
-/** A wallet of this browser signs a message of the server. */
+/** Sign-in by a browser wallet that signs a message of the server. */
 export interface WalletWay {
   readonly id: string
   readonly kind: 'wallet'
@@ -10,12 +10,12 @@ export interface WalletWay {
   readonly login: Callable
 }
 
-/** Ways to sign in besides name and password, as the server wrote them into the page; those that this page does not know are left out. */
+/** Further ways to sign in, as the server wrote them into the page. Unknown ones are omitted. */
 export const signInWays: readonly WalletWay[] = JSON.parse(
   document.querySelector<HTMLMetaElement>('meta[name="sign-in-ways"]')?.content || '[]',
 ).filter(({ kind }: { readonly kind: string }) => kind === 'wallet')
 
-/** Opens a session by what somebody proves; the browser holds a cookie that no script can read. Answers whose it is. */
+/** Opens a session by a proof. The browser stores a cookie that scripts cannot read. Returns the account. */
 type SignIn = (operation: Callable, proof: object, signal: AbortSignal) => Promise<Account>
 
 export function useSignIn(): SignIn {
@@ -26,10 +26,10 @@ export function useSignIn(): SignIn {
   }
 }
 
-/** `unknown` until the server has been asked. `ended`: somebody was signed in, and what is on the page stays. */
+/** `unknown` until the server has responded. `ended`: the session has ended, and the page stays. */
 type SessionPhase = 'unknown' | 'out' | 'in' | 'ended'
 
-/** Whether somebody is signed in, shared with the other tabs of this browser. */
+/** State of the session, shared with the other tabs of this browser. */
 export class SessionState {
   readonly #listeners = new Set<() => void>()
   readonly #channel = new BroadcastChannel('plinth.session')
@@ -38,7 +38,7 @@ export class SessionState {
   constructor() {
     this.#channel.onmessage = ({ data }: MessageEvent<unknown>) => {
       if (data === 'out' && this.#phase === 'in') this.#set('ended')
-      // Somebody may have signed in as another person: what is shown is asked for again.
+      // Another user may have signed in, so all displayed data is loaded again.
       if (data === 'in' && this.#phase !== 'in') location.reload()
     }
   }
@@ -50,18 +50,18 @@ export class SessionState {
     return () => this.#listeners.delete(listener)
   }
 
-  /** The server knows this browser. */
+  /** Called when the server accepts the session. */
   begin(isNew: boolean): void {
     this.#set('in')
     if (isNew) this.#channel.postMessage('in')
   }
 
-  /** The server does not know it, or not any more. */
+  /** Called when there is no session, or no session any more. */
   end(): void {
     this.#set(this.#phase === 'in' || this.#phase === 'ended' ? 'ended' : 'out')
   }
 
-  /** Somebody signed out here: other tabs learn of it. */
+  /** Signs out here and notifies the other tabs. */
   leave(): void {
     forgetDrafts()
     this.#channel.postMessage('out')

@@ -11,12 +11,12 @@ import { signInWays, useSignIn, type WalletWay } from './session-state.ts'
 import classes from './sign-in.module.css'
 
 interface SignInFormProps {
-  /** Of who was here before; empty for nobody. */
+  /** User name of the previous session; empty if there was none. */
   readonly username?: string
   onSignedIn(account: Account): void
 }
 
-/** All ways to sign in that the product has. */
+/** All ways to sign in to the product. */
 export const SignInForm = (props: SignInFormProps) => (
   <div className={classes.form}>
     <PasswordForm {...props} />
@@ -77,7 +77,7 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
   )
 }
 
-/** A button in whose place comes what talks with wallets: a script that is loaded when somebody wants it. */
+/** A button that is replaced by the wallet dialog. Its script is loaded on demand. */
 function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<SignInFormProps, 'onSignedIn'>) {
   const { say } = useSpeech()
   const script = useWrite(() => import('../../wallet/wallet-sign-in.tsx'))
@@ -109,7 +109,7 @@ function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<Sig
   )
 }
 
-/** The page of somebody who is not signed in. */
+/** The page for users who are not signed in. */
 export function SignInPage({ onSignedIn }: Pick<SignInFormProps, 'onSignedIn'>) {
   const { say } = useSpeech()
   document.title = `${say('admin.sign-in.title')} · ${siteName}`

@@ -9,7 +9,7 @@ import { useWrite } from '../../api/use-write.ts'
 import type { SessionState } from './session-state.ts'
 import classes from './sign-out.module.css'
 
-/** Ends the session, here and in the other tabs of this browser. */
+/** Ends the session here and in the other tabs of this browser. */
 export function SignOut({ session, ...look }: ButtonProps & { readonly session: SessionState }) {
   const { say } = useSpeech()
   const api = useApi()

@@ -18,11 +18,11 @@ const tones = {
 interface ImpactProps {
   readonly outcome: Outcome
   readonly items: ReadonlyMap<string, ConfigItem>
-  /** Whether it has happened. */
+  /** True after the save. */
   readonly isDone: boolean
 }
 
-/** What changes do, by how they count; what is refused comes first. */
+/** The effects of changes by outcome. Rejected changes come first. */
 export function Impact({ outcome: { effects, errors }, items, isDone }: ImpactProps) {
   const { say } = useSpeech()
   const groups = Map.groupBy(effects, ({ outcome }) => known(outcomes, outcome, 'applied'))
@@ -72,10 +72,10 @@ const Name = ({ name, item }: { readonly name: string; readonly item: ConfigItem
 
 function Line({ effect, item }: { readonly effect: Effect; readonly item: ConfigItem | undefined }) {
   const { say } = useSpeech()
-  // Where nothing is stored, what counts until now is what a weaker source gives.
+  // Without a stored value, the current value comes from a weaker source.
   const weaker = item?.sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')?.value
   const { key, outcome, before = weaker, after, reason } = effect
-  // A secret that is unset is not replaced by a weaker one: the reason says what to do.
+  // An unset secret is not replaced by a weaker source. The reason contains the action.
   const next = outcome === 'unset' ? undefined : (after ?? weaker)
   return (
     <li>

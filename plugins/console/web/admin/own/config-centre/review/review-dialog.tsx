@@ -16,7 +16,7 @@ import { ValueText } from '../value-text.tsx'
 import { Impact } from './impact.tsx'
 import classes from './review-dialog.module.css'
 
-/** Somebody was faster: what it was, what it is now, what is wanted. Whoever looks decides for each key. */
+/** Conflicts with another user: the original, the current and the wanted value. The user decides for each key. */
 function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
   const { say } = useSpeech()
   const formats = useFormats()
@@ -86,7 +86,7 @@ interface ReviewDialogProps {
   onClose(): void
 }
 
-/** What the draft will do, why it is done, and what came of it. */
+/** The effects of the draft, the reason, and the outcome. */
 export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDialogProps) {
   const { say } = useSpeech()
   const { changes } = useDraft()
@@ -113,7 +113,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
         },
         onError: (error) => {
           if (!(error instanceof CallFailure)) throw error
-          // Refused values are told at their fields, conflicts by what is stored now.
+          // Rejected values are shown at their fields, conflicts by the current stored values.
           if (error.faults.length > 0) draft.refuse(error.faults as never)
           if (error.kind === 'conflict') void refetch()
         },
@@ -142,7 +142,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
     <Frame title={say('config.review')} onClose={onClose}>
       <form onSubmit={submit} className={dialog.form}>
         <Failure error={preview.error} />
-        {/* A conflict is told by what stands on both sides. */}
+        {/* The values of both sides explain a conflict. */}
         {!isConflict && <Failure error={save.error} />}
         {conflicts.length > 0 && <Conflicts conflicts={conflicts} />}
         {changes.size === 0 && <p>{say('config.nothing-left')}</p>}
@@ -174,7 +174,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
   )
 }
 
-/** The fields say it too, once the dialog is closed. */
+/** The fields show the errors too, after the dialog is closed. */
 const noteFaults = ({ errors }: Outcome) => draft.refuse(errors)
 
 function useSent(operation: Operation | undefined) {
@@ -199,7 +199,7 @@ export function Frame({
   )
 }
 
-/** What the server says of what was sent, but that somebody has to sign in again, which the shell says. */
+/** The error message of the server. The shell handles the end of a session. */
 export function Failure({ error }: { readonly error: Error | null }) {
   const { say } = useSpeech()
   if (error === null || (error instanceof CallFailure && error.kind === 'signed-out')) return null

@@ -14,14 +14,14 @@ import { Impact } from './impact.tsx'
 import { Failure, Frame } from './review-dialog.tsx'
 import classes from './transfer.module.css'
 
-/** Whose permission is missing is said, not hidden. */
+/** The missing permission is shown, not hidden. */
 function useWhyNot() {
   const { say } = useSpeech()
   return (operation: Operation | undefined) =>
     operation?.allowed === false ? say('admin.needs-permission', { permission: operation.permission }) : undefined
 }
 
-/** Takes the stored values along as a file, without secrets. */
+/** Downloads the stored values as a file, without secrets. */
 export function ExportButton({ operation }: { readonly operation: Operation }) {
   const { say } = useSpeech()
   const api = useApi()
@@ -93,7 +93,7 @@ interface ChosenFile {
 
 const modes = ['merge', 'replace'] as const
 
-/** Reads a file, shows what it would change, and then does it. */
+/** Reads a file, shows its changes, and then applies them. */
 function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { onClose(): void }) {
   const { say } = useSpeech()
   const api = useApi()
@@ -195,7 +195,7 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
   )
 }
 
-/** The part of an exported file that an import reads. */
+/** Returns the part of an exported file that an import reads. */
 function importable(document: unknown): unknown {
   const { format, values } = document as { readonly format?: unknown; readonly values?: unknown }
   return { format, values }
