@@ -4,22 +4,24 @@ import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import type { Category } from './preferences/categories.ts'
 
-/** An attachment as a sender names it: `disk` with `path`, or the `url` of a file elsewhere, or both. */
+/** An attachment of a sender: `disk` with `path`, or the external `url` of a file, or both. */
 export interface AttachmentDraft {
   /** 1 to 200 characters. */
   readonly name: string
-  /** Disk of the storage and path on it, by the rules of `Storage`. Both or none. */
+  /** Disk of the storage and path on it, by the rules of `Storage`. Set both or none. */
   readonly disk?: string
   readonly path?: string
   /** `type/subtype`, at most 127 characters. */
   readonly contentType: string
   /** Bytes. */
   readonly size: number
-  /** `http` or `https`, at most 2,000 characters: for what lies on no disk of the product. */
+  /** `http` or `https`, at most 2,000 characters, for a file that is not on a disk of the product. */
   readonly url?: string
 }
 
-/** What a click opens (document 2, "Inbox item view"), resolved by the back end. All members are bounded texts. */
+/**
+ * The target of a click (document 2, "Inbox item view"), resolved by the back end. All fields have a limited length.
+ */
 export const jumpFields = {
   module: Type.String({ description: 'Business module, such as `forum`.' }),
   event: nullable(text, { description: 'Event code, such as `reply.created`.' }),
@@ -57,13 +59,13 @@ const attachmentFields = {
   size: Type.Integer({ minimum: 0, description: 'Bytes.' }),
 }
 
-/** An attachment as clients see it: `url` is resolved when it is asked for; null when nothing leads to the file now. */
+/** An attachment for clients. `url` is resolved at each read, and null if the file cannot be reached now. */
 export const attachmentView = Type.Object({ ...attachmentFields, url: nullable(text) })
 export type AttachmentView = Static<typeof attachmentView>
 
-/** What all recipients of a message share, as it is stored. */
+/** The stored content of a message, shared by all recipients. */
 export const inboxContent = Type.Object({
-  /** Of the message, as its sender knows it; a recipient has one item of it. */
+  /** Id of the message for its sender. A recipient has one item per message. */
   messageId: text,
   subject: text,
   content: text,
@@ -90,35 +92,37 @@ const contentView = {
   createdAt: instant,
 }
 
-/** One item of an inbox as its owner sees it. */
+/** An item of an inbox for its owner. */
 export const inboxItemView = Type.Object({ id, unread: Type.Boolean(), readAt: nullable(instant), ...contentView })
 export type InboxItemView = Static<typeof inboxItemView>
-/** What of it is the same for all recipients who read one language. */
+/** The fields that are equal for all recipients with the same language. */
 export type InboxContentView = Omit<InboxItemView, 'id' | 'unread' | 'readAt'>
 
-/** Recipients of one event, and of one transaction, at most. */
+/** Maximum number of recipients of one event and of one transaction. */
 export const largestCreatedEvent = 1_000
 
 const recipients = Type.Array(id, { minItems: 1, maxItems: largestCreatedEvent })
 
 /**
- * Items were written and committed. Emitted (not durable: the inbox is the history) in the process that wrote them, once per
- * item; a message to many comes in several events of up to 1,000 recipients. The data of the realtime event of one recipient is
- * `{ id, unread: true, readAt: null, ...await inbox.present(payload.content, locale) }`, an `InboxItemView`.
+ * Items were written and committed. Emitted once per item, in the process that wrote it. The event is not durable,
+ * because the inbox is the history. A message to many users has several events of up to 1,000 recipients. The realtime
+ * event of a recipient contains `{ id, unread: true, readAt: null, ...await inbox.present(payload.content, locale) }`,
+ * an `InboxItemView`.
  */
 export const notificationCreated = event(
   'notification.created',
   Type.Object({
     content: inboxContent,
     userIds: recipients,
-    /** The item of each user, in the same order. */
+    /** The item of each user, in the order of `userIds`. */
     itemIds: recipients,
   }),
 )
 
 /**
- * A user has read items. Emitted like `notificationCreated`, also when another device of the user is to follow. With `all`
- * everything up to `readAt` was read and `items` is empty; otherwise it holds up to 200 items with their jump fields.
+ * A user has read items. Emitted like `notificationCreated`, so that other devices of the user can update. If `all` is
+ * true, the user has read everything up to `readAt` and `items` is empty. Otherwise `items` contains up to 200 items
+ * with their jump fields.
  */
 export const notificationRead = event(
   'notification.read',
@@ -137,73 +141,85 @@ export const notificationRead = event(
 
 /** A message for inboxes. */
 export interface InboxMessage {
-  /** 1 to 200 characters. A user has one item of a message, however often it is added, also after deleting it. */
+  /** 1 to 200 characters. A user has one item per message, even if it is added again or was deleted. */
   readonly messageId: string
-  /** At most 500 characters, longer ones are cut; may be a key of the catalogue: `messages.<path>` or `{messages.<path>}`. */
+  /**
+   * Longer texts are cut to 500 characters. May be a key of the catalogue: `messages.<path>` or `{messages.<path>}`.
+   */
   readonly subject: string
-  /** At most 65,536 characters; may be a key of the catalogue. */
+  /** At most 65,536 characters. May be a key of the catalogue. */
   readonly content: string
-  /** Values for a text that is a key of the catalogue. Nothing secret: they are stored. */
+  /** Values for texts that are keys of the catalogue. They are stored, so they must not contain secrets. */
   readonly variables?: Readonly<Record<string, unknown>>
   /**
-   * `module`, `event` (or `eventType`), `sourceType`, `sourceId`, `targetType`, `targetId`, `targetRoute`, `targetUserId`,
-   * `dedupeKey`, the ids that `jump-target.ts` knows by event, for conversations `conversationType`, `messagePreview`, `sender`
-   * and `muted`, and `attachments`. Other attributes are not stored.
+   * `module`, `event` (or `eventType`), `sourceType`, `sourceId`, `targetType`, `targetId`, `targetRoute`,
+   * `targetUserId`, `dedupeKey`, `attachments`, and the ids that `jump-target.ts` reads by event. Conversations also
+   * have `conversationType`, `messagePreview`, `sender` and `muted`. Other attributes are not stored.
    */
   readonly attributes?: Readonly<Record<string, unknown>>
-  /** Any number; duplicates count once. */
+  /** Any number. Duplicates are ignored. */
   readonly userIds: readonly number[]
 }
 
 export interface AddedItems {
-  /** Items that did not exist before. */
+  /** New items. */
   readonly added: number
-  /** Users who have switched off the inbox or the category, or muted the conversation. They are counted and logged. */
+  /**
+   * Users who switched off the inbox or the category, or muted the conversation. Metrics count them and the log lists
+   * them.
+   */
   readonly skipped: number
 }
 
 export interface AddOptions {
   readonly signal?: AbortSignal
-  /** True: the preferences of all of the users were asked just now, for the channel `database`, and they want the message. */
+  /** True if the caller has just checked the preferences of all users for the channel `database`, and they want it. */
   readonly isWanted?: boolean
 }
 
-/** The inboxes of users. Every writer goes through `add`, which asks the preferences. */
+/** The inboxes of users. All items are written by `add`, which checks the preferences. */
 export interface Inbox {
   /**
-   * Writes one item per recipient who wants it. Joins the transaction around it; without one it works in chunks that commit one
-   * by one, and what was cut off is completed by adding the message again.
+   * Writes one item for each recipient who wants it. Joins the current transaction. Without one, it commits in chunks.
+   * If it is interrupted, adding the message again completes it.
    *
-   * @throws BusinessError "400" `notification-inbox.message-invalid` with the field in `data.field`; the reason of the signal when it
-   *   aborts between two chunks
+   * @throws BusinessError "400" `notification-inbox.message-invalid` with the field in `data.field`; the abort reason
+   * of the signal, between two chunks
    */
   add(message: InboxMessage, options?: AddOptions): Promise<AddedItems>
-  /** A content for readers of a language: texts translated, URLs of attachments resolved by the present configuration. */
+  /**
+   * Returns a content for a language: texts are translated, and URLs of attachments follow the current configuration.
+   */
   present(content: InboxContent, locale: string): Promise<InboxContentView>
-  /** Unread items of a user, counted up to 1,000. */
+  /** Returns the number of unread items of a user, up to 1,000. */
   unreadCount(userId: number): Promise<{ readonly count: number; readonly capped: boolean }>
 }
 
 export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/inbox' })
 
-/** What a message is about and how it would arrive: both have a switch. */
+/** Channel and category of a message. Both have a switch. */
 export interface PreferenceQuestion {
-  /** Code of a channel; `database`, `websocket`, `mail` and `sms` have a switch, the others only that of the category. */
+  /**
+   * Code of a channel. `database`, `websocket`, `mail` and `sms` have a switch. For other channels only the category
+   * applies.
+   */
   readonly channel: string
   readonly category: Category
 }
 
-/** What users want (document 2, "Preferences"): the one resolver, for channels, categories and quiet hours. */
+/** Decides for all channels which messages users want and when (document 2, "Preferences"). */
 export interface NotificationPreferences {
-  /** Those of the users who want it. Any number; a user without saved preferences wants everything. */
+  /**
+   * Returns the users who want the message. Any number is allowed. A user without saved preferences wants everything.
+   */
   wanted(userIds: readonly number[], question: PreferenceQuestion): Promise<ReadonlySet<number>>
   /**
-   * When the quiet hours end of those users who have them now; milliseconds since the epoch.
+   * Returns the users who have quiet hours now, with the end in milliseconds since the epoch.
    *
    * @param nowMs milliseconds since the epoch
    */
   quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>>
-  /** Switches a category off for a user, on every channel, as the user does in the preferences. */
+  /** Switches a category off for a user on every channel, like the user does in the preferences. */
   switchOff(userId: number, category: Category): Promise<void>
 }
 

@@ -1,8 +1,8 @@
-/** Values of one list. Few sizes keep the number of prepared texts small. */
+/** List sizes. A small number of sizes limits the number of prepared statements. */
 const sizes = [1, 10, 100, 1_000] as const
 const largest = 1_000
 
-/** Values in parts for `column in (...)`; each is filled up to one of a few sizes with its last value. */
+/** Splits values for `column in (...)`. Each part is padded to one of the sizes with its last value. */
 export function* inLists(
   values: readonly number[],
 ): Generator<{ readonly places: string; readonly values: readonly number[] }> {

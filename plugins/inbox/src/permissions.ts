@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin (decision B41). The own inbox needs none. */
+/** Permissions for operators (decision B41). Users need none for their own inbox. */
 export const own = {
   attachmentView: 'notification:attachment:view',
   receiptView: 'notification:receipt:view',

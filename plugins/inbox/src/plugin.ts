@@ -26,8 +26,8 @@ import { UserPreferences } from './preferences/user-preferences.ts'
 import { itemsOf, purge } from './purge-task.ts'
 
 /**
- * Inboxes of users and their notification preferences. Does not depend on the facade: the facade reads the preferences, and the
- * channel `database` adds the messages.
+ * Inboxes of users and their notification preferences. The plugin does not depend on the facade. The facade reads the
+ * preferences, and the channel `database` adds the messages.
  */
 export default definePlugin({
   id: 'notification.inbox',

@@ -8,7 +8,7 @@ type Uses = { requires: { database: ServiceRef<Database> }; config: typeof confi
 
 const table = 'notification_inbox_item'
 
-/** A content goes with the last of its items, and its attachments with it. */
+/** A content is deleted with its last item, and its attachments with it. */
 const tally = {
   columns: ['content_id'],
   async subtract(db: Database, groups: readonly RemovedRows[]) {
@@ -36,7 +36,7 @@ export const itemsOf = (userId: number): OldRows => ({
   orderBy: 'owner_id, id',
 })
 
-/** Removes items past their retention, the oldest first. */
+/** Removes items after their retention time, the oldest first. */
 export const purge = purgeTask<Uses>('platform.notification.inbox', {
   displayName: { en: 'Remove old items of inboxes', 'zh-CN': '清理收件箱旧通知' },
   old({ config, clock }) {

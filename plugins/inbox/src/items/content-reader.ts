@@ -18,10 +18,10 @@ interface ContentReaderParts {
   readonly log: Logger
 }
 
-/** Jump fields that a row lacks because it is older than they are. */
+/** Default jump fields for rows that are older than a field. */
 const noJump = jumpTargetOf({})
 
-/** Reads what recipients share, and shows it to them. */
+/** Reads the content of messages and presents it to recipients. */
 export class ContentReader {
   readonly #parts: ContentReaderParts
 
@@ -35,7 +35,7 @@ export class ContentReader {
     return row === null || content === undefined ? undefined : { contentId: row.id, content }
   }
 
-  /** By id; one that is gone is left out. */
+  /** By id. A deleted content is omitted. */
   async load(contentIds: readonly number[]): Promise<ReadonlyMap<number, InboxContent>> {
     const ids = [...new Set(contentIds)]
     return this.#contentsOf(await this.#parts.db.fork().find(ContentRow, { id: { $in: ids } }))
@@ -86,7 +86,7 @@ export class ContentReader {
     return Promise.all(attachments.map(async (one) => ({ ...one, url: await this.#urlOf(one) })))
   }
 
-  /** By the present configuration; the address that the sender named where there is no disk to ask. */
+  /** Returns the URL for the current configuration, or the `url` of the sender if the disk has none. */
   async #urlOf({ disk, path, url, messageId }: AttachmentView): Promise<string | null> {
     const { storage, log } = this.#parts
     if (storage === undefined || disk === null || path === null) return url

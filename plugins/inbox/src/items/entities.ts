@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 import type { JumpTarget } from '../contract.ts'
 
-/** What all recipients of a message share; stored once, however many they are. Goes with the last of its items. */
+/** The content of a message, stored once for all recipients. It is deleted with its last item. */
 export const ContentRow = defineEntity({
   name: 'InboxContent',
   tableName: 'notification_inbox_content',
@@ -15,14 +15,14 @@ export const ContentRow = defineEntity({
     /** For texts that are keys of the catalogue. */
     variables: column.json<Record<string, string | number>>(),
     jump: column.json<JumpTarget>(),
-    /** Most messages have none: their attachments are not looked for. */
+    /** Number of attachments. Without any, they are not queried. */
     attachments: column.integer(),
     createdAt: column.timestamp(),
   },
 })
 export type ContentRow = InferEntity<typeof ContentRow>
 
-/** One message in the inbox of one user, and the receipt of its reading. */
+/** One message in the inbox of one user, with the time of reading. */
 export const ItemRow = defineEntity({
   name: 'InboxItem',
   tableName: 'notification_inbox_item',
@@ -38,9 +38,11 @@ export const ItemRow = defineEntity({
     id: column.primaryKey(),
     contentId: column.id(),
     userId: column.id(),
-    /** Whose inbox shows it: the user; null once deleted, when the row stays so that the message does not come back. */
+    /**
+     * User whose inbox shows the item. Null after deletion; the row remains, so that the message is not added again.
+     */
     ownerId: column.id().nullable(),
-    /** Of the message. */
+    /** Module of the message. */
     module: column.text(64),
     unread: column.boolean(),
     readAt: column.timestamp().nullable(),
@@ -48,7 +50,7 @@ export const ItemRow = defineEntity({
 })
 export type ItemRow = InferEntity<typeof ItemRow>
 
-/** What is known of a file that came with a message: where it lies, and nothing of its content. */
+/** Metadata of a file that was sent with a message. The content of the file is not stored. */
 export const AttachmentRow = defineEntity({
   name: 'InboxAttachment',
   tableName: 'notification_inbox_attachment',
@@ -63,7 +65,7 @@ export const AttachmentRow = defineEntity({
     contentType: column.text(127),
     /** Bytes. */
     size: column.bigint(),
-    /** For a file that lies elsewhere. */
+    /** For an external file. */
     url: column.longText().nullable(),
   },
 })

@@ -7,14 +7,14 @@ import { ContentRow, ItemRow } from './entities.ts'
 interface InboxFilter {
   readonly unreadOnly?: boolean | undefined
   readonly module?: string | undefined
-  /** Text that subject or content holds as it was written. */
+  /** Text in the stored subject or content, before translation. */
   readonly keyword?: string | undefined
 }
 
-/** Unread items that are counted: who has more has many. */
+/** Maximum number of unread items that are counted. */
 const mostUnread = 1_000
 
-/** Reads inboxes and the receipts of their items. */
+/** Reads inboxes and read receipts. */
 export class InboxReader {
   readonly #db: Database
   readonly #contents: ContentReader
@@ -26,7 +26,7 @@ export class InboxReader {
     this.#identity = identity
   }
 
-  /** Own items. */
+  /** Returns items of the user. */
   async list(userId: number, { unreadOnly, module, keyword = '' }: InboxFilter, window: PageWindow, locale: string) {
     const where = {
       ownerId: userId,
@@ -39,14 +39,16 @@ export class InboxReader {
     return { ...found, items: await this.#viewsOf(found.items, locale) }
   }
 
-  /** The first of them by an index, however many there are. */
+  /** Counts at most `mostUnread` items through an index. */
   async unreadCount(userId: number): Promise<{ count: number; capped: boolean }> {
     const unread = { where: 'owner_id = ? and unread = ?', parameters: [userId, true], orderBy: 'id' }
     const { total, isCapped } = await countRows(this.#db, { table: 'notification_inbox_item', ...unread }, mostUnread)
     return { count: total, capped: isCapped }
   }
 
-  /** Who got a message and when they read it (decision B36), of the users within the scope of the caller. */
+  /**
+   * Returns the recipients of a message and when they read it (decision B36), limited to the data scope of the caller.
+   */
   async receipts(principal: Principal, messageId: string | undefined, window: PageWindow) {
     const contentId = messageId === undefined ? undefined : await this.contentIdOf(messageId)
     const where = {
@@ -63,13 +65,13 @@ export class InboxReader {
     return { ...found, items }
   }
 
-  /** Whether the message went to anybody within the scope of the caller. */
+  /** Returns true if a recipient of the message is in the data scope of the caller. */
   async isInScope(principal: Principal, contentId: number): Promise<boolean> {
     const where = { $and: [{ contentId }, this.#identity.rowsInScope(principal, 'user_id')] }
     return (await this.#db.fork().findOne(ItemRow, where)) !== null
   }
 
-  /** 0, which no content has, for a message that no inbox has. */
+  /** Returns 0, which is never an id, if no inbox has the message. */
   async contentIdOf(messageId: string): Promise<number> {
     return (await this.#contents.find(messageId))?.contentId ?? 0
   }

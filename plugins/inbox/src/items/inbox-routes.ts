@@ -145,7 +145,7 @@ const removing = [
     response: affected,
     async handler(request, { state }) {
       const { query, body } = request
-      // Sixteen digits may be more than any id has: such a one is nobody's.
+      // A number of sixteen digits may exceed the largest id. No item has such an id, so it is ignored.
       const asked = query.ids?.split(',').map(Number) ?? []
       const named = [...(body.ids ?? []), ...asked]
       if (named.length === 0) throw refusal('ids-missing', { data: { field: 'ids' } })
@@ -154,5 +154,5 @@ const removing = [
   }),
 ]
 
-/** What users do with their own inbox (document 2, "Endpoints"). */
+/** Routes for a user's own inbox (document 2, "Endpoints"). */
 export const inboxRoutes = [...reading, ...changing, ...removing]

@@ -16,7 +16,7 @@ import type { ContentReader, StoredContent } from './content-reader.ts'
 import { AttachmentRow, ContentRow, ItemRow } from './entities.ts'
 import { type CheckedMessage, checkMessage } from './message-check.ts'
 
-/** `preference`: the user does not want it. `muted`: the conversation is muted. */
+/** `preference`: the user does not want the message. `muted`: the conversation is muted. */
 type SkipReason = 'preference' | 'muted'
 
 interface InboxMetrics {
@@ -26,7 +26,7 @@ interface InboxMetrics {
 
 const names = { added: 'platform_notification_inbox_items_total', skipped: 'platform_notification_inbox_skipped_total' }
 
-/** Counts what is put into inboxes and what is not, so that nothing is left out unseen. */
+/** Counts added and skipped items. */
 export function inboxMetrics(registry: Registry | undefined): InboxMetrics & { stop(): void } {
   if (registry === undefined) return { added() {}, skipped() {}, stop() {} }
   const added = new Counter({ name: names.added, help: 'Items put into inboxes', registers: [registry] })
@@ -51,7 +51,7 @@ interface NewItem {
 }
 
 interface AddedChunk extends AddedItems {
-  /** Absent while nobody has got the message. */
+  /** Absent until the message has a recipient. */
   readonly content: StoredContent | undefined
 }
 
@@ -65,7 +65,7 @@ interface ItemWriterParts {
   readonly log: Logger
 }
 
-/** Puts messages into inboxes: the content once, and one small row per recipient. */
+/** Adds messages to inboxes: the content once, and one small row per recipient. */
 export class ItemWriter {
   readonly #parts: ItemWriterParts
 
@@ -87,7 +87,7 @@ export class ItemWriter {
       const chunk = userIds.slice(from, from + largestCreatedEvent)
       const work = () => this.#addChunk(checked, chunk, isWanted, stored)
       const { content, added, skipped } = await db.statements(work, signal === undefined ? {} : { signal })
-      // Committed, so that the next chunk need not ask for it.
+      // It is committed, so the next chunk does not read it.
       stored = content
       sum.added += added
       sum.skipped += skipped
@@ -120,7 +120,9 @@ export class ItemWriter {
     return count
   }
 
-  /** Items of one chunk; answers how many are new. @param stored the content, where it is known to be committed */
+  /**
+   * Writes the items of one chunk and returns the number of new items. @param stored the content, if it is committed
+   */
   async #write(
     checked: CheckedMessage,
     userIds: readonly number[],
@@ -144,18 +146,18 @@ export class ItemWriter {
     return { content: shared, added: written.length }
   }
 
-  /** Those of the rows that were not there already. Ids of one process grow, so they lie together. */
+  /** Returns the rows that were inserted now. Ids of one process increase, so the rows are in one range. */
   async #written(rows: NewItem[], contentId: number): Promise<NewItem[]> {
     const { db } = this.#parts
     const own = [rows[0]?.itemId ?? 0, rows.at(-1)?.itemId ?? 0, contentId]
-    // The sum keeps SQLite from walking all items of the content.
+    // The sum prevents SQLite from scanning all items of the content.
     const where = 'id between ? and ? and content_id + 0 = ?'
     const found = await db.query<{ id: unknown }>(`select id from notification_inbox_item where ${where}`, own)
     const ids = new Set(found.map(({ id }) => Number(id)))
     return rows.filter(({ itemId }) => ids.has(itemId))
   }
 
-  /** Stores the content, unless another call was faster: the first that came stands. */
+  /** Stores the content. If another call was faster, its content is used. */
   async #content(checked: CheckedMessage): Promise<StoredContent> {
     const { db, clock, contents } = this.#parts
     const { messageId, subject, content, variables, jump } = checked

@@ -3,14 +3,14 @@ import type { JumpTarget } from '../contract.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** What a click on the notice of an event opens. */
+/** Jump target of an event. */
 interface Rule {
   readonly module: string
   readonly targetType: string
-  /** Attributes that may hold the id of the target; the first that is there counts. */
+  /** Attributes that may contain the id of the target. The first present one is used. */
   readonly ids: readonly string[]
   readonly route: string
-  /** The target is the other person of a relationship. */
+  /** The target is the other user of a relationship. */
   readonly isPerson?: true
 }
 
@@ -59,12 +59,12 @@ const rules: Readonly<Record<string, Rule>> = {
   },
 }
 
-/** Characters of a preview of a conversation's message. */
+/** Maximum characters of the preview of a conversation message. */
 const longestPreview = 200
 
 /**
- * The jump fields of a message, from its attributes: what the sender names stands, the rest follows from the event. The one place
- * that knows where notices lead. Texts that are too long are cut, and what has the wrong form is left out.
+ * Returns the jump fields of a message. Attributes of the sender take precedence, the others follow from the event.
+ * Long texts are cut, and malformed values are omitted.
  */
 export function jumpTargetOf(attributes: Attributes): JumpTarget {
   const named = (name: string, length = 128) => textOf(attributes[name], length)
@@ -90,14 +90,14 @@ export function jumpTargetOf(attributes: Attributes): JumpTarget {
   }
 }
 
-/** The module that a message is about: what the sender names, else that of its event, in lower case. */
+/** Returns the module in lower case: the attribute of the sender, or the module of the event. */
 export function moduleOf(attributes: Attributes): string {
   const named = textOf(attributes['module'], 64)
   const event = named === null ? (textOf(attributes['event'], 128) ?? textOf(attributes['eventType'], 128)) : null
   return (named ?? (event === null ? undefined : ruleOf(null, event)?.module) ?? 'system').toLowerCase()
 }
 
-/** `reply.created` of the module `forum` is `forum.reply.created`. */
+/** Event `reply.created` of module `forum` uses the rule `forum.reply.created`. */
 const ruleOf = (module: string | null, event: string): Rule | undefined =>
   [event, ...(module === null ? [] : [`${module.toLowerCase()}.${event}`])]
     .filter((code) => Object.hasOwn(rules, code))
@@ -111,7 +111,7 @@ function firstOf(names: readonly string[], attributes: Attributes): string | nul
   return null
 }
 
-/** Texts and whole numbers; others, and empty ones, are none. */
+/** Accepts texts and integers. Other values and blank texts become null. */
 function textOf(value: unknown, length: number): string | null {
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
   return typeof text === 'string' && text.trim() !== '' ? columnText(text, length) : null
@@ -122,7 +122,7 @@ function userIdOf(value: unknown): number | null {
   return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : null
 }
 
-/** A path of a front end, never of another site: a browser reads `//host` and `/\host` as one. */
+/** Accepts paths of a front end only. Browsers read `//host` and `/\host` as another site. */
 const routeOf = (value: unknown): string | null =>
   typeof value === 'string' && /^\/(?![/\\])[^\s\\\p{Cc}]{0,499}$/u.test(value) ? value : null
 

@@ -12,7 +12,7 @@ const longestUrl = 2_000
 const largestVariables = 16_384
 const mostAttachments = 20
 
-/** A message as it is stored, whoever gets it. */
+/** A valid message in its stored form, without preferences of recipients. */
 export interface CheckedMessage {
   readonly messageId: string
   readonly subject: string
@@ -20,9 +20,9 @@ export interface CheckedMessage {
   readonly variables: Readonly<Record<string, string | number>>
   readonly jump: JumpTarget
   readonly attachments: readonly AttachmentDraft[]
-  /** The conversation is muted: no item. */
+  /** The conversation is muted, so no item is written. */
   readonly isMuted: boolean
-  /** Each once, in ascending order, so that no two transactions wait for each other in a circle. */
+  /** Without duplicates, in ascending order, which prevents deadlocks between transactions. */
   readonly userIds: readonly number[]
 }
 
@@ -54,10 +54,10 @@ function userIdsOf(userIds: readonly number[]): readonly number[] {
   return [...new Set(userIds)].sort((a, b) => a - b)
 }
 
-/** Other texts are shown as they are, so their variables are not kept. */
+/** Other texts are shown unchanged, so their variables are not stored. */
 const mayBeKey = (text: string) => /^\s*\{?messages\./.test(text)
 
-/** Values as texts fill them in. */
+/** Returns the values that texts can contain. */
 function variablesOf(variables: Readonly<Record<string, unknown>>): Record<string, string | number> {
   const written = new Map<string, string | number>()
   for (const [name, value] of Object.entries(variables)) {
@@ -114,7 +114,7 @@ function attachmentOf(value: unknown, field: string): AttachmentDraft {
 const isLine = (value: unknown, shortest: number, longest: number): value is string =>
   typeof value === 'string' && value.length >= shortest && value.length <= longest && !/[\p{Cc}\p{Cs}]/u.test(value)
 
-/** Never `javascript:` and the like: pages make links of it. */
+/** Rejects `javascript:` and other schemes, because pages use the value as a link. */
 function isWebAddress(value: unknown): boolean {
   if (typeof value !== 'string' || value.length > longestUrl || /[\s\p{Cc}\p{Cs}]/u.test(value)) return false
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol)

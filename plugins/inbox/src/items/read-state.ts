@@ -6,7 +6,7 @@ import { refusal } from '../failures.ts'
 import type { ContentReader } from './content-reader.ts'
 import { ItemRow } from './entities.ts'
 
-/** Items of one statement of `readAll`. */
+/** Items per statement of `readAll`. */
 const step = 500
 
 interface ReadStateParts {
@@ -16,7 +16,7 @@ interface ReadStateParts {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** What a user does to the own items. Those of others are as if they did not exist (decision B34). */
+/** Changes of users to their own items. Items of other users are treated as missing (decision B34). */
 export class ReadState {
   readonly #parts: ReadStateParts
 
@@ -25,9 +25,9 @@ export class ReadState {
   }
 
   /**
-   * Marks one item as read; once more has no effect.
+   * Marks one item as read. A repeated call has no effect.
    *
-   * @returns items changed
+   * @returns number of changed items
    * @throws BusinessError "404" `notification-inbox.item-unknown`
    */
   async read(userId: number, id: number): Promise<number> {
@@ -35,7 +35,7 @@ export class ReadState {
     return this.readMany(userId, [id])
   }
 
-  /** Marks as read those of the items that are the user's. */
+  /** Marks items of the user as read and ignores other ids. */
   async readMany(userId: number, ids: readonly number[]): Promise<number> {
     const { db, clock } = this.#parts
     const readAt = new Date(clock.now())
@@ -48,7 +48,7 @@ export class ReadState {
     })
   }
 
-  /** Throws as `read`. */
+  /** @throws like `read` */
   async unread(userId: number, id: number): Promise<number> {
     await this.#require(userId, id)
     return this.unreadMany(userId, [id])
@@ -60,9 +60,9 @@ export class ReadState {
   }
 
   /**
-   * Marks everything that is there when it begins, in small steps: a cut leaves the rest unread, and the next call goes on.
+   * Marks all items that exist at the start, in small steps. After an interruption, the next call continues.
    *
-   * @param newestId of the items to mark; newer ones stay unread
+   * @param newestId newest item to mark; newer items stay unread
    */
   async readAll(userId: number, newestId?: number): Promise<number> {
     const { db, clock, events } = this.#parts
@@ -80,20 +80,20 @@ export class ReadState {
       else if (ids.length > 0) changed += await db.fork().nativeUpdate(ItemRow, own, { unread: false, readAt })
       if (ids.length < step) break
     }
-    // Where newer items stay, each step has told which ones it read.
+    // With `newestId`, each step has already announced its items.
     const isAll = changed > 0 && newestId === undefined
     if (isAll) events.emit(notificationRead, { userId, readAt: readAt.toISOString(), all: true, items: [] })
     return changed
   }
 
-  /** Removes one item from the inbox. Throws as `read`. */
+  /** Removes one item from the inbox. @throws like `read` */
   async remove(userId: number, id: number): Promise<number> {
     const removed = await this.removeMany(userId, [id])
     if (removed === 0) throw refusal('item-unknown', { params: { id } })
     return removed
   }
 
-  /** The rows stay until the purge: the receipts of reading, and the proof that the message was delivered. */
+  /** The rows remain until the purge, as read receipts and as proof of delivery. */
   async removeMany(userId: number, ids: readonly number[]): Promise<number> {
     const own = { id: { $in: [...ids] }, ownerId: userId }
     return this.#parts.db.fork().nativeUpdate(ItemRow, own, { ownerId: null })
@@ -117,7 +117,7 @@ export class ReadState {
   }
 }
 
-/** An event carries no texts: whoever has the item has them. */
+/** The event contains no texts, because its receiver already has the item. */
 function jumpOf({
   subject: _,
   content: __,

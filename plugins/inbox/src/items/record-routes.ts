@@ -26,12 +26,12 @@ interface RecordRouteParts {
 const messageId = Type.Optional(line(200, { minLength: 1, description: 'Id of a message, as its sender knows it.' }))
 const query = Type.Object({ ...listQuery.properties, messageId })
 
-/** Recipients of one message in the order of their ids, which its index has. */
+/** Recipients of one message, in the order of its index. */
 const byUser = [{ property: 'userId', direction: 'asc' }] as const
 
 const { route } = routesWith<RecordRouteParts>()
 
-/** What came with messages and who read them, for operators (document 2, "Endpoints"; decisions B36 and B41). */
+/** Attachments and read receipts of messages, for operators (document 2, "Endpoints"; decisions B36 and B41). */
 export const recordRoutes = [
   route({
     method: 'GET',

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
-/** The preferences of one user in the group `notification`. No row: everything is wanted at any time. */
+/** The notification preferences of one user. Without a row, the user wants everything at any time. */
 export const PreferenceRow = defineEntity({
   name: 'NotificationPreference',
   tableName: 'notification_preference',
@@ -19,7 +19,7 @@ export const PreferenceRow = defineEntity({
     forumEnabled: column.boolean(),
     mallEnabled: column.boolean(),
     marketingEnabled: column.boolean(),
-    /** The three of quiet hours are there together or not at all. */
+    /** The three columns of quiet hours are either all set or all null. */
     quietTimeZone: column.text(64).nullable(),
     /** Minutes since midnight. */
     quietStart: column.integer().nullable(),

@@ -43,7 +43,7 @@ const changes = Type.Object({
 const path = '/api/v1/notifications/preferences'
 const { route } = routesWith<{ readonly preferences: UserPreferences }>()
 
-/** What the caller wants to be told (document 2, "Preferences"). */
+/** The caller's own preferences (document 2, "Preferences"). */
 export const preferenceRoutes = [
   route({
     method: 'GET',

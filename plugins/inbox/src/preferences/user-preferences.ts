@@ -6,20 +6,20 @@ import { inLists } from '../in-lists.ts'
 import type { Category } from './categories.ts'
 import { PreferenceRow } from './entities.ts'
 
-/** A daily window of local wall-clock time; it goes over midnight when it ends before it begins. */
+/** A daily window of local wall-clock time. It spans midnight if it ends before it starts. */
 export interface QuietHours {
   /** IANA time zone. */
   readonly timeZone: string
   /** Minutes since midnight, 0 to 1,439. */
   readonly start: number
-  /** Minutes since midnight, other than `start`; not quiet any more. */
+  /** Minutes since midnight, exclusive, different from `start`. */
   readonly end: number
 }
 
 const minuteMs = 60_000
 const dayMs = 86_400_000
 
-/** A format costs far more than its use. As many as there are time zones at most: names are checked when they are saved. */
+/** A format is expensive to create. The limit exceeds the number of time zones, which are validated when saved. */
 const zoneFormats = new Map<string, Intl.DateTimeFormat>()
 const mostFormats = 600
 
@@ -39,7 +39,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** Milliseconds that the clocks of a zone are ahead of UTC at a moment. */
+/** Returns the offset of a time zone from UTC at a moment, in milliseconds. */
 function offsetAt(timeZone: string, ms: number): number {
   const parts: Record<string, number> = {}
   for (const { type, value } of formatOf(timeZone).formatToParts(ms)) parts[type] = Number(value)
@@ -50,10 +50,10 @@ function offsetAt(timeZone: string, ms: number): number {
 const modulo = (value: number, by: number) => ((value % by) + by) % by
 
 /**
- * When the quiet hours end that a moment lies in; `undefined` when it lies in none. Clocks that are put forward over the end end
- * them; while clocks that were put back show the window once more, it is quiet once more.
+ * Returns the end of the quiet hours that contain a moment, or undefined if none do. If clocks go forward past the end,
+ * the quiet hours end then. If clocks go back into the window, it is quiet again.
  *
- * @param nowMs milliseconds since the epoch, as is the answer
+ * @param nowMs milliseconds since the epoch, like the result
  */
 export function quietEnd({ timeZone, start, end }: QuietHours, nowMs: number): number | undefined {
   const [startMs, endMs] = [start * minuteMs, end * minuteMs]
@@ -70,7 +70,7 @@ export function quietEnd({ timeZone, start, end }: QuietHours, nowMs: number): n
   return isQuiet(intoDayThen) ? changedAt + modulo(endMs - intoDayThen, dayMs) : changedAt
 }
 
-/** The first moment after `before` for which the condition holds, which it does at `after`. */
+/** Returns the first moment after `before` at which the condition is true. It must be true at `after`. */
 function firstMoment(before: number, after: number, holds: (ms: number) => boolean): number {
   let [low, high] = [before, after]
   while (high - low > 1) {
@@ -81,7 +81,7 @@ function firstMoment(before: number, after: number, holds: (ms: number) => boole
   return high
 }
 
-/** Switches of channels, by the code of the channel. */
+/** By code of the channel. */
 const switchOfChannel: Readonly<Record<string, Switch>> = {
   database: 'databaseEnabled',
   websocket: 'websocketEnabled',
@@ -107,7 +107,7 @@ const columnOfSwitch = {
 type Switch = keyof typeof columnOfSwitch
 const switches = Object.keys(columnOfSwitch) as Switch[]
 
-/** Hours of the day in a time zone, `HH:MM`. */
+/** Times of day in a time zone, `HH:MM`. */
 interface SavedQuietHours {
   readonly timeZone: string
   readonly start: string
@@ -123,7 +123,7 @@ interface QuietRow {
   readonly quiet_end: number
 }
 
-/** What users want to be told, and when. Read from the database each time: one walk of the primary key for up to 1,000 users. */
+/** Reads preferences from the database at each call, with one range of the primary key for up to 1,000 users. */
 export class UserPreferences implements NotificationPreferences {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
@@ -149,7 +149,7 @@ export class UserPreferences implements NotificationPreferences {
 
   async quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>> {
     const ends = new Map<number, number>()
-    /** Most people of a place sleep at the same time. */
+    /** Many users share the same quiet hours, so each distinct window is computed once. */
     const known = new Map<string, number | undefined>()
     for (const { places, values } of inLists(userIds)) {
       const rows = await this.#db.query<QuietRow>(
@@ -177,7 +177,7 @@ export class UserPreferences implements NotificationPreferences {
   }
 
   /**
-   * Saves what is given and leaves the rest as it was.
+   * Saves the given fields. Others stay unchanged.
    *
    * @throws BusinessError "400" `notification-inbox.time-zone-unknown`, `notification-inbox.quiet-hours-empty`
    */
