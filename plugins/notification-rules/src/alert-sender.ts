@@ -2,7 +2,7 @@ import type { Identity, Principal } from '@plinth/iam'
 import { isBusinessError, type Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 
-/** A due alert on its way (document 2, "Notification rule"): what the rule decided, with the data scope under which it is sent. */
+/** A due alert (document 2, "Notification rule"): the decision of the rule and the data scope of the message. */
 interface AlertCommand {
   readonly channels: readonly string[]
   readonly recipientUserIds: readonly number[]
@@ -14,13 +14,13 @@ interface AlertCommand {
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   readonly attributes: Readonly<Record<string, unknown>>
   readonly scope: Principal
-  /** Sent in quiet hours too: whoever was told before has not acted. */
+  /** An escalated alert is also sent in quiet hours, because the earlier messages had no effect. */
   readonly isEscalated: boolean
 }
 
 /**
- * The data scope of messages that rules send: a named one of the product, which reaches everybody (decision A5). Who may receive
- * what was decided when an operator saved the rule.
+ * Data scope of messages from rules. It is a named scope of the product that includes all users (decision A5). The
+ * allowed recipients were checked when an operator saved the rule.
  */
 export const ruleScope: Principal = {
   userId: 0,
@@ -40,7 +40,7 @@ interface SenderParts {
   readonly log: Logger
 }
 
-/** Checks the recipients of an alert against its data scope and hands it to the facade. */
+/** Checks the recipients of an alert against its data scope and passes it to the facade. */
 export class AlertSender {
   readonly #parts: SenderParts
 
@@ -49,9 +49,9 @@ export class AlertSender {
   }
 
   /**
-   * Joins the transaction around it. Recipients out of scope, such as users who are gone, are left out and logged.
+   * Joins the current transaction. Recipients outside the scope, such as deleted users, are omitted and logged.
    *
-   * @returns false when nobody is left
+   * @returns false if no recipient remains
    */
   async send(command: AlertCommand): Promise<boolean> {
     const { code, dedupeKey, channels, subject, content, locale, variables, attributes, isEscalated } = command

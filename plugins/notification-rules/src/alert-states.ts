@@ -5,7 +5,7 @@ import type { Clock, Logger } from '@plinth/kernel'
 import type { AlertState, NotificationRule } from './contract.ts'
 import { StoredAlert } from './entities.ts'
 
-/** An alert after one more event of it was counted. */
+/** An alert after an event was counted. */
 interface CountedAlert {
   readonly stateKey: string
   /** Time of the database, milliseconds since the epoch. */
@@ -15,38 +15,38 @@ interface CountedAlert {
 }
 
 const table = 'notification_rule_state'
-/** Of an alert that nobody has seen: the next count begins it. */
+/** Expired start state of a new row. The next count starts the alert. */
 const over = 0
 /**
- * Alerts of one rule that are kept apart, those included that are over and not removed yet. Whoever chooses dedupe keys, such as
- * addresses of visitors, would fill the table in a quiet period otherwise.
+ * Maximum number of separate alerts per rule, including expired ones that are not purged yet. Without it, dedupe keys
+ * from outside, such as addresses of visitors, could fill the table.
  */
 const mostAlerts = 10_000
-/** Rows that a process writes before it counts again. */
+/** Rows that an instance adds before it counts the table again. */
 const mostUncounted = 1_000
-/** Milliseconds after which a process that found no room looks again. */
+/** Milliseconds after which an instance counts again if the table was full. */
 const recountMs = 10_000
-/** Dedupe key of what is counted together: no caller's is empty. */
+/** Dedupe key of all alerts beyond the limit. Keys of callers are never empty. */
 const others = ''
 
-/** How many more alerts of a rule may be kept, as a process knows. */
+/** Number of alerts that this instance may still add for a rule. */
 interface Room {
   left: number
-  /** None was free when it was counted. */
+  /** The last count found the limit reached. */
   readonly isFull: boolean
-  /** Monotonic milliseconds from which it may be counted again once none is left. */
+  /** Monotonic milliseconds at which the next count is allowed once `left` is 0. */
   readonly recountAt: number
 }
 
 /**
- * What is known of alerts, by code and dedupe key. All in the transaction around it: counting locks the row until that ends,
- * so of several instances with the same alert one decides after the other. Moments are of the database.
+ * State of alerts, by code and dedupe key. All methods run in the current transaction. Counting locks the row until its
+ * end, so instances decide about the same alert one after another. Times are those of the database.
  */
 export class AlertStates {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   readonly #log: Pick<Logger, 'warn'>
-  /** By code: there are as many as rules at most. */
+  /** By code. There is at most one entry per rule. */
   readonly #rooms = new Map<string, Room>()
 
   constructor(db: Database, clock: Pick<Clock, 'now' | 'monotonic'>, log: Pick<Logger, 'warn'>) {
@@ -56,10 +56,10 @@ export class AlertStates {
   }
 
   /**
-   * Counts an event. With a counting window its events count from the first one on, for so long; without one those since the last
-   * message do. Beyond 10,000 alerts of a rule those that are new count as one.
+   * Counts an event. With a counting window, events count from the first one to the end of the window. Without one,
+   * events since the last message count. Beyond 10,000 alerts of a rule, new alerts count as one.
    *
-   * @param keptMs how long the alert stays without another event
+   * @param keptMs milliseconds after which the alert expires without another event
    */
   async count(rule: NotificationRule, dedupeKey: string, by: number, keptMs: number): Promise<CountedAlert> {
     const { code, thresholdWindowMs } = rule
@@ -74,12 +74,12 @@ export class AlertStates {
       const alert = { ...ended, id: this.#db.newId(), stateKey, code, dedupeKey: keptAs }
       await insertMissing(this.#db, StoredAlert, 'stateKey', [alert])
       const counted = await add(stateKey)
-      // One that is over may be purged in between.
+      // An expired row may be purged in between.
       if (counted !== undefined) return counted
     }
   }
 
-  /** Counts at most `mostAlerts` entries of an index, once for many alerts that are new. */
+  /** Counts at most `mostAlerts` index entries, once for many new alerts. */
   async #takeRoom(code: string): Promise<boolean> {
     const known = this.#rooms.get(code)
     const isStale = known === undefined || (known.left === 0 && this.#clock.monotonic() >= known.recountAt)
@@ -106,7 +106,7 @@ export class AlertStates {
     return room
   }
 
-  /** False when there is no such alert. */
+  /** Returns false if the alert does not exist. */
   async #add(stateKey: string, thresholdWindowMs: number | undefined, by: number, keptMs: number): Promise<boolean> {
     const now = databaseMs(this.#db, this.#clock)
     const isOver = `expires_at_ms <= ${now.sql}`
@@ -114,7 +114,7 @@ export class AlertStates {
     const past: readonly Parameter[] =
       thresholdWindowMs === undefined ? now.parameters : [...now.parameters, thresholdWindowMs, ...now.parameters]
     const kept = (column: string) => `${column} = case when ${isOver} then null else ${column} end`
-    // MySQL takes what was assigned before: each column comes after those that are judged by it.
+    // MySQL evaluates assignments in order. Each column comes after the columns whose condition reads it.
     const counted = await this.#db.execute(
       `update ${table} set
          counted = case when ${isOver}${isPast} then ? else counted + ? end,
@@ -158,7 +158,7 @@ export class AlertStates {
     }
   }
 
-  /** @param recount true where events count from the last message on */
+  /** @param recount true if events count since the last message */
   async remember(stateKey: string, { lastSentAt, unresolvedSince, lastEscalatedAt }: AlertState, recount: boolean) {
     await this.#db.execute(
       `update ${table} set last_sent_at_ms = ?, unresolved_since_ms = ?, last_escalated_at_ms = ?${recount ? ', counted = 0' : ''}
@@ -168,7 +168,7 @@ export class AlertStates {
   }
 }
 
-/** In this form no two pairs make the same text: a code has no line break. */
+/** The text is unique for each pair, because a code contains no line break. */
 const keyOf = (code: string, dedupeKey: string) => hash('sha256', `${code}\n${dedupeKey}`)
 
 interface Row {

@@ -1,25 +1,25 @@
 import { service } from '@plinth/kernel'
 
-/** When an alert is passed on to others as well (document 2, "Notification rule"). */
+/** Escalation of an alert to more recipients (document 2, "Notification rule"). */
 export interface Escalation {
   readonly enabled: boolean
-  /** Milliseconds since the first message that nobody escalated; without it nothing is escalated. */
+  /** Milliseconds since the first message after the last escalation. Without it, nothing is escalated. */
   readonly afterMs?: number | undefined
-  /** Milliseconds within which the same alert is escalated once; without it `afterMs` counts. */
+  /** Minimum milliseconds between two escalations of an alert. Default: `afterMs`. */
   readonly dedupeWindowMs?: number | undefined
-  /** Added to those of the rule. */
+  /** Added to the channels of the rule. */
   readonly channels: readonly string[]
-  /** Added to those of the rule. */
+  /** Added to the recipients of the rule. */
   readonly recipientUserIds: readonly number[]
 }
 
-/** Who is told of an event, and how often. Normalised: what `normalizeRule` made of it. */
+/** The recipients of an event and the limits of its messages, normalised by `normalizeRule`. */
 export interface NotificationRule {
   readonly code: string
   readonly enabled: boolean
-  /** Events within the counting window that are needed; 1 or more. */
+  /** Number of events in the counting window that triggers a message; 1 or more. */
   readonly thresholdCount: number
-  /** Milliseconds; longest counting window that is believed. */
+  /** Milliseconds. Window in which the product counts, and maximum window of a count from a caller. */
   readonly thresholdWindowMs?: number | undefined
   /** Milliseconds. */
   readonly dedupeWindowMs?: number | undefined
@@ -31,23 +31,23 @@ export interface NotificationRule {
   readonly escalation: Escalation
 }
 
-/** An event as the rule of its code judges it (document 2, "Notification rule"). Moments are milliseconds since the epoch. */
+/** An event as input of its rule (document 2, "Notification rule"). Times are milliseconds since the epoch. */
 export interface RuleEvent {
   readonly code: string
-  /** Events with the same key are the same alert. */
+  /** Events with the same key belong to the same alert. */
   readonly dedupeKey: string
   readonly occurredAt: number
-  /** How often it happened within `windowMs`; 1 or more. */
+  /** Number of occurrences within `windowMs`; 1 or more. */
   readonly count: number
-  /** Milliseconds in which `count` was counted. */
+  /** Milliseconds of the window in which `count` was counted. */
   readonly windowMs?: number | undefined
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 
-/** What is known of an alert from earlier events. */
+/** State of an alert after its earlier events. */
 export interface AlertState {
   readonly lastSentAt?: number | undefined
-  /** First message since the last escalation; absent: `lastSentAt`. */
+  /** First message since the last escalation. Default: `lastSentAt`. */
   readonly unresolvedSince?: number | undefined
   readonly lastEscalatedAt?: number | undefined
 }
@@ -64,51 +64,55 @@ export const ruleOutcomes = [
   'duplicate',
   'silenced',
 ] as const
-/** Why it is sent or not. */
+/** Reason why a message is sent or not. */
 export type RuleOutcome = (typeof ruleOutcomes)[number]
 
 export interface RuleDecision {
   readonly shouldSend: boolean
   readonly outcome: RuleOutcome
-  /** Empty unless it is sent. */
+  /** Empty if nothing is sent. */
   readonly channels: readonly string[]
-  /** Empty unless it is sent. */
+  /** Empty if nothing is sent. */
   readonly recipientUserIds: readonly number[]
   readonly dedupeKey: string
 }
 
-/** An event that somebody raises. What it does not say the rule's own state says. */
+/** An event from a caller. Defaults come from the state of the rule. */
 export interface RaisedEvent {
   /** Rule code: dotted lower-case words, at most 128 characters. */
   readonly code: string
-  /** 1 to 200 characters. Choose few: each is a row until it is quiet. Default: one for all events of the code. */
+  /**
+   * 1 to 200 characters. Use few distinct keys, because each has a row until it expires. Default: one key for all
+   * events of the code.
+   */
   readonly dedupeKey?: string
-  /** For the text. What is decided is decided by the time of the database. */
+  /** Only for the text. Decisions use the time of the database. */
   readonly occurredAt?: number
-  /** How often it happened within `windowMs`, where the caller counts; otherwise it is counted here. */
+  /** Number of occurrences within `windowMs`, if the caller counts. Otherwise the product counts. */
   readonly count?: number
-  /** Milliseconds; with `count`. */
+  /** Milliseconds. Required with `count` if the rule has a counting window. */
   readonly windowMs?: number
-  /** Text or message key; default that of the built-in template of the code. */
+  /** Text or message key. Default: the built-in template of the code. */
   readonly subject?: string
-  /** Text or message key; default that of the built-in template of the code. */
+  /** Text or message key. Default: the built-in template of the code. */
   readonly content?: string
   /** BCP 47 language tag of the message. */
   readonly locale?: string
   readonly variables?: Readonly<Record<string, string | number | boolean | null>>
-  /** Jump target and diagnostics; no secrets. */
+  /** Jump target and diagnostics, without secrets. */
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 
 /**
- * Rule-based alerts: operations say at the rule endpoints who is told of which event, and how often. Where there is no rule for
- * a code, or nobody to tell, nothing happens: no error, but a line for those who debug and the metric
- * `platform_notification_rule_events_total{outcome}`.
+ * Rule-based alerts. Operators define by the rule endpoints who receives which event, and how often. If a code has no
+ * rule or no recipient, nothing is sent and no error is thrown. A debug line is logged, and the metric
+ * `platform_notification_rule_events_total{outcome}` counts it.
  */
 export interface NotificationRules {
   /**
-   * Counts the event, decides and, when it is due, hands the message to the facade. All of it in the caller's transaction when
-   * there is one: a handler of events with `transaction: true` raises exactly once. Of several instances at once one sends.
+   * Counts the event, decides, and passes a due message to the facade. Joins the caller's transaction, so an event
+   * handler with `transaction: true` raises exactly once. If several instances raise an alert at the same time, one of
+   * them sends.
    *
    * @throws BusinessError "400" `notification-rules.event-invalid` for a code, key or count out of range
    */

@@ -1,16 +1,17 @@
 import type { AlertState, Escalation, NotificationRule, RuleDecision, RuleEvent, RuleOutcome } from './contract.ts'
 
 /**
- * Whether an event is sent, and to whom: document 2, "Rule resolution semantics", decisions B37 and B38. Pure: all that is known
- * is in the arguments.
+ * Decides whether an event is sent, and to whom (document 2, "Rule resolution semantics"; decisions B37 and B38). A
+ * pure function of its arguments.
  *
- * - A rule that is switched off, or that nobody receives, sends nothing.
- * - Threshold: the count must reach `thresholdCount`. Where the rule has a `thresholdWindowMs`, a count that was counted over a
- *   longer or an unknown time is not believed, and nothing is sent.
- * - Dedupe: nothing is sent less than `dedupeWindowMs` after the last message.
- * - Escalation: `afterMs` after the first message that was not escalated the channels and recipients of the escalation are added.
- *   It breaks the silence, and comes again no earlier than after its own window; without one, than after `afterMs`.
- * - Silence: nothing else is sent less than `silenceWindowMs` after the last message.
+ * - A disabled rule, or a rule without recipients, sends nothing.
+ * - Threshold: the count must reach `thresholdCount`. If the rule has a `thresholdWindowMs`, a count over a longer or
+ * unknown window is ignored, and nothing is sent.
+ * - Dedupe: nothing is sent within `dedupeWindowMs` after the last message.
+ * - Escalation: channels and recipients of the escalation are added `afterMs` after the first message since the last
+ * escalation. Escalation ignores the silence window. It repeats after its own dedupe window or, without one, after
+ * `afterMs`.
+ * - Silence: otherwise nothing is sent within `silenceWindowMs` after the last message.
  */
 export function decide(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {
   const { dedupeKey, occurredAt } = event
@@ -53,7 +54,7 @@ const isWithin = (windowMs: number | undefined, moment: number, earlier: number 
 
 const union = <T>(one: readonly T[], other: readonly T[]): readonly T[] => [...new Set([...one, ...other])]
 
-/** What is known of the alert when the decision was carried out. */
+/** Returns the state of the alert after the decision was executed. */
 export function stateAfter(decision: RuleDecision, moment: number, state: AlertState): AlertState {
   if (!decision.shouldSend) return state
   if (decision.outcome === 'escalated') return { lastSentAt: moment, lastEscalatedAt: moment, unresolvedSince: moment }

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, editColumns } from '@plinth/database'
 
-/** A rule as operations keep it, normalised. */
+/** A rule of an operator, normalised. */
 export const StoredRule = defineEntity({
   name: 'NotificationRule',
   tableName: 'notification_rule',
@@ -32,7 +32,7 @@ export const StoredRule = defineEntity({
 })
 export type StoredRule = InferEntity<typeof StoredRule>
 
-/** What is known of one alert: see alert-states.ts. Moments are milliseconds since the epoch, of the database. */
+/** State of one alert, see alert-states.ts. Times are milliseconds since the epoch, of the database. */
 export const StoredAlert = defineEntity({
   name: 'NotificationRuleState',
   tableName: 'notification_rule_state',
@@ -49,7 +49,7 @@ export const StoredAlert = defineEntity({
     lastSentAtMs: column.bigint().nullable(),
     unresolvedSinceMs: column.bigint().nullable(),
     lastEscalatedAtMs: column.bigint().nullable(),
-    /** From then on the alert counts as over, and the next event begins another. */
+    /** Time at which the alert expires. The next event then starts a new alert. */
     expiresAtMs: column.bigint(),
   },
 })

@@ -1,10 +1,10 @@
 import type { NotificationRule } from './contract.ts'
 
-/** Dotted lower-case words, two at least: `<module>.<fact>`. */
+/** At least two dotted lower-case words: `<module>.<fact>`. */
 export const ruleCodePattern = '^[a-z0-9]+(?:-[a-z0-9]+)*(?:\\.[a-z0-9]+(?:-[a-z0-9]+)*)+$'
 export const longestCode = 128
 
-/** What somebody says about a rule; windows are whole seconds. What is absent has its default. */
+/** A rule as an operator writes it. Windows are in whole seconds. Absent fields have defaults. */
 export interface RuleInput {
   readonly code: string
   readonly enabled?: boolean | undefined
@@ -25,13 +25,13 @@ interface EscalationInput {
   readonly recipientUserIds?: readonly number[] | undefined
 }
 
-/** Where messages go that name no channel (document 2, D.52); the facade has another default. */
+/** Default channel of a rule (document 2, D.52). The facade has another default. */
 export const inboxChannel = 'database'
 
 /**
- * A rule as it is stored (document 2, "Normalisation of stored rule settings"): channels in lower case, without duplicates, and
- * `database` where there are none; recipients without duplicates; a threshold of 1 at least; a window of 0 seconds or less counts
- * as unconfigured. Normalising twice is normalising once.
+ * Returns a rule in its stored form (document 2, "Normalisation of stored rule settings"). Channels are in lower case,
+ * without duplicates, and `database` by default. Recipients have no duplicates. The threshold is at least 1. A window
+ * of 0 seconds or less is not configured. The function is idempotent.
  */
 export function normalizeRule(input: RuleInput): NotificationRule {
   const { code, enabled = true, thresholdCount = 1, channels = [], recipientUserIds = [], escalation = {} } = input
@@ -62,6 +62,6 @@ const codesOf = (channels: readonly string[]) => [
 const milliseconds = (seconds: number | null | undefined) =>
   seconds == null || seconds <= 0 ? undefined : seconds * 1000
 
-/** Escalation that is switched on but reaches nobody else (document 2; N-087, N-088). */
+/** True if the escalation is enabled but adds no channel and no recipient (document 2; N-087, N-088). */
 export const isEscalationIncomplete = ({ enabled, escalation }: NotificationRule): boolean =>
   enabled && escalation.enabled && escalation.channels.length === 0 && escalation.recipientUserIds.length === 0

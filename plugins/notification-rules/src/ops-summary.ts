@@ -3,16 +3,16 @@ import type { NotificationRule } from './contract.ts'
 import { isEscalationIncomplete } from './normalize.ts'
 import { categoryOf, ruleTemplates } from './rule-templates.ts'
 
-/** Users, and the channels by which they receive the same alert. */
+/** Users who receive an alert by the same channels. */
 interface Audience {
   readonly channels: readonly string[]
   readonly userIds: readonly number[]
 }
 
 /**
- * Codes of enabled rules with a recipient, also one of the escalation, whom no channel of the rule reaches, because the recipient
- * has switched the category off, or each of these channels. Document 2 lets users do that ("Preferences"), so operations must be
- * able to see it.
+ * Returns codes of enabled rules with a recipient who receives nothing, because the preferences of that user switch off
+ * the category or all channels of the rule. Recipients of escalations are included. Document 2 allows users to do this
+ * ("Preferences"), so operators must be able to see it.
  */
 export async function silencedRuleCodes(
   rules: readonly NotificationRule[],
@@ -54,11 +54,11 @@ function audiencesOf({ channels, recipientUserIds, escalation }: NotificationRul
 const isEscalating = ({ enabled, escalation }: NotificationRule) => enabled && escalation.enabled
 
 /**
- * What operations have set up and what is left to do (document 2, `GET /notification-rules/ops-summary`). A built-in template is
- * covered when there is a rule with its code. A template whose event no loaded plugin publishes needs no rule.
+ * Summarises the configured rules and the open problems (document 2, `GET /notification-rules/ops-summary`). A built-in
+ * template is covered if a rule has its code. A template needs no rule if no loaded plugin publishes its event.
  *
  * @param published ids of the events that loaded plugins publish
- * @param silencedRuleCodes see there
+ * @param silencedRuleCodes result of the function `silencedRuleCodes`
  */
 export function opsSummary(
   rules: readonly NotificationRule[],
@@ -81,7 +81,7 @@ export function opsSummary(
     recipients: {
       configured: withRecipients.length,
       missing: rules.length - withRecipients.length,
-      /** Enabled, and yet nobody is told. */
+      /** Enabled rules without recipients. */
       enabledMissingCodes: enabled.filter(({ recipientUserIds }) => recipientUserIds.length === 0).map(codeOf),
     },
     coverage: coverageOf(templates, codes),

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin (document 2, "Authentication"; decision B41). */
+/** Document 2, "Authentication"; decision B41. */
 export const own = {
   ruleView: 'notification:rule:view',
   ruleCreate: 'notification:rule:create',

@@ -24,14 +24,14 @@ import { ruleExport, ruleExporter } from './rule-export.ts'
 import { ruleRoutes } from './rule-routes.ts'
 import { Rules } from './rules.ts'
 
-/** Rule-based alerts: who is told of which event, and how often (document 2, "Notification rule"). */
+/** Rule-based alerts: who receives which event, and how often (document 2, "Notification rule"). */
 export default definePlugin({
   id: 'notification.rules',
   version: '1.0.0',
   businessErrors: [refusal],
   kernel: '^1.0.0',
   requires: {
-    // Without events the facade keeps no message.
+    // Without events, the facade does not store messages.
     kernel,
     database,
     events,

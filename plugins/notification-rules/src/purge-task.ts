@@ -5,7 +5,7 @@ import type { config } from './config.ts'
 
 type Uses = { requires: { database: ServiceRef<Database> }; config: typeof config }
 
-/** Removes what is known of alerts that are over. */
+/** Removes the state of expired alerts. */
 export const purge = purgeTask<Uses>('platform.notification.rules', {
   displayName: { en: 'Remove alerts that are over', 'zh-CN': '清理已结束的告警' },
   old: ({ clock }) => [

@@ -19,7 +19,7 @@ import { alertTexts, categoryOf } from './rule-templates.ts'
 
 const name = 'platform_notification_rule_events_total'
 
-/** Counts raised events by what was decided; the codes are the callers' and no label. */
+/** Counts raised events by outcome. Codes come from callers, so they are not a label. */
 export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): void; stop(): void } {
   const help = 'Events that rules of notification judged, by what was decided'
   const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [registry] })
@@ -29,9 +29,9 @@ export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): 
   }
 }
 
-/** Codes that are remembered, with a rule or without one. */
+/** Maximum number of cached codes, including codes without a rule. */
 const most = 1000
-/** Milliseconds for which another instance may go by what a rule was before. */
+/** Milliseconds for which a cached rule is used after another instance changed it. */
 const freshMs = 1000
 
 interface Entry {
@@ -40,8 +40,8 @@ interface Entry {
 }
 
 /**
- * The rules that events ask for. A change by this instance counts at once, one by another within a second: what is older is
- * read anew.
+ * Cache of rules by code. A change on this instance takes effect immediately, a change on another instance within a
+ * second.
  */
 export class RuleCache {
   readonly #read: (code: string) => Promise<NotificationRule | undefined>
@@ -59,7 +59,8 @@ export class RuleCache {
     if (known !== undefined && readAt - known.readAt < freshMs) return known.rule
     const entries = this.#entries
     const rule = await this.#read(code)
-    // Behind the others: the first of them was read longest ago. What was read before `clear` goes with it.
+    // Insertion order is reading order, so the first entry is the oldest. A rule that was read before `clear` goes into
+    // the discarded map.
     entries.delete(code)
     entries.set(code, { rule, readAt })
     for (const [oldest] of entries) {
@@ -76,7 +77,7 @@ export class RuleCache {
 
 const ruleCode = new RegExp(ruleCodePattern)
 const longestKey = 200
-/** Events that a caller may report at a time. */
+/** Maximum count of one raised event. */
 const largestCount = 1_000_000
 
 interface RaisedEventsParts {
@@ -85,13 +86,13 @@ interface RaisedEventsParts {
   readonly states: AlertStates
   readonly sender: AlertSender
   readonly notification: Pick<Notification, 'channels'>
-  /** Milliseconds without an event after which an alert is over. */
+  /** Milliseconds without an event after which an alert expires. */
   readonly quietMs: () => number
   readonly count: (outcome: RuleOutcome) => void
   readonly log: Logger
 }
 
-/** Judges events by the rules of their codes. */
+/** Processes events by the rules of their codes. */
 export class RaisedEvents implements NotificationRules {
   readonly #parts: RaisedEventsParts
 
@@ -107,7 +108,7 @@ export class RaisedEvents implements NotificationRules {
     const judge = (heard: NotificationRule) => db.transactional(() => this.#judge(heard, event, dedupeKey))
     const decision = rule === undefined ? refused('no-rule', dedupeKey) : (idle(rule, dedupeKey) ?? (await judge(rule)))
     const { outcome } = decision
-    // What is rolled back did not happen.
+    // An event of a rolled back transaction did not happen.
     db.afterCommit(() => {
       count(outcome)
       log.debug({ code, dedupeKey, outcome }, 'an event was judged by its notification rule')
@@ -115,7 +116,7 @@ export class RaisedEvents implements NotificationRules {
     return decision
   }
 
-  /** In the transaction, under the lock of the alert. */
+  /** Runs in the transaction, under the lock of the alert. */
   async #judge(rule: NotificationRule, raised: RaisedEvent, dedupeKey: string): Promise<RuleDecision> {
     const { states, sender, quietMs } = this.#parts
     const { stateKey, nowMs, count, state } = await states.count(
@@ -128,7 +129,7 @@ export class RaisedEvents implements NotificationRules {
       code: rule.code,
       dedupeKey,
       occurredAt: nowMs,
-      // Who counts says over which time; what is counted here is counted over the window of the rule.
+      // A count of the caller comes with its window. The product counts in the window of the rule.
       ...(raised.count === undefined
         ? { count, windowMs: rule.thresholdWindowMs }
         : { count: raised.count, windowMs: raised.windowMs }),
@@ -156,7 +157,7 @@ export class RaisedEvents implements NotificationRules {
     return decision
   }
 
-  /** A rule may name a channel whose plugin has gone: the others are told all the same. */
+  /** Drops channels whose plugin is not loaded. The others still send. */
   #withLoadedChannels({ code }: NotificationRule, decision: RuleDecision): RuleDecision {
     if (!decision.shouldSend) return decision
     const loaded = new Set(this.#parts.notification.channels().map((channel) => channel.code))
@@ -176,7 +177,7 @@ const refused = (outcome: RuleOutcome, dedupeKey: string): RuleDecision => ({
   recipientUserIds: [],
 })
 
-/** Nothing is counted for what is sent to nobody. */
+/** An event that is sent to nobody is not counted. */
 function idle({ enabled, recipientUserIds }: NotificationRule, dedupeKey: string): RuleDecision | undefined {
   if (!enabled) return refused('disabled', dedupeKey)
   return recipientUserIds.length === 0 ? refused('no-recipients', dedupeKey) : undefined

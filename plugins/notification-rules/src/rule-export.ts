@@ -8,7 +8,7 @@ import { own } from './permissions.ts'
 import { type RuleView, viewOfRule } from './rule-views.ts'
 import { mostRules, type Rules } from './rules.ts'
 
-/** Which rules; all without a member. */
+/** Filter of rules. Without fields, it selects all. */
 export const ruleFilter = {
   enabled: Type.Optional(Type.Boolean()),
   keyword: Type.Optional(line(100, { description: 'Part of the code.' })),
@@ -24,7 +24,7 @@ export const ruleExport = taskType('notification-rule.export', {
 
 const pageSize = 200
 
-/** The rules of the filter in order of their codes, page by page. */
+/** Returns the rules of the filter in order of their codes, page by page. */
 async function* rulesOf(
   rules: Rules,
   filter: Static<typeof params>,
@@ -42,7 +42,7 @@ async function* rulesOf(
   }
 }
 
-/** Members of a rule as columns, by the names that their titles have under `notification-rules.fields`. */
+/** Columns of the file. Their titles are under `notification-rules.columns`. */
 const values: Readonly<Record<string, (rule: RuleView) => string | number | boolean | null>> = {
   code: ({ code }) => code,
   enabled: ({ enabled }) => enabled,
@@ -62,7 +62,7 @@ const values: Readonly<Record<string, (rule: RuleView) => string | number | bool
   updatedBy: ({ updatedBy }) => updatedBy,
 }
 
-/** Writes the rules that the owner of the task reaches when it runs. */
+/** Writes the rules in the data scope of the task's owner at the time of the run. */
 export const ruleExporter =
   (
     rules: Rules,

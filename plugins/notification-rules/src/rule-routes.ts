@@ -46,7 +46,7 @@ interface RuleRouteParts {
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
 }
 
-/** Without `/admin/`, as document 2 has it (D.16). */
+/** Without `/admin/`, as in document 2 (D.16). */
 const path = '/api/v1/notification-rules'
 const largestBatch = 200
 const sort = sortQuery({ id: 'id', code: 'code', createdAt: 'created_at' }, '-id')
@@ -73,7 +73,7 @@ const taskView = Type.Object({
 
 const { route } = routesWith<RuleRouteParts>()
 
-/** Rules for operations (document 2, "Notification rules"). */
+/** Routes of rules for operators (document 2, "Notification rules"). */
 export const ruleRoutes = [
   route({
     method: 'GET',
@@ -208,7 +208,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
   })
 }
 
-/** Of the body, of the query, or of both; never none, which could be read as all (decision B33). */
+/** Ids of the body, the query, or both. An empty list is rejected, because it could mean all (decision B33). */
 function idsOf(written: string | undefined, listed: readonly number[] = []): readonly number[] {
   const ids = [...new Set([...listed, ...(written?.split(',').map(Number) ?? [])])]
   if (ids.length === 0 || ids.length > largestBatch || !ids.every(Number.isSafeInteger)) {

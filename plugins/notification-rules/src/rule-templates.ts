@@ -1,4 +1,4 @@
-/** A recommended rule: everything but who receives it, which only operations know. Windows are seconds. */
+/** A recommended rule without recipients, which only operators can choose. Windows are in seconds. */
 export interface RuleTemplate {
   readonly code: string
   readonly thresholdCount: number
@@ -15,30 +15,31 @@ export interface RuleTemplate {
 }
 
 const [minute, hour] = [60, 3600]
-/** Document 2, "Events": the default channel of most, and that of events which are `database` or `mail`. */
+/** Document 2, "Events": the default channels of most events, and of events with `database` or `mail`. */
 const channels = ['database']
 const databaseOrMail = ['database', 'mail']
 
 const noEscalation = { enabled: false, after: null, dedupeWindow: null, channels: [] }
-/** To the mailboxes of the receivers; operations add who else is to know. */
+/** Escalates by mail to the recipients of the rule. Operators may add recipients. */
 const byMail = (after: number) => ({ enabled: true, after, dedupeWindow: 4 * after, channels: ['mail'] })
 
 const base = { channels, thresholdCount: 1, thresholdWindow: null, silenceWindow: null, escalation: noEscalation }
-/** Something stands still until somebody does something. */
+/** Processing stops until an operator acts. */
 const urgent = { ...base, dedupeWindow: 10 * minute, silenceWindow: 30 * minute, escalation: byMail(hour) }
-/** One time may be chance. */
+/** A single occurrence may be chance. */
 const repeated = { ...urgent, thresholdCount: 3, thresholdWindow: 10 * minute }
-/** Harmless one by one. */
+/** Harmless as single events. */
 const burst = { ...urgent, thresholdCount: 10, thresholdWindow: 10 * minute, escalation: noEscalation }
-/** Work that lies in a queue for people. */
+/** Work that waits for an operator. */
 const queue = { ...base, dedupeWindow: 5 * minute, escalation: byMail(24 * hour) }
-/** Worth knowing, and nothing to do. */
+/** Information that needs no action. */
 const notice = { ...base, dedupeWindow: hour }
 const flow = { ...base, dedupeWindow: minute }
 
 /**
- * Recommended rules: the 24 subjects of document 2 ("Rule-based alerts are served for") and the rule event codes of the forum.
- * A code is `<module>.<fact>`, its category the module (decision B40). Names and texts are under `notification-rules.alerts`.
+ * Recommended rules: the 24 subjects of document 2 ("Rule-based alerts are served for") and the rule event codes of the
+ * forum. A code is `<module>.<fact>`, and its category is the module (decision B40). Names and texts are under
+ * `notification-rules.alerts`.
  */
 export const ruleTemplates: readonly RuleTemplate[] = [
   { code: 'open-platform.balance-low', ...urgent },
@@ -77,7 +78,7 @@ export const categoryOf = (code: string): string => code.slice(0, code.indexOf('
 const textRoot = 'messages.notification-rules.alerts'
 const codes = new Set(ruleTemplates.map(({ code }) => code))
 
-/** Message keys of an alert; those of any alert where the code has no template. */
+/** Returns the message keys of an alert. A code without a template has the keys of `other`. */
 export function alertTexts(code: string): {
   readonly name: string
   readonly subject: string

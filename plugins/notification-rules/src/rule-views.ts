@@ -7,11 +7,11 @@ import { alertTexts, categoryOf, type RuleTemplate, ruleTemplates } from './rule
 
 const longestWindow = 31_536_000
 const largestThreshold = 1_000_000
-/** Of a rule, and as many again of its escalation. */
+/** Maximum number of recipients of a rule; its escalation has the same maximum. */
 const mostRecipients = 200
 const mostChannels = 20
 
-/** Whole seconds of an input; 0 or less counts as none (document 2, "Normalisation of stored rule settings"). */
+/** Whole seconds. 0 or less means not configured (document 2, "Normalisation of stored rule settings"). */
 const window = (description: string) =>
   Type.Optional(nullable(Type.Integer({ minimum: -longestWindow, maximum: longestWindow }), { description }))
 const channels = (description: string) =>
@@ -24,7 +24,7 @@ export const ruleCode = Type.String({
   description: 'Code of the event, such as `open-platform.balance-low`.',
 })
 
-/** Members that a body of a rule may have, besides the code. */
+/** Fields of a request body, without the code. */
 export const ruleMembers = {
   enabled: Type.Optional(Type.Boolean()),
   thresholdCount: Type.Optional(
@@ -113,7 +113,7 @@ export const templateView = Type.Object({
   escalation: Type.Object(escalationView),
 })
 
-/** Built-in templates in the language of the reader. */
+/** Returns the built-in templates in the language of the reader. */
 export const templateViews = (
   i18n: Pick<Translator, 'translate'> | undefined,
   locale: string,

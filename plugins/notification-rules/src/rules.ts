@@ -17,7 +17,7 @@ import { StoredRule } from './entities.ts'
 import { refusal } from './failures.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
 
-/** What is to be changed; what is absent stays. */
+/** Fields to change. Absent fields stay unchanged. */
 type RuleChange = Partial<RuleInput>
 
 interface RuleFilter {
@@ -31,16 +31,16 @@ interface RulesParts {
   readonly clock: Pick<Clock, 'now'>
   readonly identity: Pick<Identity, 'assertInScope' | 'reachedOf'>
   readonly notification: Pick<Notification, 'channels'>
-  /** Whose audit trail the changes go to. */
+  /** Its contributions contain the audit trail. */
   readonly kernel: Pick<Kernel, 'contributions'>
   /** Called after the commit of a change. */
   readonly changed: () => void
 }
 
-/** Rules of a product: what reads all of them stays short. */
+/** Maximum number of rules, so that reading all of them stays fast. */
 export const mostRules = 2000
 
-/** What operations say of rules. Every change leaves an audit record in its transaction. */
+/** Administration of rules. Each change writes an audit entry in its transaction. */
 export class Rules {
   readonly #parts: RulesParts
 
@@ -54,14 +54,14 @@ export class Rules {
     return findPage<StoredRule>(this.#parts.db.fork(), StoredRule, where, window, { search })
   }
 
-  /** All of them, in order of their codes. */
+  /** Returns all rules in scope, in order of their codes. */
   async all(principal: Principal): Promise<readonly NotificationRule[]> {
     const rows = await this.#rowsOf(principal)
     const found = await this.#parts.db.fork().find(StoredRule, rows, { orderBy: { code: 'asc' } })
     return found.map(ruleOf)
   }
 
-  /** @throws BusinessError "404" `notification-rules.unknown`, also for a rule that the principal does not reach */
+  /** @throws BusinessError "404" `notification-rules.unknown`, also for a rule outside the scope of the principal */
   async get(id: number, principal: Principal): Promise<StoredRule> {
     const where = { $and: [{ id }, await this.#rowsOf(principal)] }
     const rule = await this.#parts.db.fork().findOne(StoredRule, where)
@@ -70,8 +70,8 @@ export class Rules {
   }
 
   /**
-   * Condition for the rules that a principal reaches: those with recipients, all within the data scope. There are at most
-   * `mostRules`, and their recipients are lists in the rows: the process judges them.
+   * Returns the condition for rules in the scope of a principal: rules with recipients, all of them in the data scope.
+   * The process evaluates the recipients, because they are lists in at most `mostRules` rows.
    */
   async #rowsOf(principal: Principal): Promise<object> {
     if (principal.dataScope === 'all') return {}
@@ -96,7 +96,7 @@ export class Rules {
 
   /**
    * @throws BusinessError "409" `notification-rules.code-taken`, `notification-rules.too-many`, "400"
-   *   `notification-rules.channel-unknown`, "403" `iam.out-of-scope` for a recipient whom the operator does not reach
+   * `notification-rules.channel-unknown`, "403" `iam.out-of-scope` for a recipient outside the operator's scope
    */
   async create(input: RuleInput, operator: Operator): Promise<StoredRule> {
     const { db, clock } = this.#parts
@@ -114,7 +114,10 @@ export class Rules {
     return this.get(id, operator.principal)
   }
 
-  /** Changes what is given. Throws as `create` does, and "404", "409" `notification-rules.version-conflict`. */
+  /**
+   * Changes the given fields. @throws like `create`; "404" `notification-rules.unknown`, "409"
+   * `notification-rules.version-conflict`
+   */
   async update(id: number, change: RuleChange, version: number | undefined, operator: Operator): Promise<StoredRule> {
     const before = await this.get(id, operator.principal)
     const old = ruleOf(before)
@@ -123,14 +126,14 @@ export class Rules {
     return this.#write(before, version, rule, operator, 'update', summaryOf(rule))
   }
 
-  /** Throws as `update` does. */
+  /** @throws BusinessError "404" `notification-rules.unknown`, "409" `notification-rules.version-conflict` */
   async setEnabled(id: number, enabled: boolean, version: number | undefined, operator: Operator): Promise<StoredRule> {
     const before = await this.get(id, operator.principal)
     const rule = { ...ruleOf(before), enabled }
     return this.#write(before, version, rule, operator, enabled ? 'enable' : 'disable', {})
   }
 
-  /** @throws BusinessError "404", "409" `notification-rules.version-conflict` */
+  /** @throws BusinessError "404" `notification-rules.unknown`, "409" `notification-rules.version-conflict` */
   async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
     const rule = await this.get(id, operator.principal)
     await this.#parts.db.transactional(async (em) => {
@@ -141,7 +144,7 @@ export class Rules {
     this.#parts.changed()
   }
 
-  /** Those that are there and that the operator reaches; returns how many. */
+  /** Deletes existing rules in the operator's scope and returns their number. */
   async deleteAll(ids: readonly number[], operator: Operator): Promise<number> {
     const rows = await this.#rowsOf(operator.principal)
     const deleted = await this.#parts.db.transactional(async (em) => {
@@ -159,7 +162,7 @@ export class Rules {
     return deleted
   }
 
-  /** Writes on top of exactly the version that the change was decided on. */
+  /** Writes a rule if it still has the version that the change is based on. */
   async #write(
     before: StoredRule,
     version: number | undefined,
@@ -186,7 +189,7 @@ export class Rules {
     return refusal('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
-  /** One transaction, in which the unique index judges the code, also of two operators at once. */
+  /** Runs one transaction. The unique index rejects a taken code, also for two operators at the same time. */
   async #unlessTaken(code: string, work: Parameters<Database['transactional']>[0]): Promise<void> {
     try {
       await this.#parts.db.transactional(work)
@@ -196,7 +199,7 @@ export class Rules {
     }
   }
 
-  /** In the transaction around it. */
+  /** Writes the audit entry in the current transaction. */
   #record(operator: Operator, verb: string, { id, code }: Pick<StoredRule, 'id' | 'code'>, summary: AuditSummary) {
     const entry = {
       ...auditCaller(operator),
@@ -207,7 +210,7 @@ export class Rules {
     return audit(this.#parts.kernel, entry)
   }
 
-  /** A rule keeps channels and recipients that have gone meanwhile; what is new must be there. */
+  /** A rule may keep channels and recipients that no longer exist. New ones must exist. */
   async #check(rule: NotificationRule, old: NotificationRule | undefined, { principal }: Operator): Promise<void> {
     const loaded = this.#parts.notification.channels().map(({ code }) => code)
     const held = old === undefined ? [] : channelsOf(old)
@@ -233,7 +236,7 @@ const recipientsOf = ({ recipientUserIds, escalation }: NotificationRule) => [
   ...new Set([...recipientUserIds, ...escalation.recipientUserIds]),
 ]
 
-/** What the rule is after the change, as somebody would have said it. */
+/** Returns the changed rule in the form of an input. */
 function merged(rule: NotificationRule, change: RuleChange): RuleInput {
   const seconds = (ms: number | undefined) => (ms === undefined ? null : ms / 1000)
   const said = <T extends object>(members: T) =>
@@ -272,7 +275,7 @@ function columnsOf({ escalation, ...rule }: NotificationRule) {
   }
 }
 
-/** The rule in a row. */
+/** Converts a row to a rule. */
 function ruleOf(row: StoredRule): NotificationRule {
   return {
     code: row.code,
