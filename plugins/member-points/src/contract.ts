@@ -60,12 +60,14 @@ export interface PointsPaid {
 export interface MemberPoints {
   /**
    * Grants the reward of any task.
+   *
    * @throws BusinessError `404` `member-points.rule-unknown`; `400` `member-points.key-invalid`
    */
   rewardTask(reward: TaskReward): Promise<Reward>
   /**
    * Grants a points prize of a lottery with the key `member-points:marketing-lottery:{userId}:{operationKey}`. The
    * lottery decides the prize.
+   *
    * @param operationKey 1 to 150 characters; the same key of one user never grants twice
    * @param points 1 to 1,000,000,000
    * @throws BusinessError `409` `money.idempotency-mismatch` for another number of points with the same key; `400`
@@ -74,6 +76,7 @@ export interface MemberPoints {
   rewardLottery(userId: number, operationKey: string, points: number): Promise<Reward>
   /**
    * Debits points in the order of their expiry.
+   *
    * @throws BusinessError `409` `money.balance-insufficient`, `409` `money.idempotency-mismatch`, `409`
    * `money.account-closed`
    */

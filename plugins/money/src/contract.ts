@@ -317,9 +317,11 @@ export interface MonthTotal {
 /**
  * Accounts and the movements between them. Every movement is one journal whose entries sum to zero: units that enter an
  * account leave a system account, which stores no balance. Journals and entries never change.
+ *
  * Every method joins the transaction of its caller. A business error also rolls back that transaction. Without a
  * transaction of the caller, concurrent credits, debits and holds share one, and an error of one does not affect the
  * others.
+ *
  * All methods throw BusinessError: `400` `money.posting-invalid` with the field and its rule, `400`
  * `money.asset-unknown`, `409` `money.idempotency-mismatch` if the key belongs to another movement, `409`
  * `money.account-closed`, `409` `money.balance-limit` above 2^53 - 1, `503` `money.busy` if too many postings wait, and
@@ -341,6 +343,7 @@ export interface Ledger {
   hold(posting: HoldPosting): Promise<Held>
   /**
    * Debits units of a hold and releases the rest. A hold is closed once.
+   *
    * @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` (also after its expiry), `409`
    * `money.exceeds-hold`
    */
@@ -351,6 +354,7 @@ export interface Ledger {
    * Returns units of a debit or capture to the same account and to the same lots, with the same expiry. The system
    * account that received them is debited. The kind is `money.reverse`, so that returned units do not count as earned
    * again.
+   *
    * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible` for a journal of another
    * action, `409` `money.exceeds-journal` with the units that can still be returned in `data.amount`
    */
@@ -387,8 +391,10 @@ export interface Ledger {
   journal(id: number, rows?: object): Promise<JournalView>
   /**
    * Returns entries of an asset in the order of their ids, with the change of units. Used for running totals.
+   *
    * Instances assign ids before their transactions commit, so an entry with a smaller id can appear later. Therefore
    * `before` must be the id of a time before the start of every open transaction.
+   *
    * @param page ids between `after` and `before`, both excluded; `size` 1 to 10,000
    */
   moved(
@@ -397,11 +403,13 @@ export interface Ledger {
   ): Promise<readonly MovedUnits[]>
   /**
    * Returns the movements of one month by kind, ordered by kind.
+   *
    * @param monthKey year times 100 plus month; when absent, the current month by `monthKeyOf` of the asset
    */
   monthTotals(accountId: number, monthKey?: number): Promise<readonly MonthTotal[]>
   /**
    * Returns the lots and holds of a balance.
+   *
    * @param page 1 to 200 lots, after the `next` of an earlier page
    * @param rows as for `account`
    * @throws BusinessError `404` `money.account-unknown`

@@ -74,6 +74,7 @@ export interface LotBook {
   sums(accountIds: readonly number[]): Promise<ReadonlyMap<number, LotSums>>
   /**
    * Returns lots with remaining or held units for `explain`, ordered by expiry.
+   *
    * @param page `after` is the `next` of an earlier page
    */
   lots(accountId: number, page: { readonly after?: string; readonly size: number }): Promise<LotPage>

@@ -34,6 +34,7 @@ export function normalize(text: string): Address | null {
 
 /**
  * Returns the address in lower case.
+ *
  * @param field request field of the text
  * @throws BusinessError "400" `web3.address-invalid`
  */

@@ -87,6 +87,7 @@ export interface WalletVerifier {
    * provided that the product allows contract wallets of this chain (`platform.web3.contract-wallets.chain`, off by
    * default). The result is only valid at this time, because a contract may change its owners. Must not be called
    * within a database transaction.
+   *
    * @param chainId chain for which the message is intended
    */
   verifyPersonalOnChain(chainId: number, signed: PersonalSignature): Promise<VerificationResult>
@@ -250,6 +251,7 @@ export interface Chains {
   facts(chainName: string, request: FactsRequest): Promise<ChainFacts>
   /**
    * Returns the facts of many transactions with few requests, because their calls share batches.
+   *
    * @param hashes any number, in any case; the keys of the result are lower case
    * @throws RangeError for an invalid transaction hash
    */

@@ -100,6 +100,7 @@ export class Adjustments {
 
   /**
    * Returns the effect of `adjust` at this time. Changes nothing.
+   *
    * @throws BusinessError `403` `member-points.own-account`
    */
   async preview(

@@ -23,6 +23,7 @@ function dayNumber(day: string): number {
 /**
  * Returns the number of consecutive days with a check-in including today, at least 1. Undefined if the member already
  * checked in today or on a later day, so that a change of the time zone allows no second check-in.
+ *
  * @param today local day, `YYYY-MM-DD`
  */
 export function streakOn(today: string, last: LastCheckIn | undefined): number | undefined {
@@ -86,6 +87,7 @@ export class CheckIns {
 
   /**
    * Checks a member in, once per day of the programme.
+   *
    * @throws BusinessError `409` `member-points.rule-disabled`
    */
   async checkIn(userId: number): Promise<CheckedIn> {
@@ -139,6 +141,7 @@ export class CheckIns {
 
   /**
    * Returns the check-in calendar of a member.
+   *
    * @param month `YYYY-MM`; when absent, the current month of the programme
    */
   async month(userId: number, month?: string): Promise<CheckInMonth> {

@@ -67,6 +67,7 @@ export class ExpiryRuns {
 
   /**
    * Starts a scan or continues an interrupted one.
+   *
    * @throws BusinessError `409` `member-points.expiry-running` while another run owns it
    */
   async run(asset: string, { signal, budgetMs = Number.POSITIVE_INFINITY }: RunLimits = {}): Promise<ExpireBatchRow> {

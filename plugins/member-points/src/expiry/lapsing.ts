@@ -29,6 +29,7 @@ export class Lapsing {
   /**
    * Expires sources of one asset. Each source has its own journal, whose key prevents a second expiry. Held points
    * stay.
+   *
    * @param sources at most `lapsePage`
    */
   async expire(asset: string, sources: readonly LapsedSource[]): Promise<BatchResult> {

@@ -44,6 +44,7 @@ const substitutes = selectionOf(SubstituteRow).pick('id', 'lenderId', 'units')
  * of the hold settles a claim: returned points are taken, and captured points become the shortfall of the refund
  * (decision B9). Points that were spent before the refund and are returned later reduce its shortfall in the same way.
  * If a refund took other points of the member, the returned points replace these.
+ *
  * Here an order row is changed under the lock of the account. Refunds change it before that lock. If this causes a
  * deadlock, one of the two transactions is retried.
  */
@@ -59,6 +60,7 @@ export class LotClaims {
   /**
    * Settles claims with units that are returned. It runs before the return, so that `remaining` of a source can be
    * negative for this time.
+   *
    * @returns the debits that take these units
    */
   async settle({ journalId }: LotMovement, parts: readonly ReturnedPart[]): Promise<readonly LotClaim[]> {

@@ -51,6 +51,7 @@ export interface Reversal {
 /**
  * Divides the points that a refund takes back. The balance never becomes negative. The member has already lost expired
  * points. They are taken from other points only if the rule allows it.
+ *
  * @param wanted points to take back
  * @param spendable points in live sources of the member
  */

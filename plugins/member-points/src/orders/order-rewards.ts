@@ -67,6 +67,7 @@ export class OrderRewards {
 
   /**
    * Grants the points of a paid order once, then posts the refunds that arrived earlier.
+   *
    * @throws BusinessError `409` `member-points.order-mismatch` if the order was already paid with other facts
    */
   async paid(order: PaidOrder): Promise<{ readonly points: number; readonly replayed: boolean }> {
@@ -110,6 +111,7 @@ export class OrderRewards {
   /**
    * Takes back the points of the refunded part, once per refund. A refund of an unpaid order is stored until the
    * payment.
+   *
    * @throws BusinessError `409` `member-points.refund-mismatch` if the refund was stored with other facts, or the order
    * belongs to another user; `409` `member-points.refund-exceeds-paid`
    */

@@ -43,6 +43,7 @@ export class Rewards {
 
   /**
    * Credits the account and creates the source, once per key. Debts of refunds are paid first.
+   *
    * @returns undefined if the account is closed, for example after the deletion of the member
    * @throws the errors of `Ledger.credit`
    */

@@ -39,6 +39,7 @@ export class Rules {
 
   /**
    * Returns the version that applies at a time.
+   *
    * @param at milliseconds since the epoch
    * @throws BusinessError `404` `member-points.rule-unknown`
    */
@@ -100,6 +101,7 @@ export class Rules {
 
   /**
    * Ends the current version of a rule and starts the next, or creates a rule.
+   *
    * @param record writes the audit in the same transaction
    * @throws BusinessError `400` `member-points.rule-invalid` with the field and its rule, `400`
    * `member-points.asset-unconfirmed`, `409` `member-points.rule-conflict`

@@ -13,6 +13,7 @@ const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
 
 /**
  * Creates the error for a posting that a lot book rejects.
+ *
  * @param field field of the posting, such as `owner.id`
  * @param rule violated rule; it follows "must be"
  */
@@ -56,6 +57,7 @@ export interface JournalDraft {
 
 /**
  * Checks the notes of a movement and returns its journal.
+ *
  * @param decides further values that distinguish two movements with the same key
  */
 export function journalDraft(action: JournalAction, notes: MovementNotes, decides: readonly unknown[]): JournalDraft {

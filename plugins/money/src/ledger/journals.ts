@@ -127,6 +127,7 @@ export class Journals {
 
   /**
    * Returns the units that a debit or a capture took from the account of its owner.
+   *
    * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible`
    */
   async taken(journalId: number): Promise<TakenUnits> {

@@ -33,6 +33,7 @@ interface Work {
  * Writes movements inside the transaction of its caller, in few statements. All transactions use the same order, which
  * prevents deadlocks: journals, accounts in ascending order of ids, their holds, their lots, entries. The unique key of
  * a journal decides which caller executes the movement.
+ *
  * Movements are executed in the given order, and each sees the changes of the earlier ones. A rejected movement leaves
  * no row.
  */

@@ -26,6 +26,7 @@ interface Waiting {
  * Concurrent postings share a transaction. The cost of the transaction and, for a busy account, the wait for its row
  * then arise once for all of them. Each caller receives its result after the commit. A posting without competitors is
  * executed immediately.
+ *
  * All postings of an account use the same lane, so that callers of one instance never wait for each other's row locks.
  */
 export class PostingQueue {

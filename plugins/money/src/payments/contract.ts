@@ -147,6 +147,7 @@ export const orderOwner = 'user_id'
 
 /**
  * Path from a row with an order number to the user of the order, for `callerRows`.
+ *
  * @param column database column that contains the `outTradeNo`
  */
 export const throughOrder = (column: string) => ({
@@ -215,6 +216,7 @@ export type PaidWalk =
 export interface Payments {
   /**
    * Creates an order. The same terms again return the existing order.
+   *
    * @throws BusinessError `400` `payment.terms-invalid` with field and rule, `400` `payment.scene-unknown` if the scene
    * has no handler, `409` `payment.terms-differ` if the number has other terms
    */
@@ -223,11 +225,13 @@ export interface Payments {
   find(outTradeNo: string, rows?: object): Promise<PaymentOrder | undefined>
   /**
    * Returns the existing orders of at most 200 numbers, in one statement.
+   *
    * @throws RangeError for more than 200
    */
   findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>>
   /**
    * Returns a part of all paid orders of a provider, in the order of their ids, in one statement.
+   *
    * @param afterId id of the last order of the previous part, 0 for the first part
    * @param limit 1 to 200; fewer orders mean the last part
    * @throws RangeError for another limit
@@ -235,6 +239,7 @@ export interface Payments {
   paidAfter(provider: string, afterId: number, limit: number): Promise<readonly PaymentOrder[]>
   /**
    * Returns several parts of the paid orders of a provider in one statement, for audits that combine walks.
+   *
    * @returns a list for each walk, in the order of the walks
    * @throws RangeError for another limit
    */
@@ -242,6 +247,7 @@ export interface Payments {
   /**
    * Returns pending orders of a chain that claim transfers: they specify the transaction, or the sender is their proven
    * payer.
+   *
    * @throws RangeError for more than 200
    */
   pendingClaims(asked: ClaimsAsked): Promise<readonly PaymentClaim[]>
@@ -254,11 +260,13 @@ export interface Payments {
   transactions(filter: TransactionFilter, window: PageWindow): Promise<FoundPage<PaymentTransaction>>
   /**
    * Returns the payments of many orders, or of many transactions of a chain, oldest first, in one statement.
+   *
    * @throws RangeError for more than 200
    */
   transactionsOf(asked: TransactionsAsked): Promise<readonly PaymentTransaction[]>
   /**
    * Closes an order, so that it can no longer be paid. Closing it again has no effect.
+   *
    * @param expectedVersion version on which the decision is based; an order with another version stays pending
    * @returns the order after the call
    * @throws BusinessError `404` `payment.order-unknown`, `409` `payment.order-not-pending` with `data.status`
@@ -266,6 +274,7 @@ export interface Payments {
   close(outTradeNo: string, expectedVersion?: number): Promise<PaymentOrder>
   /**
    * Records the transaction that the payer specifies. It does not settle the order.
+   *
    * @param transactionHash as in `Settlement`; the hash of a transaction on a chain is stored in lower case
    * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409`
    * `payment.order-not-pending`
@@ -274,6 +283,7 @@ export interface Payments {
   /**
    * Stores the address that must send the payment of a pending order. The caller has checked the proof. The payer of an
    * order never changes.
+   *
    * @param payer address in lower case
    * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409`
    * `payment.order-not-pending`, `409` `payment.payer-differs` if the order has another payer
@@ -283,11 +293,13 @@ export interface Payments {
    * Settles an order in one transaction: the order becomes `success`, its transaction is written, the handler of its
    * scene runs and `money.payment.succeeded` is published. Among concurrent callers on all instances, one settles the
    * order. Each chain event is used once. The caller must check that the payment was made.
+   *
    * @throws BusinessError `400` `payment.terms-invalid`, and the errors of the handler; nothing is written then
    */
   settle(settlement: Settlement): Promise<SettlementOutcome>
   /**
    * Records a full or partial refund. The caller moves the money. With the last unit the order becomes `refunded`.
+   *
    * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409` `payment.order-not-paid`
    * with `data.status`, `409` `payment.refund-exceeds-paid` with `data.refundable`, `409` `payment.refund-differs` if
    * the number has another amount; and the errors of the handler

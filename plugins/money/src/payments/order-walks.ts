@@ -7,6 +7,7 @@ const maxValues = 200
 
 /**
  * Returns the distinct values as parameters of one statement.
+ *
  * @throws RangeError for more than 200
  */
 export function boundedValues(values: readonly string[]): string[] {

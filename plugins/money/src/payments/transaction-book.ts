@@ -17,6 +17,7 @@ export class TransactionBook {
 
   /**
    * Waits for a concurrent transaction with an equal key.
+   *
    * @returns the id of the new transaction; undefined if one of its keys is in use
    */
   async add(transaction: NewTransaction): Promise<number | undefined> {

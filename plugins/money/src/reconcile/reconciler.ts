@@ -79,6 +79,7 @@ interface RunResult {
 /**
  * Compares entries, balances, holds and lots of every account, and sums the entries of every journal. It does not
  * change the ledger. It reads by key in small steps and yields between them.
+ *
  * Postings continue during a run. Therefore an account with a difference is checked again under its lock.
  */
 export class Reconciler {

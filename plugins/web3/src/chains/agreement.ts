@@ -50,6 +50,7 @@ export class Votes<Value> {
 /**
  * Adds the result of a provider for a transaction. Returns facts when enough providers agree: those of the first one,
  * with the lowest heights of all.
+ *
  * @param now milliseconds since the epoch
  */
 export function agreedFacts(

@@ -129,6 +129,7 @@ export class ChainRegistry implements ChainSource {
 
   /**
    * Changes the given properties.
+   *
    * @param version version on which the change is based; when absent, the current version
    * @throws BusinessError "404" `web3.chain-unknown`, "409" `web3.version-conflict`, and as `create`
    */

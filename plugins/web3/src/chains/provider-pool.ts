@@ -177,7 +177,8 @@ export class ProviderPool {
       const lead = head - other.head.number
       if (lead > chain.maxHeadLagBlocks) {
         const canBe = await this.#canHaveGrown(other.provider, other.head.number, lead - chain.maxHeadLagBlocks)
-        // If the other provider fails, the height is accepted, as on a chain with one provider.
+        // If the other provider does not return its block times, the height is accepted, as on a chain with one
+        // provider.
         if (canBe === false) return this.#disbelieved(provider)
         break
       }

@@ -59,6 +59,7 @@ export function transaction(value: unknown, asked: Hex): ChainTransaction | null
 /**
  * Returns null if the receipt is unknown or has no block, so that the transaction is pending. A receipt must have a
  * status, and 0 means reverted. Its logs must belong to the same transaction and block.
+ *
  * @throws RpcFault as `transaction`
  */
 export function receipt(value: unknown, asked: Hex): ChainReceipt | null {

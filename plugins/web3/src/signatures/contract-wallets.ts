@@ -55,6 +55,7 @@ export class ContractWallets {
 
   /**
    * Returns the result of the recovery or, if a contract may have created the signature, the result of the contract.
+   *
    * @param recovered result for this signature and this digest
    */
   async decide<Result extends VerificationResult>(

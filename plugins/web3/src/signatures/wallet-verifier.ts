@@ -15,6 +15,7 @@ import { readDocument, type TypedDataDocument, type TypedDataDomain } from './ty
 
 /**
  * Creates a verifier. All rules are here, so that every backend gives the same results.
+ *
  * @param backend implements the curve arithmetic
  * @param contracts when absent, no chain is queried
  */

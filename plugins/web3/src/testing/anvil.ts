@@ -68,6 +68,7 @@ export interface Anvil {
   /**
    * Replaces the newest blocks by the same number of others, so that the head number stays. Transactions of the old
    * blocks are removed unless `raw` contains them.
+   *
    * @param raw signed transactions with the index of their new block
    */
   reorganise(depth: number, raw?: readonly (readonly [transaction: Hex, block: number])[]): Promise<void>

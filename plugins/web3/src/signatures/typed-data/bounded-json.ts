@@ -16,6 +16,7 @@ const deepest = 16
 /**
  * Parses a JSON object within limits. Numbers must be safe integers (at most 2^53-1 in absolute value), because a
  * larger one would be rounded and another value would be verified. Larger integers are written as strings.
+ *
  * @throws TypedDataFault
  */
 export function parseBoundedJson(text: string): JsonObject {

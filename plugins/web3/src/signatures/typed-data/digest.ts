@@ -20,6 +20,7 @@ const longestNumber = 80
 /**
  * Returns the digest that `eth_signTypedData_v4` signs (EIP-712). Every value is checked against its type, and every
  * struct must have exactly the members of its type. Otherwise unsigned data could look signed.
+ *
  * @throws TypedDataFault
  */
 export function typedDataDigest({ types, primaryType, domain, message }: TypedDataDocument): Uint8Array {

@@ -22,6 +22,7 @@ const atomic = /^(?:address|bool|string|bytes(?:[1-9]|[12][0-9]|3[0-2])?|u?int(\
 
 /**
  * Reads the member `types`. A name with a comma or bracket could change the meaning of the hashed text.
+ *
  * @throws TypedDataFault
  */
 function readTypes(declared: JsonObject): StructTypes {
@@ -117,8 +118,10 @@ const members = new Set(['types', 'primaryType', 'domain', 'message'])
 
 /**
  * Reads the JSON text of EIP-712 typed data.
+ *
  * `EIP712Domain` may be missing in the types. It then consists of the members of the domain in standard order, as in
  * wallets. If it is present, it must list exactly these members.
+ *
  * @throws TypedDataFault
  */
 export function readDocument(text: string): TypedDataDocument {
