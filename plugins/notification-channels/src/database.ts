@@ -10,11 +10,12 @@ import {
 import { hasNoText, noText } from './message-text.ts'
 
 /**
- * Same key, same message. The parts of a message to many have keys that begin with its id; their recipients share its content.
+ * The same idempotency key is the same message. A message to many users is sent in parts whose keys begin with its id,
+ * so that all parts share one content.
  */
 const messageIdOf = (id: string, idempotencyKey: string) => (idempotencyKey.startsWith(`${id}/`) ? id : idempotencyKey)
 
-/** Channel `database`: puts messages into the inboxes of users. A message that was put there once is not put there again. */
+/** Channel `database`: adds messages to the inboxes of users. Adding a message again has no effect. */
 export default definePlugin({
   id: 'notification-channels.database',
   version: '1.0.0',
@@ -56,7 +57,7 @@ export default definePlugin({
           if (isBusinessError(error) && error.code === '400') {
             return { outcome: 'rejected', errorCode: error.reason ?? 'message-invalid', errorMessage: error.message }
           }
-          // Some recipients may have it. To send it again is safe: nobody gets it twice.
+          // Some recipients may already have the message. Sending it again is safe, because inboxes skip duplicates.
           const why = secretsOf(message).length === 0 ? { err: error } : {}
           log.warn({ ...why, messageId: message.id }, 'inboxes cannot be written')
           return {

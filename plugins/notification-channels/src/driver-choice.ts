@@ -14,7 +14,7 @@ import {
   providerStrategies,
 } from './provider-choice.ts'
 
-/** Keys of a channel that can send through several drivers of its facility. */
+/** Keys of a channel whose facility has several drivers. */
 export const driverKeys = {
   strategy: key.enum({
     title: { en: 'Choice of the driver', 'zh-CN': '驱动选择策略' },
@@ -56,7 +56,7 @@ export const driverKeys = {
   }),
 }
 
-/** Names of the keys of a channel that has these, and a switch. */
+/** Returns the names of these keys for a channel, including `enabled`. */
 export const driverKeyNames = (channel: string): readonly string[] =>
   ['enabled', 'strategy', 'drivers-order', 'driver-rest'].map((name) => `${channel}.${name}`)
 
@@ -67,9 +67,9 @@ interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'
   readonly order: () => readonly string[]
   /** Codes of the drivers that can send. */
   readonly ready: () => readonly string[]
-  /** Whether a failure is the driver's own, and not the recipient's or the message's. */
+  /** Returns true for an error of the driver, as opposed to one of the recipient or the message. */
   readonly isFaulty: (failure: Failure) => boolean
-  /** Which other failures let the next driver try, without a rest for this one. Absent: none. */
+  /** Returns true for other errors after which the next driver is tried, without a rest for this one. Default: none. */
   readonly movesOn?: (failure: Failure) => boolean
 }
 
@@ -86,16 +86,17 @@ export class DriverChoice {
     this.#choice = new ProviderChoice({ ...parts, isFaulty, movesOn })
   }
 
-  /** Whether the order holds a driver that can send. */
+  /** True if the strategy uses the order and the order contains a driver that can send. Always false for `single`. */
   get isReady(): boolean {
     return this.#candidates().length > 0
   }
 
   /**
-   * Of the channel: it rests while all drivers of the order do, and misses nothing while one of them can send.
+   * Returns the condition of the channel. It rests only while all usable drivers of the order rest, and it misses no
+   * key if one of them can send.
    *
    * @param own keys of the channel
-   * @param facility what the driver of the facility needs
+   * @param facility condition of the driver of the facility
    */
   condition(own: readonly string[], facility: ConfigNeeds): ChannelCondition {
     const rests = this.#candidates().map((driver) => this.#choice.restsFor(driver))
@@ -105,9 +106,9 @@ export class DriverChoice {
   }
 
   /**
-   * Of all drivers that a message may go through, one after the other; what holds for all of them.
+   * Verifies all drivers that a message may use, one after another. Returns the checks that all of them passed.
    *
-   * @param verify of a driver; that of the facility when it has no code
+   * @param verify verifies one driver; without a code, the driver of the facility
    */
   async verify(
     verify: (driver: string | undefined) => ReturnType<NonNullable<NotificationChannel['verify']>>,
@@ -121,7 +122,7 @@ export class DriverChoice {
     return proved
   }
 
-  /** @param send through a driver; that of the facility when it has no code. Must not throw */
+  /** @param send sends through one driver; without a code, through the driver of the facility. Must not throw */
   run(signal: AbortSignal, send: (driver: string | undefined) => Promise<DeliveryOutcome>): Promise<DeliveryOutcome> {
     const drivers = this.#candidates()
     return drivers.length === 0 ? send(undefined) : this.#choice.run(drivers, this.#parts.strategy(), signal, send)

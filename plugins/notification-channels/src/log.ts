@@ -33,7 +33,7 @@ export default definePlugin({
           template,
           locale,
           recipients: recipients.map(describeRecipient),
-          // Values may be codes for a log-in; the rendered content is what the message shows.
+          // Values may be sign-in codes. The message shows the rendered content.
           variables: Object.keys(variables),
           attributes: withoutSecretAttributes(attributes),
         }

@@ -1,8 +1,8 @@
 import { definePlugin, key, type NotificationMessage, notificationChannel, service } from '@plinth/kernel'
 
-/** What the channel `memory` keeps, for tests and diagnosis. */
+/** Messages of the channel `memory`, for tests and diagnosis. */
 export interface SentNotifications {
-  /** Oldest first; at most as many as the capacity. */
+  /** Oldest first, up to the capacity. */
   readonly messages: readonly NotificationMessage[]
   clear(): void
 }
@@ -11,7 +11,7 @@ export const sentNotifications = service<SentNotifications>('notification-channe
   from: '@plinth/notification-channels/memory',
 })
 
-/** Channel `memory`: keeps the last messages in this process. */
+/** Channel `memory`: stores the last messages in this process. */
 export default definePlugin({
   id: 'notification-channels.memory',
   version: '1.0.0',

@@ -1,6 +1,6 @@
 import type { NotificationMessage } from '@plinth/kernel'
 
-/** Nobody is told anything by it: it named a template that there is not, and had no words of its own. */
+/** True if a message has no text, for example because its template does not exist. */
 export const hasNoText = ({ subject, content }: Pick<NotificationMessage, 'subject' | 'content'>): boolean =>
   subject.trim() === '' && content.trim() === ''
 

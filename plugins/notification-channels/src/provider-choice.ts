@@ -1,36 +1,35 @@
 import type { Clock, DeliveryOutcome } from '@plinth/kernel'
 
 /**
- * - `single`: the one provider that the message or the configuration names.
- * - `failover`: the providers in their order; the next one is asked when one did not deliver.
- * - `round-robin`: like failover, but each message begins with the provider after that of the message before.
+ * - `single`: the provider of the message or of the configuration.
+ * - `failover`: the providers in their order. The next one is tried if a provider does not deliver.
+ * - `round-robin`: like failover, but each message starts with the next provider in turn.
  */
 export const providerStrategies = ['single', 'failover', 'round-robin'] as const
 export type ProviderStrategy = (typeof providerStrategies)[number]
 
 export interface ProviderChoiceParts {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Milliseconds for which a provider that failed is asked after the others, where it does not say itself. */
+  /** Default milliseconds for which a failed provider is tried last. A provider may specify another time. */
   readonly restMs: () => number
   /**
-   * Whether a failure is the provider's and not the message's, so that the next message would fail as well. Absent: what is
-   * `deferred`.
+   * Returns true for an error of the provider, which also affects the next message. Default: each `deferred` outcome.
    */
   readonly isFaulty?: (outcome: DeliveryOutcome) => boolean
   /**
-   * Which failures let the next provider try. Absent: all. A company that refuses the recipient, who may have told it so, is no
-   * reason to ask another one.
+   * Returns true for errors after which the next provider is tried. Default: all. If a provider rejects the recipient,
+   * for example after an opt-out, no other provider may be tried.
    */
   readonly movesOn?: (outcome: DeliveryOutcome) => boolean
 }
 
 /**
- * Chooses between the providers of one channel: webhook, SMS, mail. A provider that failed rests: it is asked after the
- * others until its rest is over, and still asked when all rest, so that one bad minute never stops a channel.
+ * Chooses between the providers of one channel: webhook, SMS, mail. A failed provider rests: it is tried after the
+ * others until its rest ends. If all rest, they are still tried, so a short outage never stops a channel.
  */
 export class ProviderChoice {
   readonly #parts: ProviderChoiceParts
-  /** End of the rest by provider, monotonic milliseconds. */
+  /** End of the rest in monotonic milliseconds, by provider. */
   readonly #restsUntil = new Map<string, number>()
   #turn = 0
 
@@ -38,7 +37,7 @@ export class ProviderChoice {
     this.#parts = parts
   }
 
-  /** Order in which providers would be asked now. `single` takes the first. */
+  /** Returns the order in which providers would be tried now. `single` uses the first. */
   order(providers: readonly string[], strategy: ProviderStrategy): readonly string[] {
     if (strategy === 'single') return providers.slice(0, 1)
     const start = strategy === 'round-robin' && providers.length > 0 ? this.#turn % providers.length : 0
@@ -46,19 +45,19 @@ export class ProviderChoice {
     return turned.sort((a, b) => this.restsFor(a) - this.restsFor(b))
   }
 
-  /** Milliseconds for which a provider still rests; 0: it does not. */
+  /** Returns the milliseconds until the rest of a provider ends; 0 if it does not rest. */
   restsFor(provider: string): number {
     return Math.max(0, (this.#restsUntil.get(provider) ?? 0) - this.#parts.clock.monotonic())
   }
 
   /**
-   * Asks one provider after the other until one delivers. `accepted` and `unknown` end the search: what may have been
-   * delivered is not sent through another provider. When all fail, the answer is `deferred` if any was, with the shortest
-   * wait; its message names every attempt.
+   * Tries one provider after another until one delivers. `accepted` and `unknown` end the search, because a message
+   * that may have been delivered is not sent again. If all fail, the outcome is `deferred` if any was, with the
+   * shortest wait. Its message contains every attempt.
    *
    * @param providers codes, at least one
    * @param signal ends the search between two attempts
-   * @param attempt sends through one provider, and logs when that fails; must not throw
+   * @param attempt sends through one provider, and logs errors; must not throw
    */
   async run(
     providers: readonly string[],
@@ -100,7 +99,7 @@ function together(failures: readonly [provider: string, outcome: Failure][]): De
   const errorMessage = failures.map(([provider, outcome]) => `${provider}: ${outcome.errorMessage}`).join('; ')
   if (last.outcome === 'rejected') return { ...last, errorMessage }
   const waits = deferred.flatMap((outcome) => outcome.retryAfterMs ?? [])
-  // One that says nothing may be asked at once.
+  // A provider without a wait may be tried immediately.
   const retryAfterMs = waits.length === deferred.length ? Math.min(...waits) : undefined
   const { retryAfterMs: _, ...failure } = last
   return { ...failure, errorMessage, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }

@@ -42,7 +42,7 @@ export default definePlugin({
       isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' || ownFaults.includes(errorCode),
       movesOn: ({ errorCode }) => companyCodes.includes(errorCode),
     })
-    /** The number of the recipient; of a user, that of the enabled account. */
+    /** Returns the number of the recipient. For a user, it is the number of the enabled account. */
     const numberOf = async ({ recipients }: NotificationMessage): Promise<string | undefined> => {
       for (const recipient of recipients) {
         if (recipient.kind === 'mobile') return recipient.number
@@ -64,7 +64,7 @@ export default definePlugin({
           return { outcome: 'rejected', errorCode: 'sms.number-missing', errorMessage }
         }
         const text = { to, ...textOf(message), reference: idempotencyKey }
-        // A message that names its driver leaves no choice.
+        // A message with a driver uses only that driver.
         if (text.driver !== undefined) return sms.send(text, signal)
         return choice.run(signal, (driver) => sms.send(driver === undefined ? text : { ...text, driver }, signal))
       },
@@ -77,7 +77,7 @@ export default definePlugin({
 
 const codes = (...names: readonly string[]) => names.map((name) => `sms.${name}`)
 
-/** What a company rejects whatever the message is. */
+/** Errors of the account, which affect all messages. */
 const ownFaults = codes(
   'credentials-refused',
   'permission-missing',
@@ -85,10 +85,10 @@ const ownFaults = codes(
   'sender-refused',
   'driver-missing',
 )
-/** What a company rejects because of its own code of the template, or of the signature: another company has others. */
+/** Errors of the provider's own template code or signature. Another provider has different ones. */
 const companyCodes = codes('template-unmapped', 'template-refused', 'signature-refused')
 
-/** What goes out; the attributes go before the message's template. */
+/** Returns the text message. Attributes take precedence over the template of the message. */
 function textOf({
   subject,
   content,

@@ -25,7 +25,7 @@ export default definePlugin({
   setup({ services: { social }, config, contribute }) {
     const channel: NotificationChannel = {
       displayName: { en: 'WeChat', 'zh-CN': '微信' },
-      // One recipient per message: that of the attribute, or the first follower.
+      // A message has one recipient: the attribute, or the first follower.
       recipientKinds: [],
       traits: { idempotent: false },
       enabled: () => config.get('platform.notification.channels.social.enabled'),
@@ -68,7 +68,7 @@ function socialMessage(message: NotificationMessage): SocialMessage {
   }
   return {
     accountCode: attribute('account-code') ?? '',
-    // What is none of the types is refused by the service, which names them.
+    // The service rejects an unknown type and lists the valid ones.
     messageType: attribute('message-type') as SocialMessageType,
     toUser: attribute('to-user') ?? follower?.openId ?? '',
     content: message.content === '' ? message.subject : message.content,

@@ -92,11 +92,11 @@ export default definePlugin({
       order: () => config.get('platform.notification.channels.mail.drivers-order'),
       restMs: () => config.get('platform.notification.channels.mail.driver-rest'),
       ready: () => mail.drivers,
-      // `mail.deferred` is about the address: the mailbox is full, or new to the server.
+      // `mail.deferred` concerns the address: the mailbox is full, or the server does not know the sender yet.
       isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' && errorCode !== 'mail.deferred',
     })
 
-    /** The address of the recipient; of a user, that of the enabled account. */
+    /** Returns the address of the recipient. For a user, it is the address of the enabled account. */
     const targetOf = async ({ recipients }: NotificationMessage): Promise<Target | undefined> => {
       for (const recipient of recipients) {
         if (recipient.kind === 'email') return { address: recipient.address }
@@ -113,7 +113,7 @@ export default definePlugin({
       try {
         return await links.linkFor(userId)
       } catch (error) {
-        // A mail is not lost for it; a broken key is the operator's to mend.
+        // The mail is sent without the link. The operator must fix the key.
         log.error({ reason: reasonOf(error), messageId }, 'a marketing mail has no link that ends such mails')
         return undefined
       }
@@ -156,11 +156,11 @@ export default definePlugin({
 
 interface Target {
   readonly address: string
-  /** Absent for an address that is nobody's account. */
+  /** Absent if the address belongs to no account. */
   readonly userId?: number
 }
 
-/** What is no tag is left out: a mail is not lost for it. */
+/** An invalid tag is omitted, so that the mail is still sent. */
 const tagOf = (locale: string | undefined) => (/^[A-Za-z0-9-]{2,35}$/.test(locale ?? '') ? locale : undefined)
 
 function outcomeOf(
@@ -183,7 +183,7 @@ function outcomeOf(
     errorMessage,
     provider,
     providerCode: replyCode,
-    // A server may repeat what it was sent.
+    // A server may repeat the text of the request.
     providerMessage: reply === undefined ? undefined : redact(reply, secrets),
   })
 }

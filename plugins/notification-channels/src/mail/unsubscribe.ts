@@ -6,20 +6,22 @@ import type { PluginKey } from '@plinth/system-config'
 
 const unsubscribePath = '/api/v1/notifications/unsubscribe'
 
-/** What the link ends: mails of this category. */
+/** Category of the mails that the link ends. */
 const category = 'marketing'
 
 type Key = string | Buffer
 
 interface LinkParts {
-  /** Keys of the operator: the first signs, all verify. */
+  /** Configured keys. The first signs, all verify. */
   readonly configured: () => readonly string[]
-  /** The key that the product made by itself: it signs where there is no other, and verifies always. */
+  /** Generated key of the product. It signs if no key is configured, and always verifies. */
   readonly own: Pick<PluginKey, 'find' | 'get'> | undefined
   readonly siteUrl: () => string
 }
 
-/** Links that end the marketing mails of one user. They hold for as long as the key does: people look for them in old mails. */
+/**
+ * Links that end the marketing mails of one user. They are valid as long as the key, because users also open old mails.
+ */
 export class UnsubscribeLinks {
   readonly #parts: LinkParts
 
@@ -28,9 +30,9 @@ export class UnsubscribeLinks {
   }
 
   /**
-   * Undefined without a key, and where the address of the site is not known or not `https`.
+   * Returns undefined without a key, or if the URL of the site is unknown or not `https`.
    *
-   * @throws when the own key cannot be read or made, with a reason for operators
+   * @throws if the generated key cannot be read or created; the reason is for operators
    */
   async linkFor(userId: number): Promise<string | undefined> {
     const { configured, own, siteUrl } = this.#parts
@@ -41,10 +43,10 @@ export class UnsubscribeLinks {
     return `${site}${unsubscribePath}?token=${userId}.${macOf(key, userId)}`
   }
 
-  /** Whose link it is; undefined for a token that none of the keys signed. */
+  /** Returns the user of a link, or undefined if no key signed the token. */
   async userOf(token: string): Promise<number | undefined> {
     const [, id = '', mac = ''] = /^([1-9]\d{0,15})\.([\w-]{43})$/.exec(token) ?? []
-    // Nothing is asked for what has not even the form of a token.
+    // A malformed token needs no query.
     if (mac === '') return undefined
     const userId = Number(id)
     const { configured, own } = this.#parts
@@ -64,14 +66,16 @@ const macOf = (key: Key, userId: number) =>
 
 const largestBody = 1_024
 
-/** For one address and method: mail services ask for many of their customers, but nobody may try tokens without an end. */
+/**
+ * Limit per address and method. Mail services fetch links for many users, but nobody may guess tokens without a limit.
+ */
 export const unsubscribeLimit = rateLimited({ maxAttempts: 120, windowSeconds: 60, keyStrategy: 'IP_ROUTE' })
 
 const page = (text: string, form = '') =>
   `<!doctype html><html><head><meta charset="utf-8"><meta name="robots" content="noindex"><title>${text}</title></head>` +
   `<body><p>${text}</p>${form}</body></html>`
 
-/** Programs that look at links in mails must not end anything by it, so opening the link asks first. */
+/** Mail scanners open links, so opening a link only asks for confirmation. */
 const question = page(
   'End these mails? · 停止接收此类邮件？',
   '<form method="post"><button type="submit">End them · 停止接收</button></form>',
@@ -87,7 +91,7 @@ interface RouteParts {
 
 type Register = Extract<Parameters<HttpServer['register']>[0], (app: never, options: never) => Promise<unknown>>
 
-/** The page behind the link, and the `POST` of mail programs (RFC 8058, 3.1: a form, without cookies or sign-in). */
+/** The page of the link, and the `POST` of mail clients (RFC 8058, 3.1: a form, without cookies or sign-in). */
 export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Register {
   return async (app) => {
     app.addContentTypeParser(
@@ -96,7 +100,7 @@ export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Regi
       (_request, _body, done) => done(null, undefined),
     )
     const html = 'text/html; charset=utf-8'
-    // Mail programs look at the status alone: 200 would say that the mails end.
+    // Mail clients only read the status. 200 would mean that the mails end.
     app.setErrorHandler(async (error, _request, reply) => {
       if (!isBusinessError(error) || error.code !== '429') throw error
       return reply.code(429).type(html).send(page(later))

@@ -29,27 +29,27 @@ export interface AttemptParts {
   readonly http: OutgoingHttp
   readonly clock: Clock
   readonly log: Logger
-  /** Masks what the configuration knows as secrets, and more values. */
+  /** Masks configured secrets and additional values. */
   readonly redact: (text: string, more: Iterable<unknown>) => string
 }
 
-/** Characters of what a provider says. */
+/** Maximum characters of a provider's message. */
 const longestSaid = 300
 const codeForm = /^[\w.:-]{1,64}$/
 
-/** A secret that is a login, `user:password`, and its parts: a service may repeat one of them. */
+/** Returns a secret and, for credentials `user:password`, its parts, because a service may repeat one of them. */
 const loginParts = (secret: string) => [secret, ...secret.split(/[:@]/).filter((part) => part.length >= 6)]
 
 type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
 type Refused = Extract<WebhookVerdict, { delivered: false }>
 
-/** One message on its way through one provider. Knows every secret that it uses, and lets none out. */
+/** One attempt to send a message through one provider. It masks all secrets that it uses. */
 export class Attempt {
   readonly #parts: AttemptParts
   readonly #message: NotificationMessage
   readonly #asked: CommonAttributes
   readonly #settings: AttemptSettings
-  /** What was used so far. Looked at when there is something to mask, which a success seldom has. */
+  /** Values used so far. They are only evaluated to mask an error, which is rare. */
   #route: Route | undefined
   #request: Pick<WebhookRequest, 'url' | 'headers'> | undefined
   #sent = false
@@ -61,7 +61,7 @@ export class Attempt {
     this.#asked = asked
   }
 
-  /** Sends, and logs when that fails. Never throws. */
+  /** Sends, and logs a failure. Never throws. */
   async through(name: string, signal: AbortSignal): Promise<DeliveryOutcome> {
     let outcome: DeliveryOutcome
     try {
@@ -119,7 +119,7 @@ export class Attempt {
     const { http, clock } = this.#parts
     const { provider, secret } = route
     const isSigned = provider.secret.use === 'signature' && secret !== undefined
-    // Signed at the last moment: a signature is good for a short time, and a retry needs a new one.
+    // Signed immediately before sending, because a signature expires soon and a retry needs a new one.
     const key = { secret: secret ?? '', nowMs: clock.now(), messageId: this.#message.id }
     const { url, headers, body } = (isSigned && provider.sign?.(request, key)) || request
     this.#request = { url, headers }
@@ -185,7 +185,7 @@ export class Attempt {
     if (error instanceof Error && error.name === 'WebhookInputError') {
       return this.#failure({ name }, 'rejected', error.message, { errorCode: 'webhook.attribute-invalid' })
     }
-    // A fault in the code of a provider. What it says may hold anything.
+    // An error in the code of a provider. Its text may contain anything.
     const reason = this.#masked(reasonOf(error))
     this.#parts.log.error({ provider: name, messageId: this.#message.id, reason }, 'webhook provider failed')
     const text = 'The code of the provider failed; the log says why'
@@ -209,7 +209,7 @@ export class Attempt {
     ]
   }
 
-  /** A text without secrets, on one line. */
+  /** Returns the text on one line, with secrets masked. */
   #masked(text: string): string {
     if (text === '') return text
     const short = text.slice(0, 4096).replace(/\s+/g, ' ').trim()

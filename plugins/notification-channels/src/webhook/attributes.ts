@@ -1,19 +1,19 @@
 import { didYouMean, type JsonValue } from '@plinth/kernel'
 import { type WebhookAttribute, WebhookInputError, type WebhookProvider } from './contract.ts'
 
-/** What a message says for itself about its way (document 2, "Common attributes"). */
+/** Routing attributes of a message (document 2, "Common attributes"). */
 export interface CommonAttributes {
   readonly provider: string | undefined
   readonly endpoint: string | undefined
   readonly messageType: string | undefined
   readonly secret: string | undefined
-  /** Replaces the whole payload: a text is sent as it is. */
+  /** Replaces the whole payload. A text is sent unchanged. */
   readonly payload: JsonValue | undefined
 }
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** Characters of one attribute; a payload may be as long as a request. */
+/** Characters of one attribute. A payload is only limited by the size of a request. */
 const longestAttribute = 8192
 
 /** @throws WebhookInputError */
@@ -40,7 +40,7 @@ function payloadOf(value: unknown): JsonValue | undefined {
     const text: unknown = JSON.stringify(value)
     if (typeof text === 'string') return JSON.parse(text)
   } catch {
-    // A value that contains itself, or a bigint.
+    // A circular value or a bigint.
   }
   throw new WebhookInputError('webhook.payload', 'be a text or a JSON value')
 }
@@ -99,10 +99,10 @@ const readers: Readonly<Record<NonNullable<WebhookAttribute['type']>, readonly [
 }
 
 /**
- * Own attributes of a provider by name, read by their types.
+ * Returns the attributes of a provider by name, parsed by their types.
  *
- * @param name the code or alias under which the message goes; its attributes go before those of the code
- * @throws WebhookInputError for a value that breaks its rule, and for a name that the provider does not know
+ * @param name code or alias of the message; its attributes take precedence over those of the code
+ * @throws WebhookInputError for an invalid value or an unknown name
  */
 export function ownAttributes(
   { code, attributes: rules = {} }: WebhookProvider,
@@ -146,7 +146,7 @@ function readAttribute(attribute: string, written: unknown, rule: WebhookAttribu
   return value
 }
 
-/** Values that no record may show, of whatever provider: for the mask over everything that leaves the channel. */
+/** Returns the sensitive values of all providers, to mask them in everything that leaves the channel. */
 export function sensitiveValues(providers: Iterable<WebhookProvider>, attributes: Attributes): string[] {
   const names = [...providers].flatMap(({ code, aliases = [], attributes: rules = {} }) =>
     Object.entries(rules).flatMap(([own, { sensitive }]) =>

@@ -16,7 +16,7 @@ import { keys } from './config.ts'
 import type { WebhookProvider } from './contract.ts'
 import { needsOf, Verification } from './verification.ts'
 
-/** Read at every send, so that a live change counts at once. */
+/** Read at every send, so that a live change takes effect immediately. */
 interface WebhookSettings extends AttemptSettings {
   readonly enabled: boolean
   readonly defaultProvider: string
@@ -29,7 +29,7 @@ interface WebhookChannelParts extends AttemptParts {
   readonly choice: ProviderChoice
 }
 
-/** The channel `webhook` (document 2): robots and third parties, each behind a provider. */
+/** The channel `webhook` (document 2): robots and push services, each with a provider. */
 export class WebhookChannel implements NotificationChannel {
   readonly displayName = { en: 'Webhook', 'zh-CN': 'Webhook' }
   readonly recipientKinds = []
@@ -44,13 +44,13 @@ export class WebhookChannel implements NotificationChannel {
     return this.#parts.settings().enabled
   }
 
-  /** Each code and alias, because a message may name each, and attributes go by the name. */
+  /** Returns each code and alias, because messages may use both, and attributes contain the name. */
   providers(): readonly ChannelProvider[] {
     const { directory } = this.#parts
     return directory.names.map((name) => providerOf(name, directory.require(name).provider))
   }
 
-  /** Without a provider: of all that a message which names none may go through. */
+  /** Without a provider, verifies all providers of a message that does not specify one. */
   async verify(signal: AbortSignal, provider?: string): Promise<readonly ChannelCheck[]> {
     const settings = this.#parts.settings()
     const verification = new Verification(this.#parts, settings)
@@ -63,7 +63,10 @@ export class WebhookChannel implements NotificationChannel {
     return proved
   }
 
-  /** As a whole it rests, and misses keys, while all do that a message which names none may go through. */
+  /**
+   * Without a provider, returns the condition of the whole channel. It rests or misses keys only while this is true for
+   * all providers of a message that does not specify one.
+   */
   condition(provider?: string): ChannelCondition {
     if (provider !== undefined) return this.#conditionOf(provider)
     const { names } = candidates(this.#parts.settings(), {})
@@ -82,7 +85,7 @@ export class WebhookChannel implements NotificationChannel {
   #conditionOf(name: string): ChannelCondition {
     const { directory, choice, limits, settings } = this.#parts
     const configured = directory.require(name)
-    // Without a choice it is asked all the same.
+    // The strategy `single` ignores rests.
     const isChosen = settings().strategy !== 'single'
     return {
       ...needsOf(name, configured),
@@ -138,7 +141,10 @@ const providerOf = (
     ),
   })
 
-/** An address belongs to one provider, so a message that names one, or the address, leaves no choice. */
+/**
+ * Returns the providers to try. An endpoint belongs to one provider, so a message with an endpoint or provider uses
+ * only that one.
+ */
 function candidates(
   { defaultProvider, strategy, order }: WebhookSettings,
   { provider, endpoint }: Partial<Pick<CommonAttributes, 'provider' | 'endpoint'>>,

@@ -1,6 +1,6 @@
 import { extensionPoint, type JsonValue, type LocalizedText, type Shape, shape } from '@plinth/kernel'
 
-/** What an operator can do about a failure; each has a text in `messages/`, key `messages.webhook.hint.<name>`. */
+/** Advice for an operator about an error. The text has the key `messages.webhook.hint.<name>`. */
 export type WebhookHint =
   | 'keyword-missing'
   | 'signature-mismatch'
@@ -24,105 +24,110 @@ export type WebhookHint =
 export interface WebhookAttribute {
   readonly title: LocalizedText
   /**
-   * `text` when absent. Values may also be written as text: `5`, `true`, `a,b` for a list, JSON for `object` and `objects` (a
-   * list of objects).
+   * Default: `text`. Values may also be written as text: `5`, `true`, `a,b` for a list, JSON for `object` and `objects`
+   * (a list of objects).
    */
   readonly type?: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
-  /** The only values that are allowed. */
+  /** The allowed values. */
   readonly values?: readonly string[]
-  /** Inclusive; of an integer its value, of a list the number of its items. */
+  /** Inclusive. Limits the value of an integer, and the number of items of a list. */
   readonly minimum?: number
   readonly maximum?: number
-  /** True: holds a token or leads to a person; forms and records do not show it. */
+  /** True for a token or personal data, which forms and records must not show. */
   readonly sensitive?: boolean
-  /** Member of the payload that takes the value; absent: `body` places it. */
+  /** Field of the payload for the value. If absent, `body` sets it. */
   readonly member?: string
 }
 
-/** How much text a provider takes. Longer contents are cut between characters as people see them (graphemes), with an ellipsis. */
+/** Maximum length of a text. Longer contents are cut between graphemes, and get an ellipsis. */
 export interface WebhookTextLimit {
   readonly max: number
   /** Bytes of UTF-8, UTF-16 units, or Unicode code points. */
   readonly unit: 'bytes' | 'utf16' | 'characters'
-  /** Member of the payload that is measured, dots lead inwards (`text.content`); absent: the whole payload as JSON. */
+  /** Path of the measured payload field, such as `text.content`. If absent, the whole payload as JSON is measured. */
   readonly member?: string
 }
 
 /**
- * How a message type shows text that people wrote as it is written. The channel applies it, after it has cut the text: in the type
- * `text` to all of subject and content, in other types, whose texts are markup, to the values that a template put into them.
+ * Shows plain text literally in a message type. The channel applies it after cutting the text. In the type `text`, it
+ * applies to all of subject and content. Other types are markup, so it only applies to the values that a template
+ * inserted.
  */
 export interface WebhookPlainText {
   /**
-   * What the parser of the service reads as a mention, a link with a text of its own, or a format; nothing else, because all other
-   * text must arrive unchanged. With the flag `g`. A match may be empty where something belongs between two characters.
+   * Matches tokens that the parser of the service reads as a mention, a link with its own text, or a format. It must
+   * match nothing else, because other text must arrive unchanged. It has the flag `g`. A match may be empty, to insert
+   * text between two characters.
    */
   readonly tokens: RegExp
   /**
-   * What the service shows as this token.
+   * Returns the text that the service shows as this token.
    *
-   * @param before the text before it
+   * @param before text before the token
    */
   readonly show: (token: string, before: string) => string
 }
 
-/** A message as a provider sees it. */
+/** A message for a provider. */
 export interface WebhookMessage {
-  /** Same for every try. */
+  /** The same for every attempt. */
   readonly id: string
-  /** On one line. For members that the service reads as the message type says: `plain` is applied. */
+  /** On one line, with `plain` applied. For fields that the service parses. */
   readonly subject: string
   readonly content: string
-  /** Subject and content without `plain`, for members that the service shows without a parser, such as titles. */
+  /** Subject and content without `plain`, for fields that the service does not parse, such as titles. */
   readonly written: { readonly subject: string; readonly content: string }
   readonly locale: string | undefined
-  /** Own attributes of the provider, read by their types; absent ones are missing. */
+  /** Attributes of the provider, parsed by their types. Absent ones are omitted. */
   readonly attributes: Readonly<Record<string, JsonValue>>
-  /** Attributes that belong to no channel, such as `module` and `targetRoute`. */
+  /** Attributes of no channel, such as `module` and `targetRoute`. */
   readonly context: Readonly<Record<string, unknown>>
-  /** Where it goes; a copy. */
+  /** Target URL, as a copy. */
   readonly endpoint: URL
-  /** The token, for a provider whose secret is one. */
+  /** The token, if the secret of the provider is one. */
   readonly token: string | undefined
   /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
-/** One form in which a provider shows a message. */
+/** One format of messages of a provider. */
 export interface WebhookMessageType {
-  /** The payload, for JSON. Pure: called again with shorter texts when the message is too long. */
+  /**
+   * Returns the payload for JSON. It must be pure, because it is called again with shorter texts if the message is too
+   * long.
+   */
   body(message: WebhookMessage): object
-  /** Absent: the service shows texts of this type without a parser. */
+  /** If absent, the service does not parse texts of this type. */
   readonly plain?: WebhookPlainText
   readonly limit?: WebhookTextLimit
-  /** Of the member that shows the subject. */
+  /** Limit of the field that shows the subject. */
   readonly subjectLimit?: WebhookTextLimit
 }
 
 export interface WebhookRequest {
-  /** May be shared with other messages: whoever changes it takes a copy, as `withQuery` does. */
+  /** May be shared between messages. Change only a copy, as `withQuery` does. */
   readonly url: Readonly<URL>
   readonly headers: Readonly<Record<string, string>>
-  /** A text is sent as it is, everything else as JSON. */
+  /** A text is sent unchanged, any other value as JSON. */
   readonly body: JsonValue | object
 }
 
 export interface WebhookSigningKey {
   readonly secret: string
-  /** Time of this try in milliseconds since the epoch. */
+  /** Time of this attempt, in milliseconds since the epoch. */
   readonly nowMs: number
   readonly messageId: string
 }
 
-/** What a provider answered. */
+/** The response of a provider. */
 export interface WebhookAnswer {
   readonly status: number
   /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** The body read as JSON; `undefined` when it is none. */
+  /** The body parsed as JSON, or undefined if it is invalid. */
   readonly json: unknown
-  /** Milliseconds of a `Retry-After` header, in seconds or as a date. */
+  /** Milliseconds of the header `Retry-After`, which contains seconds or a date. */
   readonly retryAfterMs: number | undefined
 }
 
@@ -130,9 +135,11 @@ export type WebhookVerdict =
   | { readonly delivered: true; readonly messageId?: string | undefined }
   | {
       readonly delivered: false
-      /** `rejected`: useless to try again; `deferred`: not delivered, try later; `unknown`: it may have been delivered. */
+      /**
+       * `rejected`: a retry is useless. `deferred`: not delivered, retry later. `unknown`: it may have been delivered.
+       */
       readonly outcome: 'rejected' | 'deferred' | 'unknown'
-      /** Business code and message of the provider; the channel masks and cuts them. */
+      /** Business code and message of the provider. The channel masks and cuts them. */
       readonly code?: string | undefined
       readonly message?: string | undefined
       readonly hint?: WebhookHint | undefined
@@ -140,14 +147,14 @@ export type WebhookVerdict =
     }
 
 /**
- * - `signature`: signs requests while `signing-enabled`; needs `sign`.
- * - `token`: says who may send. `into` says where it goes: appended to an address that ends with a slash, a query parameter or a
- *   member of the payload unless already there, or a header; absent: the provider places it itself.
+ * - `signature`: signs requests while `signing-enabled` is true; needs `sign`.
+ * - `token`: identifies the sender. `into` is its place: appended to a URL that ends with a slash; a query parameter or
+ * a field of the payload, unless it is already set; or a header. If absent, the provider places the token.
  */
 export type WebhookSecret = {
-  /** Rule for the configured value, a regular expression that is not anchored. */
+  /** Regular expression for the configured value. It is not anchored. */
   readonly pattern?: string
-  /** What the pattern demands, for people; completes "must ...", 必须…. */
+  /** Description of the pattern for users. It completes "must ...", 必须…. */
   readonly rule?: LocalizedText
 } & (
   | { readonly use: 'signature' }
@@ -162,35 +169,39 @@ export type WebhookSecret = {
 )
 
 /**
- * A robot or push service behind the channel `webhook` (document 2, "Attributes and providers of the webhook channel"; decision
- * B29). Mostly data; its functions are pure. The channel sends, signs, cuts, limits, masks and tries again.
+ * A robot or push service behind the channel `webhook` (document 2, "Attributes and providers of the webhook channel";
+ * decision B29). It is mostly data, and its functions are pure. The channel sends, signs, cuts, limits, masks and
+ * retries.
  */
 export interface WebhookProvider {
   /** Lower-case words joined by `-`. */
   readonly code: string
-  /** Other codes of the same service; their configuration and attributes go before those of the code. */
+  /** Other codes of the same service. Their configuration and attributes take precedence over those of the code. */
   readonly aliases?: readonly string[]
   readonly displayName: LocalizedText
-  /** Used when no endpoint is configured, for a service that has one address for all. */
+  /** Default endpoint, for a service with one URL for all users. */
   readonly endpoint?: string
-  /** Hosts of the service, `*.example.com` for all below a name; empty for what people host themselves. */
+  /** Hosts of the service; `*.example.com` includes all subdomains. Empty for self-hosted services. */
   readonly knownHosts: readonly string[]
   readonly secret: WebhookSecret
   readonly attributes?: Readonly<Record<string, WebhookAttribute>>
   /**
-   * By name, `text` among them; the first is used when the configured default is none of them. Texts of the type `text` are text,
-   * texts of all others are markup that the sender wrote.
+   * By name, including `text`. The first is used if the configured default is not among them. Texts of the type `text`
+   * are plain; texts of other types are markup of the sender.
    */
   readonly messageTypes: Readonly<Record<string, WebhookMessageType>>
-  /** The message type of a message whose attributes choose another one, such as a parse mode; absent: they never do. */
+  /**
+   * Returns the message type that attributes, such as a parse mode, require. If absent, attributes never change the
+   * type.
+   */
   messageTypeOf?(chosen: string, attributes: WebhookMessage['attributes']): string
-  /** Requests to one endpoint (with `rateLimitBy`: and one value of that attribute) in each window. */
+  /** Requests per window to one endpoint, or with `rateLimitBy` per value of that attribute. */
   readonly rateLimits?: readonly { readonly max: number; readonly windowMs: number }[]
   readonly rateLimitBy?: string
-  /** Attribute that names the chat or person, for a service that cannot send without one. */
+  /** Attribute for the chat or user, if the service requires one. */
   readonly receiver?: string
   /**
-   * The address to send to, made of the endpoint, and headers; the endpoint itself where it, or its `url`, is absent.
+   * Returns the URL, derived from the endpoint, and headers. Without it, or without `url`, the endpoint is used.
    *
    * @throws WebhookInputError
    */
@@ -198,27 +209,30 @@ export interface WebhookProvider {
   /** @throws WebhookInputError */
   sign?(request: WebhookRequest, key: WebhookSigningKey): WebhookRequest
   /**
-   * A question (`GET`) without any effect, by whose answer the service shows that it knows the address and the token. Absent: the
-   * channel opens a connection and asks nothing.
+   * A `GET` request without side effects that proves the URL and the token. If absent, the channel only opens a
+   * connection.
    */
   readonly verify?: {
-    /** As of a message; a token goes where its rule says. */
+    /** Like `address` of the provider. A token is placed by its rule. */
     address(
       of: Pick<WebhookMessage, 'endpoint' | 'token'>,
     ): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
-    /** Whether the answer says so. Never throws. Another answer is judged as that to a message is. */
+    /** Returns true if the response is the proof. Never throws. Other responses are judged by `judge`. */
     accepts(answer: WebhookAnswer): boolean
   }
-  /** Whether an answer means success. Never throws. */
+  /** Judges a response. Never throws. */
   judge(answer: WebhookAnswer): WebhookVerdict
-  /** What to send instead, once, after an answer that delivered nothing; the hint goes with a success. */
+  /**
+   * Returns a corrected request, which is sent once after a response without delivery. The hint accompanies its
+   * success.
+   */
   corrected?(
     answer: WebhookAnswer,
     request: WebhookRequest,
   ): { readonly request: WebhookRequest; readonly hint: WebhookHint } | undefined
 }
 
-/** A message that a provider cannot send as it is. The text names the attribute and the rule, never the value. */
+/** A message is invalid for the provider. The text contains the attribute and the rule, never the value. */
 export class WebhookInputError extends Error {
   override readonly name = 'WebhookInputError'
   readonly attribute: string
@@ -234,14 +248,14 @@ export interface WebhookProviderSettings {
   readonly endpoint: string | undefined
   readonly secret: string | undefined
   readonly messageType: string | undefined
-  /** Absent counts as true. */
+  /** Default: true. */
   readonly enabled: boolean | undefined
 }
 
-/** A provider with what the operator configured for it. Made by `webhookProviderPlugin`. */
+/** A provider with its configuration. Created by `webhookProviderPlugin`. */
 export interface ConfiguredWebhookProvider {
   readonly provider: WebhookProvider
-  /** The same object as long as nothing has changed. @param name the code or an alias of it */
+  /** Returns the same object until the configuration changes. @param name the code or an alias */
   settings(name: string): WebhookProviderSettings
 }
 

@@ -4,14 +4,14 @@ import type { RateLimiter } from '@plinth/rate-limit'
 import type { WebhookProvider } from './contract.ts'
 
 /**
- * Holds what is sent to one endpoint within the limits of its provider, over all instances. Without a limiter, or when it
- * fails, messages are sent: a provider that has too many says so itself.
+ * Applies the limits of providers to their endpoints, across all instances. Without a limiter, or if it fails, messages
+ * are sent, because the provider itself rejects excess messages.
  */
 export class EndpointLimits {
   readonly #limiter: RateLimiter | undefined
   readonly #failures: FailureLog
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** By code of the provider: the end of the last refusal, monotonic milliseconds. */
+  /** By code of the provider: end of the last rejection, in monotonic milliseconds. */
   readonly #limitedUntil = new Map<string, number>()
 
   constructor(limiter: RateLimiter | undefined, log: Logger, clock: Pick<Clock, 'monotonic'>) {
@@ -23,16 +23,16 @@ export class EndpointLimits {
     })
   }
 
-  /** Milliseconds for which the last address of a provider that had too many takes no more; 0: none waits. */
+  /** Returns the milliseconds until the last limited endpoint of a provider accepts messages; 0 if none is limited. */
   limitedFor(code: string): number {
     return Math.max(0, (this.#limitedUntil.get(code) ?? 0) - this.#clock.monotonic())
   }
 
   /**
-   * Takes one request.
+   * Consumes one request.
    *
-   * @param receiver what the limits count by: the address, and the chat where the provider has one limit for each
-   * @returns milliseconds to wait when there is none left
+   * @param receiver returns the key of the limits: the URL and, if the provider limits per chat, the chat
+   * @returns milliseconds to wait if the limit is reached
    */
   async take({ code, rateLimits = [] }: WebhookProvider, receiver: () => string): Promise<number | undefined> {
     if (this.#limiter === undefined || rateLimits.length === 0) return undefined

@@ -1,34 +1,34 @@
 import { memberAt } from '@plinth/outgoing-http'
 import type { WebhookAnswer, WebhookHint, WebhookVerdict } from './contract.ts'
 
-/** What a code of a provider means. */
+/** Meaning of a provider's code. */
 export interface CodeMeaning {
-  /** `rejected` when absent. */
+  /** Default: `rejected`. */
   readonly outcome?: 'rejected' | 'deferred' | 'unknown'
   readonly hint?: WebhookHint
-  /** Milliseconds to wait where the answer does not say. */
+  /** Milliseconds to wait if the response contains no time. */
   readonly retryAfterMs?: number
 }
 
 export interface JudgementRules {
-  /** Asked of an answer with a status of success (2xx). */
+  /** Called for a response with a success status (2xx). */
   delivered(answer: WebhookAnswer): boolean
-  /** Members of the answer, dots lead inwards (`error.message`); several: the first that is there. */
+  /** Paths in the response, such as `error.message`. With several, the first present one is used. */
   readonly code?: string | readonly string[] | ((answer: WebhookAnswer) => unknown)
   readonly message?: string | readonly string[] | ((answer: WebhookAnswer) => unknown)
-  /** Member with the provider's id of the message. */
+  /** Path of the provider's message id. */
   readonly id?: string
-  /** Member with the seconds to wait, where there is no `Retry-After`. */
+  /** Path of the seconds to wait, used without `Retry-After`. */
   readonly retryAfter?: string
   /** By code. */
   readonly codes?: Readonly<Record<string, CodeMeaning>>
-  /** By what the message contains, in any case; goes before the codes. */
+  /** By text that the message contains, in any case. Texts take precedence over codes. */
   readonly texts?: Readonly<Record<string, CodeMeaning>>
 }
 
 const busy: CodeMeaning = { outcome: 'deferred', hint: 'provider-busy' }
 
-/** What a status means where neither code nor text says more. */
+/** Meaning of a status, if neither code nor text decides. */
 const statuses: Readonly<Record<number, CodeMeaning>> = {
   400: { hint: 'payload-invalid' },
   401: { hint: 'token-invalid' },
@@ -40,12 +40,12 @@ const statuses: Readonly<Record<number, CodeMeaning>> = {
   422: { hint: 'payload-invalid' },
   425: busy,
   429: { outcome: 'deferred', hint: 'rate-limited' },
-  // A gateway that got no answer does not know whether the service behind it took the message.
+  // The gateway does not know whether the service received the message.
   502: { outcome: 'unknown', hint: 'provider-busy' },
   504: { outcome: 'unknown', hint: 'timeout' },
 }
 
-/** Whether a member is this number, written as a number or as text. */
+/** True if a field has this value, as a number or as text. */
 export const memberIs = (path: string, expected: number) => {
   return ({ json }: Pick<WebhookAnswer, 'json'>): boolean => {
     const value = memberAt(json, path)
@@ -63,9 +63,9 @@ function textAt(answer: WebhookAnswer, where: Where): string | undefined {
 }
 
 /**
- * The usual judgement: success is a status of success that `delivered` confirms. A failure is what the texts, then the codes,
- * then the status say. An answer of success that nobody understands (no code, no message) is `unknown`: the provider may have
- * taken the message.
+ * Returns the usual judgement. A success status is a success if `delivered` confirms it. Otherwise texts decide first,
+ * then codes, then the status. A success status without a code or message is `unknown`, because the provider may have
+ * accepted the message.
  */
 export function judgement(rules: JudgementRules): (answer: WebhookAnswer) => WebhookVerdict {
   const { codes = {}, texts = {} } = rules
@@ -93,7 +93,7 @@ function secondsAt({ json }: WebhookAnswer, path: string | undefined): number | 
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined
 }
 
-/** What a code or a message that is in no table means: the provider rejected the message, and states why itself. */
+/** Meaning of an unlisted code or message: the provider rejected the message and gave a reason. */
 const unexplained = (said: string | undefined): CodeMeaning =>
   said === undefined ? { outcome: 'unknown', hint: 'unexpected-response' } : { hint: 'refused' }
 

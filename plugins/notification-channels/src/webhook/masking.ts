@@ -1,9 +1,9 @@
 import { maskedValue } from '@plinth/kernel'
 
-/** A segment of a path that is a word, such as `webhook`, and no token: those are longer, or hold digits or capitals. */
+/** True for an ordinary word, such as `webhook`. Tokens are longer, or contain digits or capitals. */
 const isWord = (segment: string) => /^(?:[a-z._-]{1,15}|sendMessage)$/.test(segment)
 
-/** The parts of an address that may be secret: values of its query and segments of its path, also without their endings. */
+/** Returns the parts of a URL that may be secret: query values and path segments, with and without suffix. */
 export function secretParts(address: string | URL | undefined): string[] {
   const url = address === undefined ? null : URL.parse(String(address))
   if (url === null) return address === undefined ? [] : [String(address)]
@@ -21,7 +21,7 @@ export function secretParts(address: string | URL | undefined): string[] {
   return [...new Set(parts.flatMap((part) => [part, decoded(part)]))].filter((part) => part.length >= 6)
 }
 
-/** Without percent escapes, where they are valid. */
+/** Decodes percent escapes if they are valid. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -30,7 +30,7 @@ export function decoded(text: string): string {
   }
 }
 
-/** What looks like a secret, whoever's it is (reference 6.3). */
+/** Patterns of secrets of any origin (reference 6.3). */
 const patterns: readonly RegExp[] = [
   /\b((?:access_token|token|key|sign|sig|secret|auth|password|device_key)["']?\s*[=:]\s*["']?)[^&\s"',}]+/gi,
   /(\bbearer\s+|\bbasic\s+)[\w.~+/=-]+/gi,
@@ -41,6 +41,6 @@ const patterns: readonly RegExp[] = [
   /(\bfrom ip:\s*)[\w.:]+/gi,
 ]
 
-/** Masks what looks like a secret in a text of a third party. */
+/** Masks possible secrets in a text of a third party. */
 export const maskPatterns = (text: string): string =>
   patterns.reduce((masked, pattern) => masked.replace(pattern, `$1${maskedValue}`), text)

@@ -9,14 +9,14 @@ import { webhookProvider } from './contract.ts'
 import { EndpointLimits } from './endpoint-limits.ts'
 import { ProviderDirectory } from './routing.ts'
 
-/** Failures of a robot whatever the message. */
+/** Errors of the robot, which affect all messages. */
 const ofTheRobot = ['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch', 'endpoint-missing'].map(
   (name) => `webhook.${name}`,
 )
 const isFaulty = (failure: DeliveryOutcome): boolean =>
   failure.outcome === 'deferred' || (failure.outcome === 'rejected' && ofTheRobot.includes(failure.errorCode))
 
-/** Channel `webhook`: pushes messages to robots and third parties, each a provider plugin of its own. */
+/** Channel `webhook`: pushes messages to robots and push services. Each provider is a plugin. */
 export default definePlugin({
   id: 'notification-channels.webhook',
   version: '1.0.0',

@@ -14,7 +14,7 @@ const settingNames = {
 
 const prefixOf = (name: string) => `platform.notification.channels.webhook.providers.${name}`
 
-/** The keys of one code of a provider (document 2, "Configuration"), all changed while the product runs. */
+/** Keys of one code or alias of a provider (document 2, "Configuration"). All take effect while the product runs. */
 function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, name: string): Record<string, Setting> {
   const { en, 'zh-CN': zhCN } = inBothLocales(displayName)
   const title = (english: string, chinese: string) => ({
@@ -24,14 +24,14 @@ function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, na
   const isSignature = secret.use === 'signature'
   const prefix = prefixOf(name)
   return {
-    // An address contains its own token.
+    // The URL contains its token.
     [`${prefix}.endpoint`]: key.url({ ...title('address', '地址'), sensitive: true, destination: [] }),
     [`${prefix}.secret`]: key.string({
       ...(isSignature ? title('signing secret', '签名密钥') : title('token', '令牌')),
       ...(secret.pattern === undefined ? {} : { pattern: secret.pattern }),
       ...(secret.rule === undefined ? {} : { rule: secret.rule }),
       sensitive: true,
-      // The secret of an alias without an address goes to the address of the code.
+      // The secret of an alias without an endpoint is sent to the endpoint of the code.
       destination: [...new Set([name, code])].map((one) => `${prefixOf(one)}.endpoint`),
     }),
     [`${prefix}.message-type`]: key.enum({
@@ -46,14 +46,15 @@ function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, na
 }
 
 /**
- * The plugin of one provider: declares its keys, `platform.notification.channels.webhook.providers.<code>.{endpoint, secret,
- * message-type, enabled}`, also for its aliases, and contributes it to the channel `webhook`.
+ * Returns the plugin of one provider. It declares the keys
+ * `platform.notification.channels.webhook.providers.<code>.{endpoint, secret, message-type, enabled}` for the code and
+ * its aliases, and contributes the provider to the channel `webhook`.
  *
  * @example
  * export default webhookProviderPlugin({ id: 'acme.webhook', version: '1.0.0' }, {
- *   code: 'acme', displayName: 'ACME', knownHosts: ['hooks.acme.example'], secret: { use: 'token', into: 'path' },
- *   messageTypes: { text: { body: ({ subject, content }) => ({ title: subject, text: content }) } },
- *   judge: judgement({ delivered: ({ json }) => memberAt(json, 'ok') === true, message: 'error' }),
+ * code: 'acme', displayName: 'ACME', knownHosts: ['hooks.acme.example'], secret: { use: 'token', into: 'path' },
+ * messageTypes: { text: { body: ({ subject, content }) => ({ title: subject, text: content }) } },
+ * judge: judgement({ delivered: ({ json }) => memberAt(json, 'ok') === true, message: 'error' }),
  * })
  */
 export function webhookProviderPlugin(
@@ -84,7 +85,7 @@ export function webhookProviderPlugin(
       }
       const settingsOf = (name: string): WebhookProviderSettings => {
         const [settings, general] = [own(name), own(provider.code)]
-        // An address of the alias comes with its own secret: that of the code belongs to another robot.
+        // An endpoint of the alias needs its own secret, because the secret of the code belongs to another robot.
         const robot = settings.endpoint === undefined ? general : settings
         return {
           endpoint: robot.endpoint,

@@ -8,26 +8,26 @@ import { cleanLine, cleanText, everything, fitted, shownText } from './texts.ts'
 /** Bytes of a request. */
 const largestRequest = 262_144
 
-/** What is sent, as text. */
+/** Returns the body as text. */
 export const bodyText = ({ body }: Pick<WebhookRequest, 'body'>): string =>
   typeof body === 'string' ? body : JSON.stringify(body)
 
 /**
- * What is sent, as text, when it is not too large.
+ * Returns the body as text if it is not too large.
  *
- * @param what names it in the error
+ * @param what subject of the error message
  * @throws WebhookInputError
  */
 export function sentText(request: Pick<WebhookRequest, 'body'>, what: 'content' | 'webhook.payload'): string {
   const text = bodyText(request)
-  // Three bytes are the most that a UTF-16 unit takes.
+  // A UTF-16 unit has at most three bytes in UTF-8.
   if (3 * text.length <= largestRequest || Buffer.byteLength(text) <= largestRequest) return text
   throw new WebhookInputError(what, `be at most ${largestRequest} bytes`)
 }
 
 /**
- * A copy of an address with these parameters, each once. The other parameters stay as they are written: some are signed, or
- * compared letter by letter.
+ * Returns a copy of a URL with these parameters, each once. The text of other parameters stays unchanged, because some
+ * are signed or compared literally.
  */
 export function withQuery(url: URL, parameters: Readonly<Record<string, string>>): URL {
   const changed = new URL(url)
@@ -43,10 +43,10 @@ export function withQuery(url: URL, parameters: Readonly<Record<string, string>>
 
 type Address = Omit<WebhookRequest, 'body'>
 
-/** A token as it is, also where somebody copied it from an address (`abc%3D`): escaped twice, no service would know it. */
+/** Decodes a token that was copied from a URL (`abc%3D`), because a token that is escaped twice is invalid. */
 const unescaped = (token: string) => token.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decoded(escapes))
 
-/** Puts the token where the rule of the provider says. */
+/** Places the token by the rule of the provider. */
 export function withToken({ url, headers }: Address, secret: WebhookSecret, token: string | undefined): Address {
   const into = secret.use === 'token' ? secret.into : undefined
   if (token === undefined || into === undefined) return { url, headers }
@@ -62,7 +62,7 @@ export function withToken({ url, headers }: Address, secret: WebhookSecret, toke
   return { url, headers }
 }
 
-/** Members that the configuration and the attributes put beside what the message type builds. */
+/** Returns payload fields from configuration and attributes, which are added to those of the message type. */
 function membersOf({ provider, attributes }: Route, token: string | undefined): object {
   const { secret, attributes: rules = {} } = provider
   const into = secret.use === 'token' ? secret.into : undefined
@@ -73,7 +73,7 @@ function membersOf({ provider, attributes }: Route, token: string | undefined): 
   return { ...member, ...Object.fromEntries(own) }
 }
 
-/** A class: an object literal with an accessor has a shape of its own each time, and is made and read slowly. */
+/** A class, because object literals with an accessor are slow to create and read. */
 class ShownMessage implements WebhookMessage {
   readonly id: string
   readonly subject: string
@@ -105,13 +105,13 @@ class ShownMessage implements WebhookMessage {
     this.#endpoint = endpoint
   }
 
-  /** Few providers look at it. */
+  /** A getter, because few providers use it. */
   get endpoint(): URL {
     return new URL(this.#endpoint)
   }
 }
 
-/** Subject and content of a message without control characters, and what a message type shows of beginnings of them. */
+/** Removes control characters from subject and content. `shown` converts shortened texts for the message type. */
 function textsOf({ subject, content, valueRanges }: NotificationMessage, { messageType, provider }: Route) {
   const line = cleanLine({ text: subject, ranges: valueRanges?.subject ?? [] })
   const body = cleanText({ text: content, ranges: valueRanges?.content ?? [] })
@@ -129,7 +129,7 @@ function textsOf({ subject, content, valueRanges }: NotificationMessage, { messa
 }
 
 /**
- * Builds the request of a message, not signed yet.
+ * Builds the unsigned request of a message.
  *
  * @param payload replaces the whole payload
  * @throws WebhookInputError

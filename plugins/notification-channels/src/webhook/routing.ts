@@ -7,15 +7,15 @@ import {
   type WebhookProviderSettings,
 } from './contract.ts'
 
-/** Where a message goes, and with what. */
+/** Destination of a message, with secret and attributes. */
 export interface Route {
   /** The code or the alias. */
   readonly name: string
   readonly provider: WebhookProvider
   readonly messageType: string
-  /** Shared between messages: whoever changes it takes a copy. */
+  /** Shared between messages. Change only a copy. */
   readonly endpoint: URL
-  /** Absent too when the configured one belongs to another server than the message names. */
+  /** Also absent if the configured secret belongs to another origin than the endpoint of the message. */
   readonly secret: string | undefined
   readonly attributes: ReturnType<typeof ownAttributes>
 }
@@ -26,7 +26,7 @@ export interface RoutingSettings {
   readonly endpointAttribute: 'any' | 'known-hosts' | 'off'
 }
 
-/** A message that cannot go anywhere as the product is configured. */
+/** The configuration does not allow the route of a message. */
 export class WebhookRouteError extends Error {
   override readonly name = 'WebhookRouteError'
   readonly code: 'provider-unknown' | 'provider-disabled' | 'endpoint-missing' | 'endpoint-not-allowed'
@@ -67,8 +67,8 @@ export class ProviderDirectory {
 }
 
 /**
- * Finds the way of a message: what it says itself goes before the configuration. A configured secret goes to the server of the
- * configured endpoint only: otherwise whoever may write an attribute could have it sent to himself.
+ * Resolves the endpoint of a message. Message attributes override the configuration. A configured secret is only sent
+ * to the origin of the configured endpoint. Otherwise a user who can set an attribute could receive the secret.
  *
  * @throws WebhookRouteError
  * @throws WebhookInputError
@@ -105,7 +105,7 @@ export function routeOf(
   }
 }
 
-/** Read once for each configuration. */
+/** Parsed once per configuration. */
 const endpoints = new WeakMap<WebhookProviderSettings, URL | null>()
 
 function configuredEndpoint(configured: WebhookProviderSettings, { endpoint }: WebhookProvider): URL | null {

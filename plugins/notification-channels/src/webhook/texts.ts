@@ -2,32 +2,32 @@ import type { TextRange } from '@plinth/kernel'
 import { memberAt } from '@plinth/outgoing-http'
 import type { WebhookMessageType, WebhookPlainText, WebhookTextLimit } from './contract.ts'
 
-/** A text, and the parts of it that are shown as they are written. */
+/** A text, and its parts that must be shown literally. */
 interface SourceText {
   readonly text: string
-  /** In ascending order; they do not overlap. */
+  /** In ascending order, without overlap. */
   readonly ranges: readonly TextRange[]
 }
 
 const controls = /[^\P{Cc}\t\n\r]/gu
 const lineControls = /[\p{Cc}\u2028\u2029]+/gu
 
-/** Without control characters but tabs and line ends: no service shows them, and some reject them. */
+/** Removes control characters except tabs and line ends. No service shows them, and some reject them. */
 export const cleanText = (source: SourceText): SourceText => replaced(source, controls, '')
 
-/** On one line. */
+/** Converts the text to one line. */
 export const cleanLine = (source: SourceText): SourceText => replaced(source, lineControls, ' ')
 
-/** All of a text, however long it is. */
+/** The whole text, of any length. */
 export const everything: readonly TextRange[] = [[0, Number.POSITIVE_INFINITY]]
 
-/** A whole text as a parser shows it literally, for providers that put it among their own markup. */
+/** Returns a whole text so that a parser shows it literally, for providers that insert it into their own markup. */
 export const asPlainText = (text: string, plain: WebhookPlainText): string =>
   shownText({ text, ranges: everything }, plain)
 
 /**
- * The text with each token that touches one of the ranges as text. Tokens outside them stay markup. The last range may end behind
- * the text.
+ * Converts each token that touches a range to plain text. Tokens outside the ranges stay markup. The last range may end
+ * after the text.
  */
 export function shownText({ text, ranges }: SourceText, { tokens, show }: WebhookPlainText): string {
   if (ranges.length === 0) return text
@@ -43,7 +43,7 @@ export function shownText({ text, ranges }: SourceText, { tokens, show }: Webhoo
   return shown + text.slice(end)
 }
 
-/** Replaces what matches, and moves the ranges with it. */
+/** Replaces matches and adjusts the ranges. */
 function replaced({ text, ranges }: SourceText, pattern: RegExp, by: string): SourceText {
   const bounds = ranges.flat()
   const moved: number[] = []
@@ -59,7 +59,7 @@ function replaced({ text, ranges }: SourceText, pattern: RegExp, by: string): So
     end = index
     out += by
     const behind = index + found.length
-    // A bound inside of what is replaced goes behind it.
+    // A bound inside a match moves to its end.
     for (let bound = bounds[moved.length]; bound !== undefined && bound < behind; bound = bounds[moved.length]) {
       moved.push(out.length)
     }
@@ -73,7 +73,7 @@ function replaced({ text, ranges }: SourceText, pattern: RegExp, by: string): So
 
 type Unit = WebhookTextLimit['unit']
 
-/** Length of a text in the unit of a provider. */
+/** Returns the length of a text in the unit of a provider. */
 export function measure(text: string, unit: Unit): number {
   if (unit === 'utf16') return text.length
   if (unit === 'bytes') return Buffer.byteLength(text)
@@ -82,32 +82,32 @@ export function measure(text: string, unit: Unit): number {
   return count
 }
 
-/** Made when it is first asked for: it costs a start 10 ms. */
+/** Created at first use, because it costs 10 ms. */
 let graphemes: Intl.Segmenter | undefined
 const ellipsis = '…'
 
-/** Says of a UTF-16 unit where its grapheme begins; 0 for a unit that is not there. */
+/** Returns a function that maps a UTF-16 index to the start of its grapheme; 0 for an index outside the text. */
 export function graphemeStarts(text: string): (index: number) => number {
   graphemes ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
   const segments = graphemes.segment(text)
   return (index) => segments.containing(index)?.index ?? 0
 }
 
-/** Where the code point of a UTF-16 unit begins. */
+/** Maps a UTF-16 index to the start of its code point. */
 const codePointStarts = (text: string) => (index: number) => {
   const unit = text.charCodeAt(index)
   return index > 0 && unit >= 0xdc00 && unit <= 0xdfff ? index - 1 : index
 }
 
 /**
- * The longest beginning of a text that fits, with an ellipsis; the text itself when it fits. It is cut between graphemes, and
- * between code points where not even one grapheme fits; empty when not even one code point does.
+ * Returns the longest beginning of a text that fits, with an ellipsis, or the whole text if it fits. The cut is between
+ * graphemes or, if the first grapheme does not fit, between code points. The result is empty if no code point fits.
  *
- * @param most UTF-16 units that are looked at at most: whatever is longer never fits
+ * @param most maximum number of UTF-16 units; a longer text never fits
  */
 export function cutToFit(text: string, most: number, fits: (candidate: string) => boolean): string {
   if (text.length <= most && fits(text)) return text
-  // One unit more, so that the last grapheme that is looked at is seen to go on.
+  // One unit more, to detect that the last grapheme continues.
   const beginning = text.slice(0, most + 1)
   const cutAt = (startOf: (index: number) => number): string => {
     const cut = (index: number) => (index === 0 ? '' : `${beginning.slice(0, index)}${ellipsis}`)
@@ -127,16 +127,16 @@ interface Fitted<Body> {
   readonly truncated: boolean
 }
 
-/** A code point is at most two units, a unit at least one byte. */
+/** A code point has at most two units, and a unit at least one byte. */
 const longestLook = ({ max }: WebhookTextLimit) => 2 * max
 
-/** Whether a payload is within a limit. */
+/** Returns a check whether a payload is within a limit. */
 const takes =
   ({ max, unit, member }: WebhookTextLimit) =>
   (body: object): boolean =>
     measure(member === undefined ? JSON.stringify(body) : String(memberAt(body, member) ?? ''), unit) <= max
 
-/** Builds the payload with as much of the content, then of the subject, as the limits take. */
+/** Builds the payload with as much of the content as fits. If even no content fits, the subject is shortened. */
 export function fitted<Body extends object>(
   build: (subject: string, content: string) => Body,
   { subject, content }: { readonly subject: string; readonly content: string },

@@ -16,7 +16,7 @@ import { type Route, routeOf, WebhookRouteError } from './routing.ts'
 
 type VerificationParts = Pick<AttemptParts, 'directory' | 'http' | 'clock' | 'redact'>
 
-/** A message that says nothing of its way. */
+/** A message without routing attributes. */
 const plain = {
   provider: undefined,
   endpoint: undefined,
@@ -33,9 +33,9 @@ const sample: NotificationMessage = {
   attributes: {},
 }
 
-/** Failures of an address, before anything is connected. */
+/** Errors of the address, before a connection. */
 const ofTheAddress: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused', 'host-unknown']
-/** Answers that say something of the address or the token. */
+/** Responses that concern the URL or the token. */
 const ofTheAccount: readonly (WebhookHint | undefined)[] = [
   ...(['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch'] as const),
 ]
@@ -45,7 +45,7 @@ const hintText = (hint: WebhookHint): LocalizedText => ({
   'zh-CN': messages['zh-CN'].webhook.hint[hint],
 })
 
-/** Whether a provider could send, as far as that is known without sending: nothing is ever posted. */
+/** Verifies a provider without sending: it never makes a POST request. */
 export class Verification {
   readonly #parts: VerificationParts
   readonly #settings: AttemptSettings
@@ -55,7 +55,7 @@ export class Verification {
     this.#settings = settings
   }
 
-  /** @throws ChannelFault without a secret in it */
+  /** @throws ChannelFault without secrets */
   async of(name: string, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
     const route = this.#route(name)
     try {
@@ -107,7 +107,7 @@ export class Verification {
   }
 }
 
-/** Where a message would go. A provider that wants more of a message than there is leaves the endpoint. */
+/** Returns the target URL of a message. If the provider needs more fields than the sample has, it is the endpoint. */
 function addressOf(route: Route, nowMs: number): Readonly<URL> {
   try {
     return buildRequest(route, sample, undefined, nowMs).request.url
@@ -131,7 +131,9 @@ function requireYes(
     : new ChannelFault('connection', hintText(hint), ['configuration', 'address'], detail)
 }
 
-/** Keys of a provider. A token is needed where everybody has the same address: without one nobody is reached. */
+/**
+ * Returns the keys of a provider. A token is required if all users share one URL, because it identifies the receiver.
+ */
 export function needsOf(name: string, { provider, settings }: ConfiguredWebhookProvider): ConfigNeeds {
   const { endpoint, secret } = settings(name)
   const key = (setting: string) => `platform.notification.channels.webhook.providers.${name}.${setting}`

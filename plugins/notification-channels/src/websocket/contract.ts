@@ -1,27 +1,27 @@
 import { extensionPoint, service, shape } from '@plinth/kernel'
 
-/** Who is at the other end of a socket. */
+/** The user or guest of a connection. */
 export interface WebsocketCaller {
-  /** `undefined` for a guest. */
+  /** Undefined for a guest. */
   readonly userId: number | undefined
-  /** Of a user the id of the login session, as a text; of a guest an id of its own, `guest-` and a UUID. */
+  /** For a user, the id of the login session as text. For a guest, `guest-` and a UUID. */
   readonly sessionId: string
-  /** Language of its texts, a BCP 47 tag. */
+  /** Language of the texts, a BCP 47 tag. */
   readonly locale: string
 }
 
 /** Decides who may join a group, such as the readers of a topic. */
 export interface WebsocketGroupGuard {
   /**
-   * Whether the caller may join the group; asked once for each subscription, under a deadline of 5 seconds. A group that no
-   * guard answers `true` for cannot be joined; a guard that throws or hangs lets nobody in.
+   * Returns true if the caller may join the group. It is called once per subscription, with a deadline of 5 seconds. An
+   * error or a timeout counts as false. A group can only be joined if one guard returns true.
    *
    * @param group 1 to 100 characters: letters, digits, `.`, `_`, `:`, `/` and `-`
    */
   mayJoin(group: string, caller: WebsocketCaller): boolean | Promise<boolean>
 }
 
-/** Guards of groups; one `true` is enough. */
+/** Guards of groups. One that returns true is sufficient. */
 export const websocketGroupGuard = extensionPoint<WebsocketGroupGuard>('notification.websocket-group-guard', {
   from: '@plinth/notification-channels/websocket',
   live: true,
@@ -29,33 +29,33 @@ export const websocketGroupGuard = extensionPoint<WebsocketGroupGuard>('notifica
   shape: shape.object<WebsocketGroupGuard>({ mayJoin: shape.function }),
 })
 
-/** Sockets of this instance. */
+/** Connections of this instance. */
 export interface Presence {
-  /** All open sockets. */
+  /** All open connections. */
   readonly sockets: number
-  /** Open sockets of guests. */
+  /** Open connections of guests. */
   readonly guests: number
-  /** Users with an open socket. */
+  /** Users with an open connection. */
   readonly users: number
   ofUser(userId: number): number
   ofSession(sessionId: string): number
   ofGroup(group: string): number
 }
 
-/** Who is connected to this instance right now. For one user on all instances, ask each of them. */
+/** Open connections of this instance. To find a user on all instances, query each instance. */
 export const presence = service<Presence>('notification.presence', {
   from: '@plinth/notification-channels/websocket',
 })
 
 /**
- * Close codes of this endpoint, beside those of RFC 6455, section 7.4.1: 1001 the server goes away, 1003 a binary frame, 1009 a
- * frame that is too large.
+ * Close codes of this endpoint, in addition to those of RFC 6455, section 7.4.1: 1001 the server goes away, 1003 a
+ * binary frame, 1009 a frame that is too large.
  */
 export const closeCodes = {
-  /** The login session has ended: log in before coming again. */
+  /** The login session has ended. Sign in before reconnecting. */
   sessionEnded: 4401,
-  /** The client reads more slowly than it is sent to: come again and read the inbox. */
+  /** The client reads too slowly. Reconnect and read the inbox. */
   tooSlow: 4408,
-  /** The client sends more messages than are allowed. */
+  /** The client sends too many messages. */
   tooMany: 4429,
 } as const

@@ -39,7 +39,7 @@ export const routes = [
   }),
 ]
 
-/** Read at every use, so that a live change counts at once. */
+/** Read at each use, so that a live change takes effect immediately. */
 export interface EndpointSettings {
   readonly enabled: boolean
   readonly guestsEnabled: boolean
@@ -69,11 +69,11 @@ type Handshake = Omit<HttpRequest, 'query'> & {
   readonly query: { readonly token?: string; readonly locale?: string }
 }
 
-/** Lets clients in, one connection each, and says goodbye to them. */
+/** Accepts client connections and closes them. */
 export class Endpoint {
   readonly #parts: EndpointParts
   readonly #admission: Admission
-  /** Connections by user that are open or about to be. */
+  /** Number of open and pending connections by user. */
   readonly #byUser = new Map<number, number>()
   #isGoing = false
 
@@ -82,7 +82,7 @@ export class Endpoint {
     this.#admission = new Admission(parts.settings)
   }
 
-  /** @throws BusinessError as `callerOf`, "400", "429", "503" of `notification-websocket` */
+  /** @throws BusinessError of `callerOf`; "400", "429", "503" of `notification-websocket` */
   async open(request: Handshake, reply: HttpReply): Promise<HttpReply> {
     const { settings, upgrades, identity, translator, networkOf, fanOut } = this.#parts
     if (!upgrades.has(request)) throw refusal('upgrade-needed')
@@ -104,7 +104,10 @@ export class Endpoint {
     return reply
   }
 
-  /** Says goodbye to all and lets nobody in any more. Resolves when all have gone, or were cut because the signal aborted. */
+  /**
+   * Closes all connections and rejects new ones. Resolves when all are closed, or were terminated because the signal
+   * aborted.
+   */
   async drain(signal: AbortSignal): Promise<void> {
     const { table } = this.#parts
     this.#isGoing = true
@@ -122,7 +125,7 @@ export class Endpoint {
     for (const socket of this.#parts.table.all()) socket.close(1001, reason)
   }
 
-  /** For what is left after the drain. */
+  /** Terminates the connections that remain after the drain. */
   cutAll(): void {
     this.#isGoing = true
     for (const socket of this.#parts.table.all()) socket.terminate()

@@ -2,19 +2,19 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { closeCodes, type Presence } from './contract.ts'
 
 export interface SocketMetrics {
-  /** An event was handed to so many connections. */
+  /** An event was written to this number of connections. */
   handed(sockets: number): void
-  /** A push was given up because too many waited. */
+  /** A push was dropped because too many were waiting. */
   dropped(): void
   closed(code: number): void
 }
 
-/** Codes that are counted by themselves; clients may send others. */
+/** Codes with their own label value. Clients may send others. */
 const knownCodes: readonly number[] = [1000, 1001, 1003, 1005, 1006, 1007, 1009, ...Object.values(closeCodes)]
 
 const prefix = 'platform_notification_websocket'
 
-/** Connections of this instance, and what goes through them. */
+/** Metrics of the connections of this instance and their events. */
 export function socketMetrics(registry: Registry | undefined, presence: Presence): SocketMetrics {
   if (registry === undefined) return { handed() {}, dropped() {}, closed() {} }
   const registers = [registry]

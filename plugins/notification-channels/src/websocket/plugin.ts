@@ -18,7 +18,7 @@ import { WebsocketChannel } from './pushes/channel.ts'
 import { Deliverer } from './pushes/deliverer.ts'
 import { FanOut, followInboxes } from './pushes/fan-out.ts'
 
-/** Channel `websocket`: the realtime connection of clients, and what is pushed through it on all instances. */
+/** Channel `websocket`: realtime connections of clients, and pushes to them on all instances. */
 export default definePlugin({
   id: 'notification-channels.websocket',
   version: '1.0.0',
@@ -130,7 +130,7 @@ export default definePlugin({
 
 type Texts = { resolve(locale: string, text: string, params?: Readonly<Record<string, string | number>>): string }
 
-/** Views of contents where no inbox is loaded; they have no attachments. */
+/** Presents contents if no inbox is loaded. They have no attachments. */
 function presentWithoutInbox(translator: Texts | undefined): Inbox['present'] {
   return async ({ variables, attachments: _, ...content }, locale) => {
     const shown = (text: string) => translator?.resolve(locale, text, variables) ?? text

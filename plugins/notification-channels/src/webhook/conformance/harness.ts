@@ -11,30 +11,30 @@ import { type OutgoingRequest, type OutgoingResponse, outgoingHttp } from '@plin
 import { type ConfiguredWebhookProvider, webhookProvider } from '../contract.ts'
 import webhookChannel from '../plugin.ts'
 
-/** An answer of the service behind a provider. */
+/** A response of the service behind a provider. */
 export interface WebhookSample {
-  /** 200 when absent. */
+  /** Default: 200. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** A text is sent as it is, everything else as JSON. */
+  /** A text is sent unchanged, any other value as JSON. */
   readonly body: unknown
 }
 
 export interface WebhookProviderSetting {
   readonly plugin: Plugin
-  /** A made-up address of the service, with a made-up token where it has one. */
+  /** A fictitious URL of the service, with a fictitious token if the URL contains one. */
   readonly endpoint: string
-  /** A made-up secret of the right form. */
+  /** A fictitious secret in a valid form. */
   readonly secret: string
-  /** Attributes that a message needs, such as the receiver. */
+  /** Attributes that each message needs, such as the receiver. */
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 
 export interface ProviderHarness {
   readonly configured: ConfiguredWebhookProvider
-  /** What was sent, oldest first. */
+  /** Requests, oldest first. */
   readonly requests: readonly OutgoingRequest[]
-  /** What the service answers from now on. */
+  /** Sets the response of the service for later requests. */
   answer(sample: WebhookSample | ((request: OutgoingRequest) => WebhookSample)): void
   send(message?: Partial<NotificationMessage>): Promise<DeliveryOutcome>
   stop(): Promise<void>
@@ -47,7 +47,7 @@ const owner = definePlugin({
   extensionPoints: [notificationChannel],
 })
 
-/** The provider behind the channel, and a service that answers what the case says; no request leaves the process. */
+/** Starts the provider behind the channel, with a simulated service. No request leaves the process. */
 export async function startProvider(
   { plugin, endpoint, secret, attributes = {} }: WebhookProviderSetting,
   set: Readonly<Record<string, string>> = {},

@@ -16,29 +16,29 @@ import { type ProviderHarness, startProvider, type WebhookProviderSetting, type 
 
 export type { WebhookProviderSetting, WebhookSample } from './harness.ts'
 
-/** An answer that is no success, and what it means. */
+/** A response that is not a success, and its expected meaning. */
 export interface WebhookFailureSample extends WebhookSample {
   readonly outcome: Exclude<DeliveryOutcome['outcome'], 'accepted'>
-  /** Business code, where the answer has one. */
+  /** Business code, if the response contains one. */
   readonly code?: string
   readonly hint?: WebhookHint
 }
 
 export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
   readonly success: WebhookSample
-  /** One of each kind that the service documents, at least one. */
+  /** One sample of each kind that the service documents, at least one. */
   readonly failures: readonly WebhookFailureSample[]
   /**
-   * For each message type that declares `plain`: texts that the service would read as a mention, a link or a format, such as `@all`,
-   * each on one line. Not needed where no type does.
+   * For each message type that declares `plain`: texts that the service would parse as a mention, a link or a format,
+   * such as `@all`. Each is on one line.
    */
   readonly markup?: Readonly<Record<string, readonly string[]>>
-  /** `status`: every status of success is a success, whatever the body; `body` (default): the body must say so. */
+  /** `status`: a success status is enough. `body` (default): the body must confirm the success. */
   readonly judgedBy?: 'status' | 'body'
 }
 
 const long = '发布 🎉 e\u0301 '.repeat(40_000)
-/** Answers of whatever stands between the product and the service. */
+/** Responses of proxies or login pages between the product and the service. */
 const noise: readonly WebhookSample[] = [
   { body: '<html><body>Sign in</body></html>' },
   { body: '{"code":0,"errco' },
@@ -53,10 +53,10 @@ const textOf = (requests: readonly OutgoingRequest[]) =>
   requests.map(({ url, headers, body }) => JSON.stringify([String(url), headers, String(body)]))
 
 /**
- * The contract of `WebhookProvider` as cases: the provider behind the real channel, and a service that answers what the case
- * says. No request leaves the process.
+ * The contract of `WebhookProvider` as test cases. The provider runs behind the real channel, with a simulated service.
+ * No request leaves the process.
  *
- * @param options a plugin made by `webhookProviderPlugin`, with samples of what its service answers
+ * @param options a plugin made by `webhookProviderPlugin`, with sample responses of its service
  */
 export function webhookProviderCases(options: WebhookProviderCaseOptions): ConformanceCase[] {
   const { endpoint, secret, success, failures, markup = {}, judgedBy = 'body' } = options
@@ -321,7 +321,7 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
   return casesOver(() => startProvider(options), cases)
 }
 
-/** All texts of a payload. */
+/** Returns all texts of a payload. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
@@ -329,7 +329,7 @@ function textsIn(value: unknown): readonly string[] {
 
 const inspectable = (value: unknown) => JSON.stringify(value)
 
-/** The body with the echo in every text that it holds. */
+/** Appends the echo to each text of the body. */
 function echoed(body: unknown, echo: string): unknown {
   if (typeof body === 'string') return `${body} ${echo}`
   if (Array.isArray(body)) return body.map((item) => echoed(item, echo))

@@ -4,7 +4,7 @@ import { cookieToken, type Identity, isOperator } from '@plinth/iam'
 import type { WebsocketCaller } from '../contract.ts'
 import { refusal } from '../failures.ts'
 
-/** What a handshake says about its caller. */
+/** Fields of a handshake that identify the caller. */
 type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
   /** Query parameter. */
   readonly token: string | undefined
@@ -12,12 +12,12 @@ type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath'
 }
 
 /**
- * Who opens the connection: by `Authorization: Bearer`, by the sub-protocols `bearer, <token>`, by the query parameter `token`,
- * or by the session cookie; the first that is there counts. A cookie, and a guest, must come from a page of this site or from
- * no page: a browser sends them whatever page it shows.
+ * Identifies the caller of a connection: by `Authorization: Bearer`, the sub-protocols `bearer, <token>`, the query
+ * parameter `token`, or the session cookie. The first present one is used. A connection with a cookie, or of a guest,
+ * must not come from a page of another site, because browsers also connect and send cookies for such pages.
  *
- * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`, `notification-websocket.credential-missing`, "403"
- *   `notification-websocket.origin-unproven`
+ * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`,
+ * `notification-websocket.credential-missing`, "403" `notification-websocket.origin-unproven`
  */
 export async function callerOf(
   facts: HandshakeFacts,
@@ -40,13 +40,13 @@ export async function callerOf(
   return { caller: { userId: undefined, sessionId: `guest-${randomUUID()}`, locale }, isOperator: false }
 }
 
-/** A header of another scheme is a credential that nobody knows, not the lack of one. */
+/** A header with another scheme is an invalid credential, not a missing one. */
 function bearerOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   return /^bearer +(\S+)$/i.exec(header.trim())?.[1] ?? ''
 }
 
-/** A browser can set no header of a handshake but this one. */
+/** The only header of a handshake that browsers let a page set. */
 function protocolToken({ headers }: Pick<HandshakeFacts, 'headers'>): string | undefined {
   const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
   const at = protocols.indexOf('bearer')
@@ -58,14 +58,14 @@ interface AdmissionLimits {
   readonly maxSocketsPerAddress: number
 }
 
-/** Part of the connections that guests and users without permissions may have together: anybody can have such an account. */
+/** Maximum share of connections for guests and users without permissions, because anyone can get such an account. */
 const publicShare = 0.9
 
-/** Counts connections, handshakes included, in all and by address. */
+/** Counts connections, including handshakes, in total and by address. */
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #byAddress = new Map<string, number>()
-  /** Guests and users without permissions. */
+  /** Connections of guests and users without permissions. */
   #public = 0
   #total = 0
 
@@ -75,7 +75,7 @@ export class Admission {
   }
 
   /**
-   * Takes a place; the returned function gives it back, and must be called once.
+   * Takes a slot. Call the returned function once to release it.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */
@@ -95,8 +95,8 @@ export class Admission {
   }
 
   /**
-   * Takes a place of those for guests and users without permissions, in addition to the place of the connection; the returned
-   * function gives it back, and must be called once.
+   * Takes a slot of the share for guests and users without permissions, in addition to the slot of the connection. Call
+   * the returned function once to release it.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */

@@ -2,9 +2,9 @@ import { type Clock, defined, type Logger, reasonOf, withinDeadline } from '@pli
 import type { WebsocketGroupGuard } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
-/** Milliseconds that a guard has. */
+/** Deadline of a guard in milliseconds. */
 const guardDeadlineMs = 5_000
-/** Subscriptions of one connection that are being decided at a time. */
+/** Maximum number of pending subscriptions of one connection. */
 const mostJoining = 8
 
 const groupName = /^[A-Za-z0-9._:/-]{1,100}$/
@@ -19,8 +19,9 @@ interface ClientMessageParts {
 }
 
 /**
- * Answers what clients say: `{"type":"subscribe","group":"news"}`, `{"type":"unsubscribe","group":"news"}` and
- * `{"type":"ping"}`. Each gets one answer; what is wrong is answered with `{"type":"error","code":...}` and changes nothing.
+ * Handles messages of clients: `{"type":"subscribe","group":"news"}`, `{"type":"unsubscribe","group":"news"}` and
+ * `{"type":"ping"}`. Each gets one reply. The reply to an invalid message is `{"type":"error","code":...}`, and the
+ * message has no effect.
  */
 export class ClientMessages {
   readonly #parts: ClientMessageParts

@@ -3,7 +3,7 @@ import type WebSocket from 'ws'
 import { closeCodes, type Presence, type WebsocketCaller } from '../contract.ts'
 
 interface SocketBounds {
-  /** Bytes that may wait to be read. */
+  /** Maximum number of bytes that the client has not read yet. */
   readonly maxBuffered: number
   /** Messages and pings of the client per second. */
   readonly maxMessageRate: number
@@ -11,12 +11,12 @@ interface SocketBounds {
 
 const second = 1_000
 
-/** One open connection: what may be written to it, and whether its client still answers. */
+/** One open connection, with its write limit and its liveness check. */
 export class ClientSocket {
   readonly caller: WebsocketCaller
-  /** Groups that it is in. */
+  /** Joined groups. */
   readonly groups = new Set<string>()
-  /** Groups that are being asked for. */
+  /** Number of pending subscriptions. */
   joining = 0
   readonly #ws: WebSocket
   readonly #bounds: SocketBounds
@@ -39,7 +39,7 @@ export class ClientSocket {
     return this.#ws.readyState === this.#ws.OPEN
   }
 
-  /** Hands a text to the connection; false when it takes none any more. A client that reads too slowly is disconnected. */
+  /** Writes a text to the connection. Returns false if it is closed. A client that reads too slowly is disconnected. */
   send(text: string | Buffer): boolean {
     if (!this.isOpen) return false
     if (this.#ws.bufferedAmount > this.#bounds.maxBuffered) {
@@ -50,7 +50,7 @@ export class ClientSocket {
     return true
   }
 
-  /** Counts what the client sent; false, and the connection closed, when that was too much. */
+  /** Counts a message of the client. Beyond the limit, closes the connection and returns false. */
   takesOne(): boolean {
     const now = this.#clock.monotonic()
     if (now - this.#secondBegan >= second) {
@@ -63,7 +63,7 @@ export class ClientSocket {
     return false
   }
 
-  /** Pings the client; cuts it when it has not answered the ping before. */
+  /** Pings the client, and terminates the connection if the last ping got no reply. */
   beat(): void {
     if (!this.#isAnswered) {
       this.terminate()
@@ -74,7 +74,7 @@ export class ClientSocket {
     this.#ws.ping()
   }
 
-  /** Says goodbye; what has not ended some seconds later is cut by the library. */
+  /** Starts the closing handshake. The library terminates the connection if it takes longer than some seconds. */
   close(code: number, reason: string): void {
     if (this.isOpen) this.#ws.close(code, reason)
   }
@@ -84,7 +84,7 @@ export class ClientSocket {
   }
 }
 
-/** Whom something is for. */
+/** Recipients of a push. */
 export interface Targets {
   readonly userIds?: readonly number[]
   readonly sessionIds?: readonly string[]
@@ -92,7 +92,7 @@ export interface Targets {
   readonly guests?: boolean
 }
 
-/** The open connections of this instance, found by user, session, group and as guests. */
+/** The open connections of this instance, indexed by user, session, group and guest. */
 export class SocketTable implements Presence {
   readonly #all = new Set<ClientSocket>()
   readonly #byUser = new Map<number, Set<ClientSocket>>()
@@ -147,7 +147,7 @@ export class SocketTable implements Presence {
     take(this.#byGroup, group, socket)
   }
 
-  /** The connections of the targets, each once. */
+  /** Returns the connections of the targets, each once. */
   of({ userIds = [], sessionIds = [], groups = [], guests = false }: Targets): ReadonlySet<ClientSocket> {
     const found = new Set<ClientSocket>()
     const add = (sockets: Iterable<ClientSocket> = []) => {

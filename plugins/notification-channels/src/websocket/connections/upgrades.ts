@@ -3,13 +3,13 @@ import type { Duplex } from 'node:stream'
 import type { HttpRequest } from '@plinth/http'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 
-/** Not imported: see `@plinth/http`, `node-http.ts`. */
+/** Not imported, see `node-http.ts` of `@plinth/http`. */
 const { ServerResponse: Response } = process.getBuiltinModule('node:http')
 
-/** Milliseconds that a client has to answer a goodbye. */
+/** Milliseconds that a client has for the closing handshake. */
 const closeTimeout = 5_000
 
-/** The types of `ws` do not have `closeTimeout` yet. */
+/** The types of `ws` lack `closeTimeout`. */
 interface SocketOptions extends ServerOptions {
   readonly closeTimeout: number
 }
@@ -23,9 +23,9 @@ interface Handshake {
 type Application = { readonly server: object; routing(request: IncomingMessage, response: ServerResponse): void }
 
 /**
- * Takes WebSocket handshakes through the routes of the application, so that all that holds for requests holds for them.
- * Every other request that asks for an upgrade (`Upgrade: h2c`, other paths) stays an ordinary one, and a handshake that is
- * refused is answered and closed.
+ * Routes WebSocket handshakes through the application, so that all rules for requests also apply to them. Other
+ * requests with an `Upgrade` header (`h2c`, other paths) stay ordinary requests. A rejected handshake gets a response
+ * and is closed.
  */
 export class Upgrades {
   readonly #path: string
@@ -40,7 +40,7 @@ export class Upgrades {
       perMessageDeflate: false,
       maxPayload,
       closeTimeout,
-      // Never the token, which a browser sends as a protocol as well.
+      // Never the token, which browsers also send as a protocol.
       handleProtocols: (protocols) => (protocols.has('bearer') ? 'bearer' : false),
     }
     this.#sockets = new WebSocketServer(options)
@@ -55,7 +55,7 @@ export class Upgrades {
       socket.on('error', () => socket.destroy())
       const response = new Response(request)
       response.shouldKeepAlive = false
-      // Of an upgraded connection it is the socket of `node:net`.
+      // The socket of an upgraded connection is one of `node:net`.
       response.assignSocket(socket as never)
       response.once('finish', () => socket.end(() => socket.destroy()))
       this.#handshakes.set(request, { socket, head, response })
@@ -63,24 +63,24 @@ export class Upgrades {
     })
   }
 
-  /** Whether the request is a handshake that is not complete yet. */
+  /** Returns true if the request is an incomplete handshake. */
   has({ raw }: Pick<HttpRequest, 'raw'>): boolean {
     return this.#handshakes.has(raw)
   }
 
-  /** Calls back once when the connection of a handshake has ended, whatever became of it. */
+  /** Calls back once when the connection of a handshake has ended, for any reason. */
   onEnd({ raw }: Pick<HttpRequest, 'raw'>, ended: () => void): void {
     const socket = this.#handshakes.get(raw)?.socket
     if (socket === undefined || socket.closed) ended()
     else socket.once('close', ended)
   }
 
-  /** Completes a handshake. `open` is not called when the client has gone, or breaks the rules of RFC 6455. */
+  /** Completes a handshake. `open` is not called if the client disconnected or violates RFC 6455. */
   complete({ raw }: Pick<HttpRequest, 'raw'>, open: (ws: WebSocket) => void): void {
     const handshake = this.#handshakes.get(raw)
     if (handshake === undefined) return
     const { socket, head, response } = handshake
-    // What belongs to the request is not kept for as long as the connection lives.
+    // Releases the objects of the request, because the connection may be open for long.
     response.detachSocket(socket as never)
     this.#handshakes.delete(raw)
     this.#sockets.handleUpgrade(raw, socket, head, open)

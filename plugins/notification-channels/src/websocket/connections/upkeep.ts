@@ -4,7 +4,7 @@ import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { closeCodes } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
-/** Connections that are looked after in one turn of the event loop. */
+/** Connections that are processed in one tick of the event loop. */
 const step = 250
 
 interface UpkeepParts {
@@ -18,7 +18,10 @@ interface UpkeepParts {
   readonly log: Logger
 }
 
-/** Pings all connections, cuts those that do not answer, and closes those whose session has ended. Rests without connections. */
+/**
+ * Pings all connections, terminates those without a reply, and closes those whose session has ended. It is idle without
+ * connections.
+ */
 export class Upkeep {
   readonly #parts: UpkeepParts
   readonly #stop = new AbortController()
@@ -29,7 +32,7 @@ export class Upkeep {
     this.#parts = parts
   }
 
-  /** To be called when there is a connection. */
+  /** Call it when a connection is added. */
   wake(): void {
     const { heartbeatMs, sessionCheckMs } = this.#parts
     void this.#repeat('heartbeat', heartbeatMs, (sockets) => this.#beat(sockets))
@@ -63,7 +66,10 @@ export class Upkeep {
     }
   }
 
-  /** What cannot be checked now stays open until it can: the connection gives no right to change anything. */
+  /**
+   * If sessions cannot be checked, connections stay open until the next check, because a connection cannot change
+   * anything.
+   */
   async #checkSessions(sockets: readonly ClientSocket[]): Promise<void> {
     const { identity, log } = this.#parts
     const known = sockets.filter(({ caller }) => caller.userId !== undefined)

@@ -23,7 +23,7 @@ const largestVariables = 16_384
 interface ChannelParts {
   readonly deliverer: Deliverer
   readonly fanOut: FanOut
-  /** Whether what is said to other instances is kept in a table for a while. */
+  /** True if messages between instances are stored in a table for some time. */
   readonly isStoredOnTheWay: boolean
   readonly enabled: () => boolean
   readonly clock: Pick<Clock, 'now'>
@@ -31,8 +31,8 @@ interface ChannelParts {
 }
 
 /**
- * Channel `websocket`. A push makes news faster and is never the history (document 2, "Boundaries"): it is `accepted` when it
- * was handed to connections here or published to the other instances, also when nobody is online.
+ * Channel `websocket`. A push is only a fast hint and never the history (document 2, "Boundaries"). It is `accepted`
+ * once it was written to connections here or published to the other instances, also if nobody is online.
  */
 export class WebsocketChannel implements NotificationChannel {
   readonly displayName = { en: 'Realtime push', 'zh-CN': '实时推送' }
@@ -125,7 +125,7 @@ function targetsOf({ recipients }: NotificationMessage) {
 const hasTargets = ({ userIds, sessionIds, groups, guests }: Required<Targets>) =>
   guests || userIds.length + sessionIds.length + groups.length > 0
 
-/** Values for texts that are keys of the catalogue; secret ones stay here. */
+/** Values for texts that are keys of the catalogue, without secrets. */
 function openVariables({ variables, secretVariables = [] }: NotificationMessage): Record<string, string | number> {
   const open = Object.entries(variables).filter(([name, value]) => value !== null && !secretVariables.includes(name))
   return Object.fromEntries(open.map(([name, value]) => [name, typeof value === 'number' ? value : String(value)]))
@@ -151,7 +151,7 @@ function pushOf(message: NotificationMessage, messageId: string, nowMs: number):
   }
 }
 
-/** Throws the reason of the signal when that aborts first. */
+/** Rejects with the reason of the signal if it aborts first. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const settled = new AbortController()
   const aborted = new Promise<never>((_, reject) => {

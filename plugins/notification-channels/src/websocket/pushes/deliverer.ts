@@ -10,28 +10,31 @@ interface PushFacts {
   readonly categories: readonly Category[]
 }
 
-/** A new notification; each client sees it in its language. */
+/** A new notification. Each client gets it in its language. */
 export interface CreatedPush extends PushFacts {
   readonly event: 'notification.created'
   readonly content: InboxContent
-  /** Items of inboxes, each beside its user among the targets; none for what was sent to this channel alone. */
+  /**
+   * Ids of inbox items, in the order of the users in the targets. Empty for a message that is only sent to this
+   * channel.
+   */
   readonly itemIds: readonly number[]
 }
 
-/** Items were read on another device: the data of one event each. */
+/** Items were read on another device. Each element is the data of one event. */
 interface ReadPush extends PushFacts {
   readonly event: 'notification.read'
   readonly data: readonly object[]
 }
 
-/** What goes to clients, as it travels between instances: JSON. */
+/** Event for clients, in the JSON form that instances exchange. */
 export type Push = CreatedPush | ReadPush
 
-/** Connections that are written to in one turn of the event loop. */
+/** Connections that are written to in one tick of the event loop. */
 const step = 500
-/** Milliseconds that a push has, from its arrival to the first connection. */
+/** Deadline of a delivery in milliseconds, including its waiting time. Writes that have begun continue. */
 const deadlineMs = 5_000
-/** Pushes that may wait for earlier ones. */
+/** Maximum number of waiting pushes. */
 const mostWaiting = 1_000
 
 interface DelivererParts {
@@ -45,16 +48,15 @@ interface DelivererParts {
 }
 
 interface DeliveryWatch {
-  /** Gives up what has not begun. */
+  /** Cancels a delivery that has not begun. */
   readonly signal?: AbortSignal
-  /** Called before the first connection is written to. */
+  /** Called before the first write. */
   onBegin?(): void
 }
 
 /**
- * Writes pushes to the connections of this instance, one after another in the order in which they came. Users who do not want
- * them are left out, whatever way leads to their connections (document 2, "Preferences"); when their preferences cannot be
- * read, nobody gets anything.
+ * Writes pushes to the connections of this instance, in the order of arrival. Users who do not want a push are omitted
+ * for all kinds of targets (document 2, "Preferences"). If preferences cannot be read, nothing is sent.
  */
 export class Deliverer {
   readonly #parts: DelivererParts
@@ -65,7 +67,7 @@ export class Deliverer {
     this.#parts = parts
   }
 
-  /** Answers the number of connections. Throws when it was given up, or preferences could not be read. */
+  /** Returns the number of connections. Throws if the delivery was cancelled, or if preferences cannot be read. */
   async deliver(push: Push, { signal, onBegin = () => {} }: DeliveryWatch = {}): Promise<number> {
     const { table, enabled, metrics, clock } = this.#parts
     if (!enabled() || table.of(push.targets).size === 0) return 0
@@ -88,7 +90,7 @@ export class Deliverer {
     return done
   }
 
-  /** For what has no caller: a failure is a line of the log. */
+  /** For pushes without a caller. An error is logged. */
   async deliverQuietly(push: Push): Promise<number> {
     try {
       return await this.deliver(push)
@@ -125,7 +127,7 @@ export class Deliverer {
     return sockets.filter(({ caller }) => caller.userId === undefined || wanted.has(caller.userId))
   }
 
-  /** One text per language, with the id of the item set in. */
+  /** Builds one text per language, and inserts the id of the item. */
   async #createdTexts({ content, targets, itemIds }: CreatedPush, sockets: readonly ClientSocket[]) {
     const locales = new Set(sockets.map(({ caller }) => caller.locale))
     const views = new Map<string, string>()

@@ -6,7 +6,7 @@ import type { SharedStore } from '@plinth/shared-store'
 import type { ClientSocket } from '../connections/socket-table.ts'
 import type { Deliverer, Push } from './deliverer.ts'
 
-/** Turns what happens to inboxes into events of clients (N-171), on all instances. */
+/** Sends changes of inboxes to clients as events (N-171), on all instances. */
 export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boolean): void {
   events.on(notificationCreated, 'notification-channels.websocket.created', async ({ payload }) => {
     if (!enabled()) return
@@ -21,7 +21,7 @@ export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boo
     await fanOut.sendQuietly({
       event: 'notification.read',
       targets: { userIds: [userId] },
-      // That all was read is said to whoever wants anything.
+      // Reading all items concerns every category.
       categories: all ? categories : [...new Set(items.map(({ module }) => categoryOf(module)))],
       data: all ? [{ all: true, readAt }] : items,
     })
@@ -29,7 +29,7 @@ export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boo
 }
 
 const channel = 'notification.websocket'
-/** Characters of a message between instances; a content of 65,536 with 1,000 recipients is below it. */
+/** Maximum characters of a message between instances. A content of 65,536 characters with 1,000 recipients fits. */
 const largestMessage = 1_048_576
 
 interface FanOutParts {
@@ -44,7 +44,7 @@ interface Travelling {
   readonly push: Push
 }
 
-/** Carries pushes to the other instances: one message for each, however many recipients it has. */
+/** Sends pushes to the other instances, one message per push for all recipients. */
 export class FanOut {
   readonly #parts: FanOutParts
   readonly #id = randomUUID()
@@ -55,7 +55,7 @@ export class FanOut {
     this.#parts = parts
   }
 
-  /** Hears what other instances push, from the first connection on: without one there is nobody to tell. */
+  /** Subscribes to pushes of other instances at the first connection, because there is no recipient before. */
   async listen(): Promise<void> {
     const { store, log } = this.#parts
     if (store === undefined) return
@@ -67,20 +67,23 @@ export class FanOut {
     try {
       await this.#listening
     } catch (error) {
-      // The next connection tries again; until then this instance pushes what it sends itself.
+      // The next connection tries again. Until then, this instance only delivers its own pushes.
       this.#listening = undefined
       log.warn({ reason: reasonOf(error) }, 'pushes of other instances are not heard')
     }
   }
 
-  /** Throws what the shared store throws. */
+  /** Throws errors of the shared store. */
   async publish(push: Push): Promise<void> {
     const message = JSON.stringify({ from: this.#id, push } satisfies Travelling)
     if (message.length > largestMessage) throw new RangeError(`A push of ${message.length} characters is too large`)
     await this.#parts.store?.publish(channel, message)
   }
 
-  /** To the own connections, then to the other instances; a failure is a line of the log, once per change of state. */
+  /**
+   * Sends to connections of this instance, then to other instances. An error is logged, once per change of state for
+   * other instances.
+   */
   async sendQuietly(push: Push): Promise<void> {
     const { deliverer, log } = this.#parts
     await deliverer.deliverQuietly(push)
@@ -103,7 +106,7 @@ export class FanOut {
     if (from !== this.#id) void this.#parts.deliverer.deliverQuietly(push)
   }
 
-  /** Whoever follows the inbox by events reads it again. */
+  /** Clients that follow the inbox by events read it again. */
   #sayGap(): void {
     const text = JSON.stringify({ type: 'gap' })
     for (const socket of this.#parts.sockets()) socket.send(text)
