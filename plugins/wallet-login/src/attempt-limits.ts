@@ -4,10 +4,10 @@ import type { ConsumeRequest, RateLimiter } from '@plinth/rate-limit'
 import type { WalletLoginConfig } from './config.ts'
 import type { UnusualAttempts } from './unusual-attempts.ts'
 
-/** How the audit and the guards of logins call what comes through this plugin. */
+/** Name of this login method for the audit and the login guards. */
 export const method = 'wallet'
 
-/** The calls that are counted. */
+/** The limited calls. */
 export type LimitedStep = 'challenge' | 'login'
 
 interface LimitParts {
@@ -24,10 +24,10 @@ interface Attempt {
 const root = 'platform.wallet-login.rate-limit'
 
 /**
- * Limits of wallet logins (decision F.6). A wallet address is public and a caller merely claims it, so no limit is counted by
- * wallet alone: a stranger would use it up for the owner. Challenges and logins are limited per network address, and failed
- * logins per network address and wallet together. The count of all attempts raises an alert only. When the limiter cannot
- * count, the attempt is rejected: a login costs curve arithmetic, and a challenge a row that all instances share.
+ * Limits of wallet logins (decision F.6). A wallet address is public and unproven, so a limit by wallet alone would let
+ * a stranger lock out the owner. Challenges and logins are limited per network address, and failed logins per network
+ * address and wallet together. The total count only raises an alert. If the limiter cannot count, the attempt is
+ * rejected: a login costs curve arithmetic, and a challenge costs an entry in the shared store.
  */
 export class AttemptLimits {
   readonly #parts: LimitParts
@@ -36,7 +36,7 @@ export class AttemptLimits {
     this.#parts = parts
   }
 
-  /** Limits of logins. A login is counted as failed before it is checked, and the count ends when one succeeds. */
+  /** Limits of logins. A login counts as failed before it is checked. A successful login resets the count. */
   get guard(): LoginGuard {
     return {
       beforeAttempt: async (attempt) => {
@@ -45,7 +45,7 @@ export class AttemptLimits {
       },
       afterAttempt: async (attempt, { success }) => {
         if (attempt.method !== method || !success) return
-        // The login has succeeded. A count that cannot be reset ends with its window.
+        // The login has succeeded. If the reset fails, the count expires with its window.
         await this.#parts.limiter.reset(this.#failedLogins(attempt)).catch(() => undefined)
       },
     }

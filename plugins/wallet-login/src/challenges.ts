@@ -3,13 +3,13 @@ import type { Clock } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import { type Address, toChecksumAddress } from '@plinth/web3'
 
-/** What a message of Sign-In with Ethereum says (EIP-4361). */
+/** Content of a message of Sign-In with Ethereum (EIP-4361). */
 export interface SiweContent {
-  /** Host, with a port that is not the usual one. */
+  /** Host, with the port if it is not the default. */
   readonly domain: string
   /** With its checksum (EIP-55). */
   readonly address: string
-  /** One line. */
+  /** A single line. */
   readonly statement: string
   readonly uri: string
   readonly chainId: number
@@ -19,7 +19,7 @@ export interface SiweContent {
   readonly expiresAt: Date
 }
 
-/** The text, with LF between its lines and none at its end: every byte of it is signed. */
+/** Returns the message with LF between the lines and none at the end. Every byte is signed. */
 export const siweMessage = ({ domain, address, statement, uri, chainId, nonce, issuedAt, expiresAt }: SiweContent) =>
   [
     `${domain} wants you to sign in with your Ethereum account:`,
@@ -35,7 +35,7 @@ export const siweMessage = ({ domain, address, statement, uri, chainId, nonce, i
     `Expiration Time: ${expiresAt.toISOString()}`,
   ].join('\n')
 
-/** A message that waits for its signature. */
+/** A message to sign. */
 interface Challenge {
   readonly challengeId: string
   readonly message: string
@@ -43,23 +43,23 @@ interface Challenge {
   readonly expiresAt: Date
 }
 
-/** What is kept of a challenge until a login takes it. */
+/** A stored challenge, which a login takes once. */
 interface StoredChallenge {
   readonly message: string
   readonly address: Address
-  /** Absent in one that an earlier release made. */
+  /** Absent in challenges of earlier releases. */
   readonly chainId?: number
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
 }
 
-/** What was to be signed, and for which chain. */
+/** A signed message and its chain. */
 interface TakenChallenge {
   readonly message: string
   readonly chainId: number | undefined
 }
 
-/** Why there is no challenge to sign in with; for the audit alone. */
+/** Reason why a challenge is invalid. Only for the audit. */
 type ChallengeFault = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
 
 interface ChallengeParts {
@@ -68,19 +68,19 @@ interface ChallengeParts {
   readonly settings: () => {
     readonly lifetimeMs: number
     readonly statement: string
-    /** Absolute address of the site. */
+    /** Absolute URL of the site. */
     readonly siteUrl: string
   }
 }
 
-/** Bytes of the number that is signed, and of the one that names the challenge. */
+/** Bytes of the nonce and of the challenge id. */
 const randomSize = 16
-/** An expired challenge is kept for so long, so that the audit can tell it from an unknown one. */
+/** Milliseconds that an expired challenge stays stored, so that the audit can distinguish it from an unknown one. */
 const keptAfterExpiryMs = 15 * 60_000
 
 /**
- * Challenges that all instances share. A login takes its challenge before anything is checked, in one step: of several
- * logins with one signature, on any instances, at most one gets it.
+ * Challenges that all instances share. A login takes its challenge atomically before any check. At most one login with
+ * the same signature receives it, on all instances together.
  */
 export class Challenges {
   readonly #parts: ChallengeParts
@@ -89,7 +89,7 @@ export class Challenges {
     this.#parts = parts
   }
 
-  /** The domain is that of the configuration: a page elsewhere cannot have its own name signed. */
+  /** The domain comes from the configuration, so that another site cannot request a signature for its own domain. */
   async create(address: Address, chainId: number): Promise<Challenge> {
     const { store, clock, settings } = this.#parts
     const { lifetimeMs, statement, siteUrl } = settings()
@@ -111,7 +111,7 @@ export class Challenges {
     return { challengeId, message, issuedAt, expiresAt }
   }
 
-  /** The message that was to be signed. The challenge is used up, whatever comes of it. */
+  /** Takes the challenge, which cannot be used again even if the login fails. */
   async take(challengeId: string, address: Address): Promise<TakenChallenge | ChallengeFault> {
     const text = await this.#parts.store.take(keyOf(challengeId))
     if (text === undefined) return 'challenge-unknown'

@@ -16,7 +16,7 @@ import { signIn, walletRoutes } from './routes.ts'
 import { UnusualAttempts } from './unusual-attempts.ts'
 import { renameRule, WalletLogin } from './wallet-login.ts'
 
-/** Login with an EVM wallet: accounts, tokens and audit are those of iam, signatures are checked by web3. */
+/** Login with an EVM wallet. iam provides accounts, tokens and audit, and web3 verifies signatures. */
 export default definePlugin({
   id: 'wallet-login',
   version: '1.0.0',
@@ -44,7 +44,7 @@ export default definePlugin({
     const settings = () => ({
       lifetimeMs: config.get('platform.wallet-login.challenge-lifetime'),
       statement: config.get('platform.wallet-login.statement'),
-      // Without an address of the site, the one that this process listens at; never one that a caller names.
+      // Without a site URL, the address of this server is used, never a value of the request.
       siteUrl: site.url || http.url || 'http://localhost',
     })
     const challenges = new Challenges({ store, clock, settings })

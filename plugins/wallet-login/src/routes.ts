@@ -19,14 +19,17 @@ const address = line(100, { description: 'EVM address; in mixed case its checksu
 
 const { route } = routesWith<WalletRouteParts>()
 
-/** Throws "400" `web3.address-invalid`, and `wallet-login.address-refused` for nobody's address. */
+/** @throws BusinessError "400" `web3.address-invalid`, and "400" `wallet-login.address-refused` for the zero address */
 function checkedAddress(text: string) {
   const checked = requireAddress(text)
   if (checked === zeroAddress) throw refusal('address-refused', { data: { field: 'address' } })
   return checked
 }
 
-/** The chain that a challenge names. Throws "400" `wallet-login.chain-refused` where the configuration wants another. */
+/**
+ * Returns the chain of a challenge. @throws BusinessError "400" `wallet-login.chain-refused` if the configuration
+ * requires another chain
+ */
 function chainOf(asked: number | undefined, config: WalletLoginConfig): number {
   const usual = config.get('platform.wallet-login.chain-id')
   const chainId = asked ?? usual
@@ -97,7 +100,7 @@ export const walletRoutes = [
           userAgent: request.headers['user-agent'] ?? '',
           method,
           identifier: wallet,
-          // An address is public, and two wallets are told apart by both ends of it.
+          // Addresses are public. The first and last characters distinguish two wallets.
           shownIdentifier: `${wallet.slice(0, 6)}***${wallet.slice(-4)}`,
           setHeader: (name, value) => void reply.header(name, value),
         },
@@ -107,7 +110,7 @@ export const walletRoutes = [
   }),
 ]
 
-/** How the back office offers it. */
+/** Declaration of the sign-in for the back office. */
 export const signIn: SignInDeclaration = {
   id: 'wallet-login.evm',
   kind: 'wallet',

@@ -3,11 +3,11 @@ import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { LimitedStep } from './attempt-limits.ts'
 
-/** The area of the alerts. */
+/** Area of the alerts. */
 const area = 'wallet-login'
 
 interface UnusualParts {
-  /** Absent where the product has none: the log has the alert. */
+  /** Absent in a product without events. The alert is then only in the log. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly store: Pick<SharedStore, 'setIfAbsent'>
   readonly clock: Pick<Clock, 'monotonic'>
@@ -15,18 +15,18 @@ interface UnusualParts {
 }
 
 interface Measure {
-  /** The number that was exceeded. */
+  /** The exceeded limit. */
   readonly attempts: number
   readonly windowMs: number
 }
 
 /**
- * Alerts operations when all networks together make more attempts than usual: once per window over all instances, after the
- * answer and beside it.
+ * Alerts operators if all networks together make too many attempts: once per window across all instances, and without a
+ * delay of the response.
  */
 export class UnusualAttempts {
   readonly #parts: UnusualParts
-  /** End of the window by step, monotonic milliseconds. */
+  /** End of the silence by step, in monotonic milliseconds. */
   readonly #quietUntil = new Map<LimitedStep, number>()
   readonly #underWay = new Set<Promise<void>>()
   readonly #failures: FailureLog
@@ -47,7 +47,7 @@ export class UnusualAttempts {
     this.#underWay.add(work)
   }
 
-  /** Waits for the alerts that are under way. */
+  /** Waits for running alerts. */
   async drain(): Promise<void> {
     await Promise.all(this.#underWay)
   }

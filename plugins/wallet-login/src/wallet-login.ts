@@ -12,8 +12,8 @@ import type { WalletLoginConfig } from './config.ts'
 import { refusal } from './failures.ts'
 
 /**
- * Nobody is renamed to an address that is not bound to the account (document 3, "Login", rule 3). What looks like an address
- * counts, in any case of letters and with a wrong checksum too: people do not check checksums, and names are compared
+ * Rejects a user name with the form of an address, unless the address is bound to the account (document 3, "Login",
+ * rule 3). Any case and wrong checksums are included, because users do not verify checksums and names are compared
  * without case.
  */
 export const renameRule: RenameGuard = {
@@ -24,17 +24,17 @@ export const renameRule: RenameGuard = {
   },
 }
 
-/** Provider of the external identities of wallets, and the type of their chains (decision A4). */
+/** Provider of the external identities of wallets, and type of their chains (decision A4). */
 export const provider = 'evm'
 
 /**
- * Proofs of wallets, as they are stored with their identities: by the key of the account, or by the contract at the address on
- * one chain. Who has the contract at an address differs from chain to chain.
+ * Stored proofs of wallet identities: by the key of the account, or by the contract at the address on one chain. On
+ * different chains, the contract at an address can belong to different owners.
  */
 const byKey = 'ecrecover'
 const byContractOf = (chainId: number | undefined) => `eip-1271:${chainId}`
 
-/** If a chain has one provider, no other provider confirms its answers about a contract (decision F.3). */
+/** On a chain with one provider, no second provider confirms a contract result (decision F.3). */
 const confirmingProviders = 2
 
 interface WalletLoginParts {
@@ -53,12 +53,12 @@ interface SignedChallenge {
 
 interface ContractProof {
   readonly proof: string
-  /** Null: without a proof. */
+  /** Null if the identity has no proof. */
   readonly stored: string | null
   readonly result: VerificationResult
 }
 
-/** Turns a signed challenge into a session of the account of the wallet, which the first login creates. */
+/** Opens a session for a signed challenge. The first login of a wallet creates its account. */
 export class WalletLogin {
   readonly #parts: WalletLoginParts
 
@@ -67,8 +67,8 @@ export class WalletLogin {
   }
 
   /**
-   * @throws BusinessError "401" `wallet-login.challenge-refused`, one answer for whatever is wrong with the proof; "403"
-   *   `iam.user-disabled`, `wallet-login.registration-closed` once it is right; what a guard of logins throws
+   * @throws BusinessError "401" `wallet-login.challenge-refused` for every invalid proof; after a valid proof "403"
+   * `iam.user-disabled`, `wallet-login.registration-closed`; and the errors of login guards
    */
   async open(signed: SignedChallenge, attempt: LoginAttempt): Promise<Session> {
     const { accounts, identity } = this.#parts
@@ -105,9 +105,9 @@ export class WalletLogin {
   }
 
   /**
-   * A contract opens the accounts that it has opened before, on the same chain, and never one that a key has proven. What only
-   * one provider says opens no account with permissions (decision F.3). An identity without a stored proof counts as proven by
-   * key.
+   * Checks the proof of a contract. It opens accounts that the same contract has opened before on the same chain, and
+   * never an account that a key has proven. A result of one provider opens no account with permissions (decision F.3).
+   * An identity without a stored proof counts as proven by key.
    */
   async #assertContractOpens(userId: number, { proof, stored, result }: ContractProof): Promise<void> {
     if (stored === null || stored === byKey) throw refused('proven-by-key')
@@ -119,5 +119,5 @@ export class WalletLogin {
   }
 }
 
-/** The caller learns nothing of what it was; the audit does. */
+/** Only the audit receives the reason, not the caller. */
 const refused = (reason: string) => refusal('challenge-refused', { cause: new RefusedProof(`wallet-login.${reason}`) })

@@ -88,7 +88,7 @@ const paidAmount = text('Paid amount', '实付金额')
 
 type Plan = Operations['postAdminWeb3PaymentConfirmations']['data']
 
-/** What the chain and an order say. */
+/** Columns of a plan. */
 const planColumns = (it: Row<Plan>) => [
   it.status('state', stateTones, { labels: states }),
   it.chips('reasons', undefined, { labels: reasons }),
@@ -614,7 +614,7 @@ const summary = adminDetail('getAdminWeb3PaymentSettlementAuditLogsSummary', (it
   ],
 }))
 
-/** What the back office shows of settlements. */
+/** Pages of settlements. */
 export const pages = [reviews, reviewDetail, audits, candidates, audit, summary]
 
 export const needsAttention = [

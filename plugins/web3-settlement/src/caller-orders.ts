@@ -7,18 +7,19 @@ type Request = Pick<HttpRequest, 'principal'>
 /** A review or an audit log belongs to the user of its order. */
 const owner = throughOrder('out_trade_no')
 
-/** The review and audit logs that a caller may reach. */
+/** Condition for the review and audit logs that the caller may read. */
 export const callerLogs = (request: Request): object => callerRows(request, owner)
 
-/** The same condition as text, for a statement on one table; undefined for scope `all`. */
+/** The same condition as SQL text for one table; undefined for the scope `all`. */
 export const callerLogsSql = (request: Request, table: string) =>
   isLimited(request) ? callerRowsSql(request, table, owner) : undefined
 
-/** Whether the caller reaches less than all orders. */
+/** True if the caller cannot read all orders. */
 export const isLimited = (request: Request): boolean => requirePrincipal(request).dataScope !== 'all'
 
 /**
- * For a caller with a smaller data scope an order of another user does not exist. Scope `all` may also name unknown orders.
+ * Checks that the caller may read the orders. For a limited data scope, orders of other users are unknown. With the
+ * scope `all`, unknown orders are allowed.
  *
  * @throws BusinessError "404" `payment.order-unknown`
  */
@@ -33,9 +34,9 @@ export async function assertOrdersReached(
 }
 
 /**
- * Those of some orders that a caller reaches; undefined for scope `all`, which reaches every order.
+ * Returns the orders that the caller may read; undefined for the scope `all`.
  *
- * @param outTradeNos none of them need exist
+ * @param outTradeNos may contain unknown orders
  */
 export async function ordersReached(
   request: Request,

@@ -7,33 +7,33 @@ import type { TransferPick } from './planning/transfers.ts'
 
 /** Type of the payment transactions of settlements (document 3, "Web3 settlement records"). */
 export const settlementType = 'web3-settlement'
-/** Transactions that one question to a chain is about. */
+/** Maximum number of transactions per chain query. */
 const together = 100
 const hashForm = /^0x[0-9a-f]{64}$/
 
-/** Which payment of which order is looked at. */
+/** An order and the payment to check. */
 interface CandidateQuestion {
   readonly outTradeNo: string
-  /** As the caller has just read it; read when absent. */
+  /** The current order; read when absent. */
   readonly order?: PaymentOrder | undefined
-  /** The order's own when absent. */
+  /** When absent, the transaction of the order. */
   readonly transactionHash?: string | null | undefined
   readonly pick?: TransferPick | undefined
   readonly wasMined?: boolean | undefined
   readonly requiredConfirmations?: number | null | undefined
 }
 
-/** A plan with what it was made of. */
+/** A plan with its order and chain. */
 export interface Candidate {
   readonly plan: SettlementPlan
   readonly order: PaymentOrder | undefined
   readonly chain: Chain | undefined
-  /** Monotonic time at which the chain answered. */
+  /** Monotonic time of the chain result. */
   readonly answeredAt: number
 }
 
 interface Asked {
-  /** Place of the question. */
+  /** Index of the question. */
   readonly at: number
   readonly question: CandidateQuestion
   readonly order: PaymentOrder | undefined
@@ -45,7 +45,7 @@ type PlanAnswers = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | 'ha
 
 type CandidateParts = Pick<Parts, 'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs'>
 
-/** Makes plans: asks for orders, chains, what chains say and what was used already. It writes nothing. */
+/** Creates plans from orders, chains, chain facts and used transfers. It writes nothing. */
 export class Candidates {
   readonly #parts: CandidateParts
 
@@ -59,7 +59,7 @@ export class Candidates {
     return candidate
   }
 
-  /** In the order of the questions, at most 200; a chain is asked for a hundred of its transactions at a time. */
+  /** Returns plans in the order of at most 200 questions. A chain is queried for a hundred transactions at a time. */
   async ofMany(questions: readonly CandidateQuestion[]): Promise<readonly Candidate[]> {
     const { clock, claims: reader, blockTimeToleranceMs } = this.#parts
     const orders = await this.#ordersOf(questions)
@@ -87,7 +87,7 @@ export class Candidates {
     const parts = [...byChain].flatMap(([chainName, byHash]) =>
       partsOf([...byHash], together).map((part) => ({ chainName, part })),
     )
-    // Plans of one part are made while the chain is asked for the others.
+    // Plans of one part are created while the chain is queried for the others.
     await Promise.all(
       parts.map(async ({ chainName, part }) => {
         const { facts, used } = await this.#ask(chainName, part)
@@ -101,7 +101,7 @@ export class Candidates {
             if (order?.status === 'pending') claimed.push({ hash, order, plan: first, asked, answers })
           }
         }
-        // The sender of a transfer is known once there is a plan. The claims on it complete the plan.
+        // Only a plan contains the sender of the transfer. The claims on the transfer then complete the plan.
         const claimsOn = await reader.read(chainName, claimed)
         for (const one of claimed) plan(one.asked, { ...one.answers, ...claimsOn(one) }, answeredAt)
       }),
@@ -130,13 +130,13 @@ export class Candidates {
     return known
   }
 
-  /** What the chain says of some transactions, and the transfers of each that were used already. */
+  /** Returns the chain facts of some transactions, and the used transfers of each. */
   async #ask(chainName: string, part: readonly (readonly [hash: string, askers: readonly Asked[]])[]) {
     const { payments, chains } = this.#parts
     const hashes = part.map(([hash]) => hash)
-    // A provider that fails is no failure of ours: the plan says what it means.
+    // A provider error is not an error of this plugin. The plan reports it.
     const facts = await chains.factsOfMany(chainName, hashes).catch((): ReadonlyMap<string, unknown> => new Map())
-    // Only an order that waits can be refused because its transfer has paid for something.
+    // Only a pending order can be blocked by a used transfer.
     const waiting = part.filter(([, askers]) => askers.some(({ order }) => order?.status === 'pending'))
     const transactionHashes = waiting.map(([hash]) => hash)
     const used = waiting.length === 0 ? [] : await payments.transactionsOf({ chainName, transactionHashes })
@@ -148,7 +148,7 @@ function partsOf<T>(list: readonly T[], size: number): readonly (readonly T[])[]
   return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size))
 }
 
-/** The event key ends with the index that the log had then. */
+/** The event key ends with the log index at the time of the settlement. */
 const consumedBy = ({ outTradeNo, eventKey, logOrdinal }: PaymentTransaction): ConsumedTransfer => {
   const logIndex = /:(\d+)$/.exec(eventKey ?? '')?.[1]
   return { outTradeNo, logOrdinal, logIndex: logIndex === undefined ? null : Number(logIndex) }

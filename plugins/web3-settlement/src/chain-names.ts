@@ -3,7 +3,7 @@ import type { Payments } from '@plinth/money/payments'
 import { type Chains, explorerBase, type TokenInfo, type Tokens } from '@plinth/web3'
 import { ordersReached } from './caller-orders.ts'
 
-/** Explorers of chains by the names of the chains; see `explorerBase`. */
+/** Explorers by chain name; see `explorerBase`. */
 type Explorers = ReadonlyMap<string, string>
 /** Tokens by `tokenKey`. */
 type TokenNames = ReadonlyMap<string, TokenInfo>
@@ -12,7 +12,7 @@ type TokenNames = ReadonlyMap<string, TokenInfo>
 export interface ChainNames {
   readonly explorers: Explorers
   readonly tokens: TokenNames
-  /** Orders that the caller reaches, of those that a plan names beside its own; undefined: all. */
+  /** Other orders in the plans that the caller may read; undefined: all. */
   readonly orders: ReadonlySet<string> | undefined
 }
 
@@ -20,7 +20,7 @@ export const unknownToken: TokenInfo = { decimals: null, symbol: null }
 
 export const tokenKey = (chainName: string | null, contract: string) => `${chainName ?? ''}:${contract}`
 
-/** A plan, as far as its names are looked up. */
+/** The parts of a plan that need names. */
 interface NamedPlan {
   readonly chainName: string | null
   readonly expectedToken?: string | null
@@ -30,12 +30,12 @@ interface NamedPlan {
 
 interface NameParts {
   readonly chains: Pick<Chains, 'list'>
-  /** Absent where the product has chains of another plugin. */
+  /** Absent if another plugin provides the chains of the product. */
   readonly tokens: Tokens | undefined
   readonly payments: Pick<Payments, 'list'>
 }
 
-/** Names for some plans, as the caller may see them. */
+/** Returns the names for some plans that the caller may see. */
 export async function namesOf(
   request: Pick<HttpRequest, 'principal'>,
   { chains, tokens, payments }: NameParts,

@@ -3,17 +3,17 @@ import type { Parts } from './parts.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { TransferClaim } from './planning/transfers.ts'
 
-/** A pending order with the plan that was made without claims. */
+/** A pending order with a plan without claims. */
 export interface ClaimedOrder {
   readonly hash: string
   readonly order: PaymentOrder
   readonly plan: SettlementPlan
 }
 
-/** What other orders claim of a transaction. */
+/** Claims of other orders on a transaction. */
 interface ReadClaims {
   readonly claims: readonly TransferClaim[]
-  /** True when more orders claim it than `claims` contains. */
+  /** True if more orders claim it than `claims` contains. */
   readonly hasMoreClaims: boolean
 }
 
@@ -25,11 +25,11 @@ interface ReviewClaim {
 
 type ClaimParts = Pick<Parts, 'db' | 'payments'>
 
-/** Open reviews that are read for one question. Only operators save reviews. */
+/** Maximum number of open reviews per query. Only operators save reviews. */
 const maxReviews = 2_000
 const maxOrdersAtOnce = 200
 
-/** Reads which other orders claim the same transfers (decision F.4). */
+/** Reads the claims of other orders on the same transfers (decision F.4). */
 export class ClaimReader {
   readonly #parts: ClaimParts
 
@@ -38,9 +38,9 @@ export class ClaimReader {
   }
 
   /**
-   * Claims on the transactions of these orders, which are of one chain.
+   * Reads the claims on the transactions of these orders, all on one chain.
    *
-   * @returns a function that returns the claims on the transaction of one of the orders
+   * @returns a function that returns the claims on the transaction of one order
    */
   async read(chainName: string, claimed: readonly ClaimedOrder[]): Promise<(one: ClaimedOrder) => ReadClaims> {
     if (claimed.length === 0) return () => ({ claims: [], hasMoreClaims: false })
@@ -60,7 +60,7 @@ export class ClaimReader {
           orderId: other.id,
           namesTransaction: true,
           payer: other.payer,
-          // An order that itself names the transaction claims each log of it.
+          // An order that specifies the transaction itself claims all of its logs.
           logIndex: other.transactionHash === hash ? null : logIndex,
           hasEqualTerms: hasEqualTerms(other, order),
         })),
@@ -69,7 +69,7 @@ export class ClaimReader {
     }
   }
 
-  /** Reviews that somebody may still settle, of orders that are pending. */
+  /** Returns reviews of pending orders that can still be settled. */
   async #openReviews(
     chainName: string,
     hashes: readonly string[],
@@ -95,11 +95,11 @@ export class ClaimReader {
   }
 }
 
-/** A claim of a sender that names another transaction is about that one. */
+/** The claim of a sender only applies to the transaction that its order specifies, if any. */
 const isAbout = ({ transactionHash, payer }: PaymentClaim, hash: string, sender: string | undefined) =>
   payer === null ? transactionHash === hash : payer === sender && (transactionHash === hash || transactionHash === null)
 
-/** The claims of the orders of a row, except the order itself. */
+/** Returns the claims of the orders of a row, except those of the order itself. */
 const claimsOf = (claim: PaymentClaim, order: PaymentOrder): readonly TransferClaim[] =>
   claim.newest
     .filter(({ outTradeNo }) => outTradeNo !== order.outTradeNo)

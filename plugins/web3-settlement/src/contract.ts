@@ -11,13 +11,16 @@ const payment = {
   explorerUrl: Type.Union([Type.String(), Type.Null()]),
 }
 
-/** An order became paid by a transaction of a chain. Published in the transaction of the settlement, under the key `order:{outTradeNo}`. */
+/**
+ * A transaction on a chain paid an order. Published in the transaction of the settlement, with the key
+ * `order:{outTradeNo}`.
+ */
 export const settlementSucceeded = event(
   'web3-settlement.settled',
   Type.Object({ ...payment, eventKey: Type.String(), reviewLogId: Type.Integer() }),
 )
 
-/** A settlement that was started by itself did not come about. Published together with its log. */
+/** An automatic settlement was not executed. Published together with its log. */
 export const settlementNotExecuted = event(
   'web3-settlement.not-executed',
   Type.Object({
@@ -28,7 +31,7 @@ export const settlementNotExecuted = event(
   }),
 )
 
-/** An audit found that the payment of a paid order is at risk. Published together with its log. */
+/** An audit found a risk for the payment of a paid order. Published together with its log. */
 export const settlementAtRisk = event(
   'web3-settlement.at-risk',
   Type.Object({
@@ -40,41 +43,49 @@ export const settlementAtRisk = event(
   }),
 )
 
-/** An address that somebody says to pay from. */
+/** A claim to pay from an address. */
 export interface PayerClaim {
-  /** EVM address; mixed case needs the right checksum. */
+  /** EVM address; mixed case requires a valid checksum. */
   readonly address: string
-  /** Of the text of `payerMessage`, by the key of the address (`personal_sign`). Not needed for an address of the buyer's account. */
+  /**
+   * Signature of the text of `payerMessage` by the key of the address (`personal_sign`). Not needed if the address
+   * belongs to the buyer's account.
+   */
   readonly signature?: string | undefined
 }
 
-/** Reasons that keep an order from its settlement now. */
+/** Current obstacles to the settlement of an order. */
 export interface SettlementView {
   readonly state: CandidateState
   /** Blocking reasons in the order of the document, then causes. */
   readonly reasons: readonly AttemptReason[]
 }
 
-/** For plugins that create orders which are paid on a chain. */
+/** For plugins that create orders with payment on a chain. */
 export interface OrderSettlements {
   /**
-   * The text that a payer signs. It names the order, the chain and the receiver, so that the signature proves nothing elsewhere.
+   * Returns the text that a payer signs. It contains order, chain and receiver, so that the signature is not valid
+   * elsewhere.
    *
    * @throws BusinessError "404" `payment.order-unknown`
    */
   payerMessage(outTradeNo: string): Promise<string>
   /**
-   * Proves who pays a pending order, and stores it with the order (decision F.4). The address is bound to the account of the order's
-   * user, or its key has signed. From then on a transfer from another address needs a person.
+   * Proves the payer of a pending order and stores it with the order (decision F.4). The address must be bound to the
+   * account of the order's user, or its key must have signed. A transfer from another address then needs the decision
+   * of an operator.
    *
    * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and as
-   *   `Payments.provePayer`
+   * `Payments.provePayer`
    */
   provePayer(outTradeNo: string, claim: PayerClaim): Promise<void>
-  /** Asks the chain about the transaction that the order names. Writes nothing. Never within a transaction of the database. */
+  /**
+   * Queries the chain about the transaction of the order. Writes nothing. Must not be called within a database
+   * transaction.
+   */
   view(outTradeNo: string): Promise<SettlementView>
   /**
-   * Reads which of some orders have a review that may still settle them.
+   * Returns the orders with a review that can still settle them.
    *
    * @param outTradeNos at most 200
    */

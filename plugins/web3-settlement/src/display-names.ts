@@ -3,10 +3,10 @@ import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { HandlingStatus } from './entities.ts'
 import type { AttemptObstacle, AttemptReason, BlockingReason, ReviewCause } from './planning/reasons.ts'
 
-/** What people read instead of a code. */
+/** Displayed names of codes. */
 type Names<Code extends string> = Readonly<Record<Code, LocalizedText>>
 
-/** Of risk levels. */
+/** Names of risk levels. */
 export const riskLevels: Names<RiskLevel> = {
   none: text('None', '无'),
   low: text('Low', '低'),
@@ -14,14 +14,14 @@ export const riskLevels: Names<RiskLevel> = {
   high: text('High', '高'),
 }
 
-/** Of what became of an audit log. */
+/** Names of handling statuses of audit logs. */
 export const handling: Names<HandlingStatus> = {
   open: text('Open', '待处理'),
   resolved: text('Resolved', '已解决'),
   ignored: text('Ignored', '已忽略'),
 }
 
-/** Of suggested actions. */
+/** Names of suggested actions. */
 export const advice: Names<SuggestedAction> = {
   'mark-resolved': text('Mark as resolved', '标记为已解决'),
   'wait-confirmations': text('Wait for confirmations', '等待确认'),
@@ -30,7 +30,7 @@ export const advice: Names<SuggestedAction> = {
   'manual-review': text('Review by hand', '人工复核'),
 }
 
-/** Of blocking reasons, some of which are risks of an order that is paid. */
+/** Names of blocking reasons. Some of them are risks of a paid order. */
 export const reasons: Names<BlockingReason> = {
   'order-not-found': text('Order unknown', '订单不存在'),
   'order-not-settleable': text('Order cannot be settled', '订单不可结算'),
@@ -55,13 +55,13 @@ export const reasons: Names<BlockingReason> = {
   'rpc-query-failed': text('Chain not reached', '链查询失败'),
 }
 
-/** Of risks of an order that is paid. */
+/** Names of risks of a paid order. */
 export const riskReasons: Names<RiskReason> = {
   ...reasons,
   'transfer-moved': text('Transfer moved to another block', '转账已移至其他区块'),
 }
 
-/** Of causes, which ask for a person. */
+/** Names of causes, which need the decision of an operator. */
 export const causes: Names<ReviewCause> = {
   'match-context-missing': text('The order does not say what to look for', '订单缺少匹配信息'),
   'several-matching-transfers': text('Several transfers fit', '多笔转账匹配'),
@@ -78,5 +78,5 @@ const obstacles: Names<AttemptObstacle> = {
   'retries-used-up': text('No automatic retries left', '自动重试次数已用完'),
 }
 
-/** Of everything that can stand against an attempt to settle. */
+/** Names of all reasons of an attempt to settle. */
 export const attemptReasons: Names<AttemptReason> = { ...reasons, ...causes, ...obstacles }

@@ -4,15 +4,15 @@ import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { AttemptReason, BlockingReason, CandidateState } from './planning/reasons.ts'
 
-/** What a review log is about: a request to settle, a mere note, or what was done about one by itself. */
+/** Purpose of a review log: a request to settle, a note, or an automatic action. */
 export const reviewActions = ['settle', 'record', 'auto-approve', 'auto-reject', 'auto-retry'] as const
 export type ReviewAction = (typeof reviewActions)[number]
 
-/** Whether something is still to be done about a review log. */
+/** Status of a review log. `open` and `approved` logs can still be settled automatically. */
 export const reviewStatuses = ['open', 'approved', 'settled', 'rejected', 'noted'] as const
 export type ReviewStatus = (typeof reviewStatuses)[number]
 
-/** A plan as somebody reviewed it, with its fingerprint. The plan is never changed; the status is. */
+/** A reviewed plan with its fingerprint. The plan never changes, but the status does. */
 export const ReviewLog = defineEntity({
   name: 'Web3SettlementReviewLog',
   tableName: 'web3_settlement_review_log',
@@ -31,32 +31,35 @@ export const ReviewLog = defineEntity({
     outTradeNo: column.text(64),
     chainName: column.text(64).nullable(),
     transactionHash: column.text(66).nullable(),
-    /** Log that a person has chosen; null: the one that fits. */
+    /** Log that an operator has chosen; null: the best match. */
     logIndex: column.integer().nullable(),
     action: column.text(16).$type<ReviewAction>(),
     status: column.text(16).$type<ReviewStatus>(),
     state: column.text(16).$type<CandidateState>(),
-    /** The plan was `ready`, and no attempt has found a reason that stays. */
+    /** The plan was `ready`, and no attempt found a permanent reason. */
     candidate: column.boolean(),
-    /** A candidate whose action asks for settlement and that nothing has ended yet. */
+    /** A candidate whose action requests settlement and that has not ended. */
     retryable: column.boolean(),
     reasons: column.json<BlockingReason[]>(),
     planSnapshot: column.json<SettlementPlan>(),
     reviewFingerprint: column.text(64),
     fingerprintVersion: column.integer(),
     remark: column.text(500).nullable(),
-    /** The log that this one follows from. */
+    /** The log from which this one follows. */
     sourceLogId: column.id().nullable(),
-    /** Null: it came about by itself. */
+    /** Null for an automatic action. */
     actorUserId: column.id().nullable(),
     permissionSnapshot: column.json<string[]>(),
-    /** When it is tried again by itself; null: never. */
+    /** Time of the next automatic attempt; null: none. */
     retryAt: column.timestamp().nullable(),
-    /** Of the last attempt to settle from this review, or from a review that follows from it; null before the first. */
+    /**
+     * Outcome of the last attempt to settle from this review or from a review that follows from it; null before the
+     * first.
+     */
     lastOutcome: column.text(16).$type<SettlementOutcome>().nullable(),
     lastReasons: column.json<AttemptReason[]>().nullable(),
     lastAttemptAt: column.timestamp().nullable(),
-    /** Since when a person has to decide and nothing is done automatically; null: not held. */
+    /** Time since which only an operator may decide and nothing is automatic; null: not held. */
     heldAt: column.timestamp().nullable(),
     version: column.integer(),
     traceId: column.text(128).nullable(),
@@ -70,7 +73,7 @@ export type SettlementTrigger = (typeof settlementTriggers)[number]
 export const settlementOutcomes = ['settled', 'skipped', 'failed'] as const
 export type SettlementOutcome = (typeof settlementOutcomes)[number]
 
-/** One try to settle, whatever became of it: the callback log of a payment. Never changed. */
+/** One attempt to settle: the callback log of a payment. It never changes. */
 export const CallbackLog = defineEntity({
   name: 'Web3PaymentCallbackLog',
   tableName: 'web3_payment_callback_log',
@@ -79,7 +82,7 @@ export const CallbackLog = defineEntity({
     id: column.primaryKey(),
     outTradeNo: column.text(64),
     reviewLogId: column.id(),
-    /** `trigger` is a word of SQL. */
+    /** `trigger` is a reserved word of SQL. */
     startedBy: column.text(16).$type<SettlementTrigger>(),
     outcome: column.text(16).$type<SettlementOutcome>(),
     reasons: column.json<AttemptReason[]>(),
@@ -94,7 +97,7 @@ export const CallbackLog = defineEntity({
 })
 export type CallbackLog = InferEntity<typeof CallbackLog>
 
-/** How often an order was tried again by itself under one fingerprint. */
+/** Number of automatic retries of an order with one fingerprint. */
 export const RetryCount = defineEntity({
   name: 'Web3SettlementRetry',
   tableName: 'web3_settlement_retry',
@@ -112,7 +115,7 @@ export const RetryCount = defineEntity({
 export const handlingStatuses = ['open', 'resolved', 'ignored'] as const
 export type HandlingStatus = (typeof handlingStatuses)[number]
 
-/** What an audit found about a settled order. Everything but the handling stays as it was found. */
+/** Audit result of a settled order. Only the handling changes. */
 export const AuditLog = defineEntity({
   name: 'Web3SettlementAuditLog',
   tableName: 'web3_settlement_audit_log',
@@ -133,7 +136,7 @@ export const AuditLog = defineEntity({
     riskLevel: column.text(8).$type<RiskLevel>(),
     risky: column.boolean(),
     suggestedAction: column.text(24).$type<SuggestedAction>(),
-    /** Null without a risk, so that no walk of those with one meets it. */
+    /** Null without a risk, so that the index contains only logs with a risk. */
     retryable: column.boolean().nullable(),
     needsFundReview: column.boolean().nullable(),
     chainReorgSuspected: column.boolean(),
@@ -146,7 +149,7 @@ export const AuditLog = defineEntity({
 })
 export type AuditLog = InferEntity<typeof AuditLog>
 
-/** How many audit logs there are of each kind, so that a summary counts nothing. */
+/** Number of audit logs of each kind, so that a summary does not count rows. */
 export const AuditCount = defineEntity({
   name: 'Web3SettlementAuditCount',
   tableName: 'web3_settlement_audit_count',
@@ -160,7 +163,7 @@ export const AuditCount = defineEntity({
   },
 })
 
-/** How far a walk of the scheduled audit has come in the settled orders of a provider and chain. */
+/** Position of a walk of the scheduled audit in the settled orders of a provider and chain. */
 export const AuditPosition = defineEntity({
   name: 'Web3SettlementAuditPosition',
   tableName: 'web3_settlement_audit_position',
@@ -169,7 +172,7 @@ export const AuditPosition = defineEntity({
     id: column.primaryKey(),
     walk: column.text(140),
     afterId: column.id(),
-    /** Payment time of the order `afterId`, in milliseconds, where the walk is ordered by it. */
+    /** Payment time of the order `afterId` in milliseconds, if the walk is ordered by it. */
     afterAt: column.bigint().nullable(),
   },
 })

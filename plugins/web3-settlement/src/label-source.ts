@@ -4,11 +4,11 @@ import { callerLogs } from './caller-orders.ts'
 import { ReviewLog } from './entities.ts'
 import { own } from './permissions.ts'
 
-/** Names that one question answers. */
+/** A search returns at most 20 labels, newest first. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 const labelOf = ({ id, outTradeNo }: Pick<ReviewLog, 'id' | 'outTradeNo'>) => ({ id, name: `${outTradeNo} (${id})` })
 
-/** Reviews by the orders that they are of. */
+/** Labels of reviews by order. */
 export const reviewLabels = (db: Database): LabelSource => ({
   permission: own.reviewView,
   scope: 'caller',

@@ -46,7 +46,7 @@ export const requires = {
   notification: optional(notification),
 } as const
 
-/** What the product gives to the plugin. */
+/** Dependencies that the product provides. */
 interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
@@ -55,14 +55,14 @@ interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {
   readonly approvals: ReviewApprovals
 }
 
-/** Everything that the parts of the plugin may be made of, by name; each names what it needs by `Pick`. */
+/** All objects of the plugin by name. Each declares its dependencies with `Pick`. */
 export interface Parts extends Given {
-  /** Milliseconds until a try that time may mend is made again. */
+  /** Milliseconds before a failed attempt is repeated. */
   readonly retryDelayMs: () => number
   readonly overdueRules: () => OverdueRules
-  /** How much earlier than its order the block of a payment may be. */
+  /** Milliseconds by which the block of a payment may be earlier than its order. */
   readonly blockTimeToleranceMs: () => number
-  /** Whether somebody other than the saver of a review has to settle it. */
+  /** True if a user other than the saver of a review must settle it. */
   readonly needsSecondPerson: () => boolean
   readonly claims: ClaimReader
   readonly candidates: Candidates
@@ -74,7 +74,7 @@ export interface Parts extends Given {
   readonly settlements: Settlements
   readonly overdue: OverdueReviews
   readonly autoRetry: AutoRetry
-  /** Confirmations of a block that no reorganisation reaches. */
+  /** Number of confirmations at which a block counts as final. */
   readonly finalConfirmations: () => number
   readonly auditWalk: AuditWalk
   readonly audit: SettledAudit
@@ -83,7 +83,7 @@ export interface Parts extends Given {
 
 const auto = 'platform.money.web3.settlement.review.auto'
 
-/** A resolver for each part that is not given. */
+/** Creates the objects that are not in `Given`. */
 export const resolvers: Resolvers<Parts, Given> = {
   retryDelayMs: asFunction(
     ({ config }) =>

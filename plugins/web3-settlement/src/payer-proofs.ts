@@ -7,10 +7,10 @@ type PayerParts = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'cand
 
 /** Provider of the external identities of wallets (decision A4). */
 const walletProvider = 'evm'
-/** Proof of an identity that the key of its address has signed for (decision F.3); null: an identity without a stored proof. */
+/** Proof of an identity by the key of its address (decision F.3). Null: an identity without a stored proof. */
 const keyProofs: readonly (string | null)[] = ['ecrecover', null]
 
-/** The service `orderSettlements`. */
+/** Implements the service `orderSettlements`. */
 export class PayerProofs implements OrderSettlements {
   readonly #parts: PayerParts
 
@@ -54,8 +54,8 @@ export class PayerProofs implements OrderSettlements {
   }
 
   /**
-   * The address is bound to the account, and no contract alone has proven that: somebody else may have the contract at this
-   * address on the chain of the payment.
+   * True if the address is bound to the account, and not only by a contract. On the chain of the payment, the contract
+   * at this address may belong to another owner.
    */
   async #isBound(userId: number | null, payer: string): Promise<boolean> {
     if (userId === null) return false
@@ -63,7 +63,7 @@ export class PayerProofs implements OrderSettlements {
     return account?.id === userId && keyProofs.includes(account.externalProof)
   }
 
-  /** The key of the address has signed. What a contract says is not asked: one node alone would decide about it. */
+  /** True if the key of the address has signed. Contracts are not queried, because a single node would decide. */
   async #isSigned(outTradeNo: string, address: string, signature: string | undefined): Promise<boolean> {
     const { walletVerifier } = this.#parts
     if (signature === undefined || walletVerifier === undefined) return false

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin (document 3, "Authentication" 4). */
+/** Permission codes of this plugin (document 3, "Authentication" 4). */
 export const own = {
   reviewView: 'money:web3:payment-settlement-review-log:view',
   reviewCreate: 'money:web3:payment-settlement-review-log:create',
@@ -30,6 +30,6 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
 ]
 
-/** Those of these permissions that somebody holds, as they are written down with what was decided. */
+/** Returns the permissions of this plugin that the user has, for the record of a decision. */
 export const snapshotOf = (principal: { can(permission: string): boolean }): readonly string[] =>
   Object.values(own).filter((code) => principal.can(code))

@@ -1,7 +1,7 @@
 import { addToRows, type Database, type RemovedRows, type Selected, selectionOf } from '@plinth/database'
 import { AuditCount } from '../entities.ts'
 
-/** The columns by which the summary groups audit logs. */
+/** Columns by which the summary groups audit logs. */
 const kind = ['handlingStatus', 'riskLevel', 'chainReorgSuspected'] as const
 const counts = selectionOf(AuditCount).pick(...kind, 'total')
 const kinds = selectionOf(AuditCount).pick(...kind)
@@ -13,8 +13,8 @@ const keyOf = ({ handlingStatus, riskLevel, chainReorgSuspected }: AuditKind) =>
   `${handlingStatus} ${riskLevel} ${chainReorgSuspected}`
 
 /**
- * Keeps the counts in step with the logs: whoever writes, handles or removes logs calls it in the same transaction, after the
- * logs. Always in one order, so that no two transactions wait for each other.
+ * Updates the counts of audit logs. Code that inserts, handles or removes logs calls it in the same transaction, after
+ * the logs. The rows are written in a fixed order to prevent deadlocks.
  */
 export async function changeAuditCounts(db: Database, changes: readonly AuditKindCount[]): Promise<void> {
   const sums = new Map<string, AuditKindCount>()
@@ -29,7 +29,7 @@ export async function changeAuditCounts(db: Database, changes: readonly AuditKin
   if (rows.length > 0) await addToRows(db, AuditCount, { key: kind, sums: ['total'] }, rows)
 }
 
-/** For the purge. */
+/** Updates the counts when logs are purged. */
 export const auditTally = {
   columns: kinds.columns.map(({ name }) => name),
   subtract: (db: Database, groups: readonly RemovedRows[]) =>
@@ -50,7 +50,7 @@ export interface RowsSql {
   readonly parameters: readonly (string | number)[]
 }
 
-/** The same numbers of some logs, counted one by one. */
+/** Counts a subset of the logs in the same way, row by row. */
 export async function countAuditLogs(db: Database, { sql, parameters }: RowsSql): Promise<readonly AuditKindCount[]> {
   const rows = await db.query<object>(
     `select ${kinds.list}, count(*) as total from web3_settlement_audit_log where ${sql} group by ${kinds.list}`,

@@ -12,7 +12,7 @@ import {
 import { type RiskLevel, type SuggestedAction, suggestedActions } from './risk.ts'
 import type { AuditFinding } from './settled-audit.ts'
 
-/** Which open risks are wanted; all without a member. */
+/** Filter of open risks. Absent properties do not filter. */
 interface CandidateFilter {
   readonly riskLevel?: Exclude<RiskLevel, 'none'> | undefined
   readonly retryable?: boolean | undefined
@@ -20,16 +20,16 @@ interface CandidateFilter {
   readonly needsFundReview?: boolean | undefined
 }
 
-/** What is advised for a log, or for what the chain says now. */
+/** Advice for a log, or for the current state of the chain. */
 export interface CompensationPlan {
   readonly log: AuditLog
-  /** Null: the chain was not asked. */
+  /** Null if the chain was not queried. */
   readonly finding: AuditFinding | null
 }
 
 type AuditLogParts = Pick<Parts, 'db' | 'clock' | 'payments' | 'audit'>
 
-/** What a filter asks about. */
+/** Properties for the filters. */
 interface Traits {
   readonly riskLevel: Exclude<RiskLevel, 'none'>
   readonly retryable: boolean
@@ -37,7 +37,7 @@ interface Traits {
   readonly needsFundReview: boolean
 }
 
-/** What is true of every log with this advice: the four filters are questions about it. */
+/** Properties of every log with this advice. The four filters refer to them. */
 const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
   'mark-resolved': undefined,
   'wait-confirmations': { riskLevel: 'medium', retryable: true, needsManualReview: false, needsFundReview: false },
@@ -47,8 +47,8 @@ const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
 }
 
 /**
- * Audit logs and what operators do with them. `rows` are those that the caller may reach, `callerLogs(request)`: others do not
- * exist for the caller.
+ * Audit logs and their handling by operators. `rows` are the logs that the caller may read, `callerLogs(request)`.
+ * Other logs are unknown to the caller.
  */
 export class AuditLogs {
   readonly #parts: AuditLogParts
@@ -72,7 +72,7 @@ export class AuditLogs {
     return log
   }
 
-  /** Open logs with a risk. Each combination of filters is one walk of an index, or no row at all. */
+  /** Returns open logs with a risk. Each combination of filters uses one index, or returns no rows. */
   async candidates(filter: CandidateFilter, rows: object, window: PageWindow): Promise<FoundPage<AuditLog>> {
     const where = whereOf(filter)
     if (where === undefined)
@@ -80,16 +80,16 @@ export class AuditLogs {
     return findPage(this.#parts.db.fork(), AuditLog, { $and: [{ handlingStatus: 'open', ...where }, rows] }, window)
   }
 
-  /** @param rows as text; undefined: all logs, whose numbers are kept */
+  /** @param rows condition as text; when absent, the stored counts of all logs are returned */
   counts(rows?: RowsSql): Promise<readonly AuditKindCount[]> {
     return rows === undefined ? readAuditCounts(this.#parts.db) : countAuditLogs(this.#parts.db, rows)
   }
 
   /**
-   * Asks the chain again about the orders of these logs. Writes nothing.
+   * Compares the orders of these logs with their chains again. Writes nothing.
    *
-   * @param ids at most 200, each once
-   * @throws BusinessError "404" `web3-settlement.audit-log-unknown`
+   * @param ids at most 200 distinct ids
+   * @throws BusinessError "404" `web3-settlement.audit-log-unknown`, "404" `web3-settlement.order-unknown`
    */
   async recheck(
     ids: readonly number[],
@@ -103,22 +103,26 @@ export class AuditLogs {
     const byOrder = new Map(found.map((finding) => [finding.outTradeNo, finding]))
     return logs.map((log) => {
       const finding = byOrder.get(log.outTradeNo)
-      // Its order is gone: that is for a person, and for nobody who asks for logs by id.
+      // The order no longer exists, so there is nothing to compare.
       if (finding === undefined) throw refusal('order-unknown')
       return { log, finding }
     })
   }
 
-  /** Advice, from what the logs say or, with `recheck`, from what the chain says now. Writes nothing. Throws as `recheck` does. */
+  /**
+   * Returns advice, based on the logs or, with `recheck`, on the current state of the chain. Writes nothing. @throws as
+   * `recheck`
+   */
   async plans(ids: readonly number[], recheck: boolean, rows: object): Promise<readonly CompensationPlan[]> {
     if (recheck) return this.recheck(ids, rows)
     return (await this.#find(ids, rows)).map((log) => ({ log, finding: null }))
   }
 
   /**
-   * Closes open logs; others stay as they are. It says that somebody has dealt with them, not that money is back.
+   * Closes open logs. Other logs do not change. Closing means that an operator has handled the log, not that money was
+   * returned.
    *
-   * @returns logs that were closed
+   * @returns the number of closed logs
    */
   async close(
     ids: readonly number[],
@@ -158,7 +162,7 @@ export class AuditLogs {
   }
 }
 
-/** A condition that one index answers; `undefined` when no log can fulfil all filters. */
+/** Returns a condition that uses one index; `undefined` if no log can match all filters. */
 function whereOf(filter: CandidateFilter): object | undefined {
   const asked = Object.entries(filter).filter(([, value]) => value !== undefined)
   const actions = suggestedActions.filter((action) => {

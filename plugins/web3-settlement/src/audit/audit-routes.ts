@@ -78,7 +78,7 @@ const scope = Type.Object({
 
 const { route } = routesWith<AuditRouteParts>()
 
-/** With links to where people look at a chain. */
+/** Returns views of audit logs, with the names of chains and tokens. */
 async function shown(
   request: Pick<HttpRequest, 'principal'>,
   found: Awaited<ReturnType<AuditLogs['list']>>,
@@ -92,7 +92,7 @@ async function shown(
   return rowsAs(found, (log) => viewOfAudit(log, chainNames))
 }
 
-/** Looks at settled payments, and what to do about those that are at risk. */
+/** Routes that audit settled payments and handle those with a risk. */
 export const auditRoutes = [
   route({
     method: 'POST',

@@ -3,21 +3,21 @@ import type { PaymentOrder } from '@plinth/money/payments'
 import { AuditPosition } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 
-/** Orders of a provider, and of one chain where it is given. */
+/** Orders of a provider and, optionally, of one chain. */
 interface WalkScope {
   readonly provider: string
   readonly chainName?: string | undefined
-  /** Only orders that were paid before. */
+  /** Only orders that were paid by this time. */
   readonly paidBefore: Date
   /** At most 200. */
   readonly limit: number
 }
 
-/** Orders of one run of the audit, with the places where the next run goes on. */
+/** Orders of one audit run, with the positions where the next run continues. */
 interface WalkPart {
   /** In the order of their ids. */
   readonly orders: readonly PaymentOrder[]
-  /** Of these, the orders of the slow walk, where it began at the floor: those that are final move the floor. */
+  /** Orders of the slow walk if it started at the floor. Final ones among them move the floor. */
   readonly fromFloor: readonly PaymentOrder[]
   readonly places: Places
 }
@@ -25,23 +25,27 @@ interface WalkPart {
 const positions = selectionOf(AuditPosition).omit('id')
 type Place = Omit<Selected<typeof positions>, 'walk'>
 
-/** `all`: slow walk by id. `floor`: everything up to it is final. `top`: latest payment seen. `recent`: walk back from the latest. */
+/**
+ * `all`: slow walk by id. `floor`: all orders up to it are final. `top`: latest payment seen. `recent`: walk back from
+ * the latest payment.
+ */
 type PlaceName = 'all' | 'floor' | 'top' | 'recent'
 type Places = Readonly<Record<PlaceName, Place>>
 
 type WalkParts = Pick<Parts, 'db' | 'clock' | 'payments'>
 
-/** Payments that are audited first. */
+/** Payments of this period are audited first. */
 const recentMs = 86_400_000
-/** Part of a run that is kept for the slow walk: one order of so many. */
+/** The slow walk gets one of this many orders of a run. */
 const slowShare = 5
 const start: Place = { afterId: 0, afterAt: null }
 const suffixes: Readonly<Record<PlaceName, string>> = { all: '', floor: '#floor', top: '#top', recent: '#recent' }
 const placeNames = Object.keys(suffixes) as PlaceName[]
 
 /**
- * Decides which settled orders a run of the audit looks at. Payments of the last day come first: those that no run has seen yet, then
- * the others, from the latest back. The rest of the run walks slowly over all orders, and ends at those that are final.
+ * Selects the settled orders of an audit run. Payments of the last day come first: new ones, then the others from the
+ * latest back. The rest of the run walks slowly over all orders. At the end, this walk continues behind the floor,
+ * because the orders up to it are final.
  */
 export class AuditWalk {
   readonly #parts: WalkParts
@@ -75,7 +79,7 @@ export class AuditWalk {
     const chosenSlow = wasSlow.slice(0, limit - chosen.size)
     for (const order of chosenSlow) chosen.set(order.id, order)
 
-    // Orders that were not chosen for lack of room come first in the next run.
+    // Orders that exceeded the limit come first in the next run.
     const seenSlow =
       wasSlow.length > chosenSlow.length ? (chosenSlow.at(-1)?.id ?? places.all.afterId) : slow.at(-1)?.id
     const isAtEnd = slow.length < limit && wasSlow.length === chosenSlow.length
@@ -94,7 +98,7 @@ export class AuditWalk {
     }
   }
 
-  /** Writes down where the next run goes on. */
+  /** Stores the positions where the next run continues. */
   async move(scope: WalkScope, places: Places): Promise<void> {
     const { db } = this.#parts
     await putRows(

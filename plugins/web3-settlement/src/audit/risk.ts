@@ -1,10 +1,10 @@
 import { type BlockingReason, blockingReasons } from '../planning/reasons.ts'
 
-/** From the least to the gravest (decision B48). */
+/** In ascending order (decision B48). */
 export const riskLevels = ['none', 'low', 'medium', 'high'] as const
 export type RiskLevel = (typeof riskLevels)[number]
 
-/** What a compensation plan may advise (document 3, "Compensation plan actions"). */
+/** Actions of a compensation plan (document 3, "Compensation plan actions"). */
 export const suggestedActions = [
   'mark-resolved',
   'wait-confirmations',
@@ -14,16 +14,13 @@ export const suggestedActions = [
 ] as const
 export type SuggestedAction = (typeof suggestedActions)[number]
 
-/** Reasons that an audit can report: a blocking reason, or a payment that a reorganisation has moved to another block or place. */
+/** Reason of an audit: a blocking reason, or a payment that a reorganisation moved to another block or position. */
 export type RiskReason = BlockingReason | 'transfer-moved'
 
 type Risk = Exclude<RiskLevel, 'none'>
 type Advice = Exclude<SuggestedAction, 'mark-resolved'>
 
-/**
- * What each reason means for an order that is paid already. Those that are about an order that waits for its payment are not here:
- * they say nothing about one that has it.
- */
+/** Risk and advice of each reason for a paid order. Reasons that only concern an unpaid order are omitted. */
 const meanings: Partial<Record<RiskReason, readonly [Risk, Advice]>> = {
   'transfer-removed': ['high', 'manual-compensation'],
   'chain-transaction-not-mined': ['high', 'manual-compensation'],
@@ -40,13 +37,13 @@ const meanings: Partial<Record<RiskReason, readonly [Risk, Advice]>> = {
   'transfer-moved': ['low', 'recheck-later'],
 }
 
-/** Reasons that an audit can find, in the order of the document. */
+/** Possible reasons of an audit, in the order of the document. */
 export const riskReasons: readonly RiskReason[] = [
   ...blockingReasons.filter((reason) => meanings[reason] !== undefined),
   'transfer-moved',
 ]
 
-/** The first that any reason asks for decides: money that may be gone comes before everything else. */
+/** The first action that any reason advises is used. A possible loss of money comes first. */
 const precedence: readonly Advice[] = ['manual-compensation', 'manual-review', 'wait-confirmations', 'recheck-later']
 
 export interface RiskAssessment {
@@ -54,20 +51,20 @@ export interface RiskAssessment {
   readonly riskLevel: RiskLevel
   readonly risky: boolean
   readonly suggestedAction: SuggestedAction
-  /** Time may mend it. */
+  /** The risk may disappear with time. */
   readonly retryable: boolean
-  /** A person has to look at it. */
+  /** An operator must review it. */
   readonly needsManualReview: boolean
-  /** Money may have to move. */
+  /** Money may have to be moved. */
   readonly needsFundReview: boolean
-  /** The transaction, or the block that it was in, is gone from the chain, or it is in another block now. */
+  /** The transaction or its block is no longer on the chain, or the transaction is in another block. */
   readonly chainReorgSuspected: boolean
 }
 
 /** Reasons that only a reorganisation explains. */
 const reorganised: readonly RiskReason[] = ['transfer-removed', 'chain-transaction-not-mined', 'transfer-moved']
 
-/** What a plan of an order that is paid already says about the payment. */
+/** Returns the risk of the payment of a paid order. */
 export function assessRisk({ reasons }: { readonly reasons: readonly RiskReason[] }): RiskAssessment {
   const found = riskReasons.filter((reason) => reasons.includes(reason))
   const meant = found.map((reason) => meanings[reason]).filter((meaning) => meaning !== undefined)

@@ -10,20 +10,20 @@ import type { SettlementPlan } from '../planning/plan.ts'
 import { changeAuditCounts } from './audit-counts.ts'
 import { assessRisk, type RiskAssessment } from './risk.ts'
 
-/** Which settled orders are looked at. */
+/** Settled orders to audit. */
 interface AuditScope {
   readonly provider: string
   readonly chainName?: string | undefined
-  /** Only orders that were paid before. */
+  /** Only orders that were paid by this time. */
   readonly paidBefore: Date
   readonly afterId?: number | undefined
   /** At most 200. */
   readonly limit: number
-  /** Instead of what order and chain say. */
+  /** Replaces the numbers of order and chain. */
   readonly requiredConfirmations?: number | undefined
 }
 
-/** What the chain says now about a payment that was settled. */
+/** Current state of a settled payment on the chain. */
 export interface AuditFinding extends RiskAssessment {
   readonly outTradeNo: string
   readonly plan: SettlementPlan
@@ -32,7 +32,7 @@ export interface AuditFinding extends RiskAssessment {
 
 interface AuditPage {
   readonly findings: readonly AuditFinding[]
-  /** Where the next page begins; null at the end. */
+  /** Start of the next page; null at the end. */
   readonly nextAfterId: number | null
 }
 
@@ -41,10 +41,13 @@ type AuditParts = Pick<
   'db' | 'clock' | 'events' | 'payments' | 'candidates' | 'auditWalk' | 'finalConfirmations'
 >
 
-/** Pages of orders that are read for one page of an audit. */
+/** Maximum number of reads per page of an audit. */
 const mostRounds = 10
 
-/** Compares settled orders with their chain once more (document 3, settlement rule 5). It changes no order and no transaction. */
+/**
+ * Compares settled orders with their chain again (document 3, settlement rule 5). It changes no order and no
+ * transaction.
+ */
 export class SettledAudit {
   readonly #parts: AuditParts
 
@@ -52,13 +55,16 @@ export class SettledAudit {
     this.#parts = parts
   }
 
-  /** A page of settled orders; writes nothing. */
+  /** Audits a page of settled orders. Writes nothing. */
   async page(scope: AuditScope): Promise<AuditPage> {
     const { orders, nextAfterId } = await this.#settled(scope)
     return { findings: await this.findings(orders, scope.requiredConfirmations), nextAfterId }
   }
 
-  /** Settled orders in the order of their ids. Where few are meant, the page ends early: the next one goes on behind. */
+  /**
+   * Returns settled orders in the order of their ids. A page can end early if few orders match. The next page continues
+   * after it.
+   */
   async #settled(scope: AuditScope): Promise<{ orders: readonly PaymentOrder[]; nextAfterId: number | null }> {
     const { provider, chainName, paidBefore, afterId = 0, limit } = scope
     const orders: PaymentOrder[] = []
@@ -77,7 +83,7 @@ export class SettledAudit {
     return { orders, nextAfterId: after }
   }
 
-  /** What the chain says about these orders, which are paid; at most 200. Writes nothing. */
+  /** Returns the state of at most 200 paid orders on their chains. Writes nothing. */
   async findings(orders: readonly PaymentOrder[], requiredConfirmations?: number): Promise<readonly AuditFinding[]> {
     if (orders.length === 0) return []
     const { payments, candidates } = this.#parts
@@ -101,9 +107,9 @@ export class SettledAudit {
   }
 
   /**
-   * The scheduled audit of the orders that are due, see `AuditWalk`, written down.
+   * Runs the scheduled audit of the orders from `AuditWalk` and writes logs.
    *
-   * @returns logs that were written
+   * @returns the number of new logs
    */
   async run(
     scope: Omit<AuditScope, 'afterId'>,
@@ -113,11 +119,11 @@ export class SettledAudit {
     const { db, auditWalk } = this.#parts
     const { orders, fromFloor, places } = await auditWalk.next(scope)
     const findings = await this.findings(orders, scope.requiredConfirmations)
-    // What an ending process could not ask is no finding.
+    // An aborted run may have incomplete results.
     if (signal?.aborted) return 0
     const worth = findings.filter(({ risky }) => risky || !rules.onlyRisky)
     return db.transactional(async () => {
-      // First of all: of two runs at once the second waits here, and then sees what the first has found.
+      // First, so that a concurrent run waits here and then sees the logs of this run.
       await auditWalk.move(scope, places)
       const last = await this.#lastLogs(worth)
       const floor = this.#floorOf(scope, fromFloor, findings, last)
@@ -126,7 +132,7 @@ export class SettledAudit {
     })
   }
 
-  /** The last order up to which nothing has to be audited again; undefined where the first one has to. */
+  /** Returns the last order up to which no further audit is needed; undefined if the first order needs one. */
   #floorOf(
     { chainName }: Pick<AuditScope, 'chainName'>,
     orders: readonly PaymentOrder[],
@@ -149,14 +155,14 @@ export class SettledAudit {
     return orders[(firstOpen < 0 ? orders.length : firstOpen) - 1]?.id
   }
 
-  /** Leaves out what was found before and somebody has in hand. */
+  /** Writes new findings. Findings that are already open or ignored are omitted. */
   async #write(findings: readonly AuditFinding[], last: LastLogs, notify: boolean): Promise<number> {
     const { db, clock, events } = this.#parts
     const fresh = findings
       .filter((finding) => {
         const log = last.get(finding.outTradeNo)
         if (log === undefined || !hasSameReasons(log, finding)) return true
-        // A payment that moved stays where it is: somebody who has resolved that has seen it.
+        // A moved payment stays in its new block. An operator who resolved that log has seen it.
         const isSeen = finding.riskReasons.join() === 'transfer-moved' && isSameBlock(log, finding)
         return log.handlingStatus === 'resolved' && !isSeen
       })
@@ -202,7 +208,7 @@ export class SettledAudit {
     return fresh.length
   }
 
-  /** The newest log of each of these orders that has one. */
+  /** Returns the newest log of each order. */
   async #lastLogs(findings: readonly AuditFinding[]): Promise<LastLogs> {
     const { db } = this.#parts
     const numbers = findings.map(({ outTradeNo }) => outTradeNo)
@@ -227,7 +233,7 @@ const hasSameReasons = (log: Pick<AuditLog, 'riskReasons'>, finding: AuditFindin
 const isSameBlock = ({ confirmationSnapshot }: Pick<AuditLog, 'confirmationSnapshot'>, { plan }: AuditFinding) =>
   confirmationSnapshot.transfer?.blockHash === plan.transfer?.blockHash
 
-/** The transfer is on the chain, but in another block or at another place than when it was settled. */
+/** True if the transfer is on the chain, but in another block or at another position than at its settlement. */
 function isMoved(settled: PaymentTransaction | undefined, { transfer }: SettlementPlan): boolean {
   const { blockHash, logIndex } = settled?.facts ?? {}
   if (transfer === null || typeof blockHash !== 'string') return false

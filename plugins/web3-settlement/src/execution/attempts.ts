@@ -6,15 +6,15 @@ import type { SettlementPlan } from '../planning/plan.ts'
 import { type AttemptReason, type CandidateState, staysCandidate } from '../planning/reasons.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 
-/** One attempt to settle, whatever came of it. */
+/** One attempt to settle. */
 export interface Attempt {
   readonly log: ReviewLog
-  /** As it was at the attempt. */
+  /** Plan at the time of the attempt. */
   readonly plan: SettlementPlan
   readonly trigger: SettlementTrigger
   readonly reviewer: Reviewer
   readonly outcome: SettlementOutcome
-  /** Empty when settled. */
+  /** Empty if settled. */
   readonly reasons: readonly AttemptReason[]
 }
 
@@ -29,11 +29,11 @@ export class Attempts {
   }
 
   /**
-   * Writes an attempt down, in the transaction around it: in the callback log, in its review, and in the review that its review
-   * follows from.
+   * Writes an attempt in the surrounding transaction: to the callback log, to its review, and to the source of its
+   * review.
    *
-   * @param state of the candidate after the attempt; absent: as before
-   * @returns id of the callback log
+   * @param state of the candidate after the attempt; unchanged when absent
+   * @returns the id of the callback log
    */
   async record({ log, plan, trigger, reviewer, outcome, reasons }: Attempt, state?: CandidateState): Promise<number> {
     const { db, clock } = this.#parts
@@ -61,7 +61,7 @@ export class Attempts {
       [outcome, JSON.stringify(reasons), createdAt, ...ids],
     )
     const isCandidate = outcome !== 'settled' && log.candidate && staysCandidate(reasons)
-    // A review that was settled or rejected keeps its state, whatever is tried afterwards.
+    // A settled or rejected review keeps its state after later attempts.
     await db.execute(
       `update web3_settlement_review_log set state = coalesce(?, state), candidate = ?
        where id in (${places}) and status in ('open', 'approved', 'noted') and state <> 'settled'`,
@@ -70,7 +70,7 @@ export class Attempts {
     return id
   }
 
-  /** Attempts of a review and of the reviews that follow from it. */
+  /** Returns the attempts of a review and of the reviews that follow from it. */
   async list({ id, outTradeNo }: ReviewLog, window: PageWindow): Promise<FoundPage<CallbackLog>> {
     const rows = await this.#parts.db.query<{ id: unknown }>(
       'select id from web3_settlement_review_log where source_log_id = ?',
@@ -80,7 +80,7 @@ export class Attempts {
     return findPage(this.#parts.db.fork(), CallbackLog, { outTradeNo, reviewLogId }, window)
   }
 
-  /** Whether somebody other than the user has tried to settle from the review. */
+  /** True if another user has attempted to settle from the review. */
   async wasTriedBySecond({ id }: ReviewLog, userId: number): Promise<boolean> {
     const rows = await this.#parts.db.query(
       'select id from web3_payment_callback_log where review_log_id = ? and actor_user_id <> ? limit 1',

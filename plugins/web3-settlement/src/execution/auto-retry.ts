@@ -14,7 +14,7 @@ type AutoRetryParts = Pick<
 const retry = 'platform.money.web3.settlement.retry'
 const perRun = 50
 
-/** Tries again what time may have mended, so often and no more for each order and fingerprint. */
+/** Repeats attempts whose obstacle may disappear with time, up to a limit per order and fingerprint. */
 export class AutoRetry {
   readonly #parts: AutoRetryParts
 
@@ -55,11 +55,14 @@ export class AutoRetry {
       await executor.hold({ ...log, version }, 'auto-retry', reviewer, [obstacle])
       return undefined
     }
-    // As it was approved: what somebody has decided since has changed the version, and nothing is settled.
+    // With the approved version: a later decision changes the version and prevents the settlement.
     return executor.execute({ ...log, version }, 'auto-retry', reviewer)
   }
 
-  /** The version under which this instance is the one to try; undefined when it is not, or no try is left. */
+  /**
+   * Returns the version that this instance may settle; undefined if another instance has claimed the review or no retry
+   * is left.
+   */
   async #takeTurn(log: ReviewLog): Promise<number | undefined> {
     const { db, clock, config, retryDelayMs } = this.#parts
     const maxAttempts = config.get(`${retry}.max-attempts`)
@@ -86,7 +89,7 @@ export class AutoRetry {
     })
   }
 
-  /** Ends the retries of a review, and says why in its attempts. */
+  /** Ends the retries of a review and records the reason as an attempt. */
   async #giveUp(log: ReviewLog, reviewer: Reviewer, reasons: readonly AttemptReason[]): Promise<void> {
     const { db, attempts } = this.#parts
     await db.transactional(async () => {

@@ -20,22 +20,22 @@ import { showsRivals } from '../planning/transfers.ts'
 import { isSettling, type Reviewer, wasMined } from '../reviews/review-logs.ts'
 import type { Attempt } from './attempts.ts'
 
-/** What became of one try to settle. */
+/** Result of one attempt to settle. */
 export interface SettlementResult {
   readonly reviewLogId: number
   readonly outTradeNo: string
   readonly outcome: SettlementOutcome
   readonly state: CandidateState
-  /** All that stood against it: blocking reasons in the order of the document, then causes; empty when settled. */
+  /** All obstacles: blocking reasons in the order of the document, then causes; empty if settled. */
   readonly reasons: readonly AttemptReason[]
   readonly plan: SettlementPlan
 }
 
-/** How a settlement is executed. */
+/** Options of an execution. */
 interface ExecutionOptions {
-  /** A person settles in spite of the causes and the other orders that the review shows. */
+  /** An operator settles despite the causes and the other orders that the review shows. */
   readonly acceptsCauses?: boolean | undefined
-  /** Plan that was made a moment ago; made when absent. */
+  /** A recent plan; created when absent. */
   readonly candidate?: Candidate | undefined
 }
 
@@ -44,10 +44,10 @@ type ExecutorParts = Pick<
   'db' | 'clock' | 'log' | 'events' | 'payments' | 'candidates' | 'reviews' | 'attempts' | 'retryDelayMs'
 >
 
-/** An answer of a chain that is older decides nothing (reference, "Executor"). */
+/** An older chain result is not used (reference, "Executor"). */
 const longestPlanAgeMs = 10_000
 
-/** Ends a transaction that must leave nothing. */
+/** Rolls back a transaction that must not change anything. */
 class Skipped extends Error {
   readonly reason: BlockingReason
   constructor(reason: BlockingReason) {
@@ -56,12 +56,12 @@ class Skipped extends Error {
   }
 }
 
-/** What a settlement answers at execution for what a plan calls by another name (decision D40). */
+/** Reasons whose code differs between a plan and an execution (decision D40). */
 const atExecution: Partial<Record<BlockingReason, BlockingReason>> = {
   'local-order-not-settleable': 'order-not-settleable',
 }
 
-/** The one way in which an order becomes paid by a transaction of a chain. */
+/** Settles orders with chain transactions. No other code does this. */
 export class Executor {
   readonly #parts: ExecutorParts
 
@@ -70,11 +70,11 @@ export class Executor {
   }
 
   /**
-   * Looks at chain and order again, compares with what was reviewed, and settles in one transaction: order, payment transaction, the
-   * handler of the order's scene, logs and events, all or nothing. What stands against it is answered, not thrown, and changes no
-   * order. Two at once, on whatever instances: one settles.
+   * Checks chain and order again, compares them with the review, and settles in one transaction: order, payment
+   * transaction, handler of the order's scene, logs and events. Obstacles are returned, not thrown, and no order
+   * changes. Among concurrent executions on all instances, one settles.
    *
-   * @param log as it was read; whether it may be settled has been approved
+   * @param log review as it was read; its settlement is already approved
    */
   async execute(
     log: ReviewLog,
@@ -100,7 +100,7 @@ export class Executor {
     return { reviewLogId, outTradeNo, outcome: 'settled', state: 'settled', reasons: [], plan: candidate.plan }
   }
 
-  /** Asks the chain about the payment of a review. Writes nothing. */
+  /** Queries the chain about the payment of a review. Writes nothing. */
   look(log: ReviewLog): Promise<Candidate> {
     return this.#parts.candidates.of({
       outTradeNo: log.outTradeNo,
@@ -111,11 +111,11 @@ export class Executor {
   }
 
   /**
-   * Leaves a review to a person: nothing is done automatically about it any more (decision F.4). Its status stays, the attempt is
-   * written down, and one notice is sent.
+   * Holds a review for an operator, so that it is no longer handled automatically (decision F.4). Its status does not
+   * change. The attempt is recorded and one notice is sent.
    *
-   * @param candidate absent: the chain was not asked
-   * @returns false when it was held or ended before
+   * @param candidate absent if the chain was not queried
+   * @returns false if the review was already held or has ended
    */
   async hold(
     log: ReviewLog,
@@ -141,10 +141,10 @@ export class Executor {
     })
   }
 
-  /** All that stands against it before anything is written. */
+  /** Returns all obstacles that are known before the transaction. */
   #against(log: ReviewLog, { plan, order, answeredAt }: Candidate, acceptsCauses: boolean): readonly AttemptReason[] {
     const found = new Set<AttemptReason>(plan.reasons.map((reason) => atExecution[reason] ?? reason))
-    // Without an answer of the chain there is nothing to compare.
+    // Without a chain result there is nothing to compare.
     const isComparable = plan.state !== 'failed' && !found.has('local-order-already-paid')
     const isOfFirstVersion = log.fingerprintVersion === 1 && order !== undefined
     const fingerprint = isOfFirstVersion ? fingerprintOf(plan, order, 1) : plan.fingerprint
@@ -219,7 +219,7 @@ export class Executor {
     })
   }
 
-  /** One of those that settle the same log goes on; the candidate is `settling` until it commits. */
+  /** Only one of concurrent settlements of a log continues. The candidate is `settling` until the commit. */
   async #claim({ id, version, outTradeNo }: ReviewLog): Promise<void> {
     const { db, payments } = this.#parts
     const claimed = await db.execute(
@@ -231,7 +231,7 @@ export class Executor {
     throw new Skipped(order?.status === 'success' ? 'local-order-already-paid' : 'order-update-conflict')
   }
 
-  /** Writes down that nothing was settled, and when it is tried again. */
+  /** Records that nothing was settled, and the time of the next attempt. */
   async #skip(attempt: Attempt, candidate: Candidate): Promise<SettlementResult> {
     const { log, trigger, reviewer, outcome, reasons } = attempt
     const { plan, chain } = candidate
@@ -262,9 +262,9 @@ export class Executor {
           fingerprintVersion: log.fingerprintVersion,
         })
       }
-      // A review that waits for its next attempt is still what it was.
+      // A review that waits for its next attempt keeps its state.
       const callbackLogId = await attempts.record(attempt, isRetried ? undefined : state)
-      // An order that was paid in the meantime has what it needs.
+      // A paid order needs no notice.
       if (!isAutomatic || reasons.includes('local-order-already-paid')) return
       const payload = { ...paymentOf(plan, chain), reasons: [...reasons], callbackLogId }
       await events.publish(settlementNotExecuted, { ...payload, outcome: outcome === 'failed' ? 'failed' : 'skipped' })
@@ -275,7 +275,7 @@ export class Executor {
   }
 }
 
-/** What a notice may tell of a payment: no address of a node, no key. */
+/** Payment details for a notice. They contain no URL of a provider and no key. */
 export const paymentOf = (plan: SettlementPlan, chain: Chain | undefined) => ({
   outTradeNo: plan.outTradeNo,
   chainName: plan.chainName,

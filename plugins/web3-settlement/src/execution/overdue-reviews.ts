@@ -6,7 +6,7 @@ import { type AttemptReason, payerCauses, type ReviewCause } from '../planning/r
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
-/** Rules of the handling, read at each run (document 3, "Limits" 4). */
+/** Settings of the handling, read at each run (document 3, "Limits" 4). */
 export interface OverdueRules {
   readonly enabled: boolean
   readonly timeoutMs: number
@@ -17,11 +17,11 @@ export interface OverdueRules {
 
 interface OverdueItem {
   readonly reviewLogId: number
-  /** The log of the approval or rejection; null when the review was handled elsewhere, or stays open for a person. */
+  /** Log of the approval or rejection; null if the review was handled elsewhere or stays open for an operator. */
   readonly handlingLogId: number | null
   readonly action: 'auto-approve' | 'auto-reject'
   readonly reason: string | null
-  /** Null when nothing was executed. */
+  /** Null if nothing was executed. */
   readonly result: SettlementResult | null
 }
 
@@ -30,7 +30,7 @@ type OverdueParts = Pick<
   'db' | 'clock' | 'approvals' | 'reviews' | 'savers' | 'executor' | 'overdueRules' | 'retryDelayMs'
 >
 
-/** Reviews that asked for settlement and that nobody settled in time. */
+/** Reviews that request a settlement and were not settled in time. */
 export class OverdueReviews {
   readonly #parts: OverdueParts
 
@@ -38,7 +38,7 @@ export class OverdueReviews {
     this.#parts = parts
   }
 
-  /** Handles the oldest. Each is handled once, however many instances look. */
+  /** Handles the oldest overdue reviews. Each is handled once, also with several instances. */
   async handle(signal?: AbortSignal): Promise<readonly OverdueItem[]> {
     const { db, clock, reviews } = this.#parts
     const rules = this.#parts.overdueRules()
@@ -58,7 +58,7 @@ export class OverdueReviews {
 
   async #handleOne(log: ReviewLog, { action, executeApproved }: OverdueRules): Promise<OverdueItem> {
     const { approvals, savers, executor } = this.#parts
-    // It goes back to whoever saved the review, with what they were allowed to do then.
+    // The permissions of the saver at the time of the review apply.
     const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
     const item = { reviewLogId: log.id, action, handlingLogId: null, reason: null, result: null }
     const isApproval = action === 'auto-approve'
@@ -86,7 +86,7 @@ export class OverdueReviews {
     return { ...item, handlingLogId: handled.id, reason: result?.reasons[0] ?? null, result }
   }
 
-  /** The review ends, and what was decided about it begins, with the plan and fingerprint that a person saw. */
+  /** Ends the review and starts a log of the decision, with the plan and fingerprint that the operator saw. */
   #write(
     log: ReviewLog,
     action: 'auto-approve' | 'auto-reject',
@@ -110,14 +110,14 @@ export class OverdueReviews {
         fingerprintVersion: log.fingerprintVersion,
         logIndex: log.logIndex ?? null,
         sourceLogId: log.id,
-        // A process that dies before it has settled leaves it to the retries.
+        // If the process dies before the settlement, the retries continue.
         retryAt: willExecute ? new Date(clock.now() + retryDelayMs()) : null,
       })
     })
   }
 }
 
-/** Causes about the payer. Where the chain gave no answer, those of the review still apply. */
+/** Returns the causes about the payer. Without a chain result, those of the review still apply. */
 function openCauses(log: ReviewLog, { plan }: Candidate): readonly ReviewCause[] {
   const saved = plan.state === 'failed' ? log.planSnapshot.causes : []
   return payerCauses.filter((cause) => plan.causes.includes(cause) || saved.includes(cause))

@@ -7,13 +7,13 @@ import { totalOf } from '../planning/transfers.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
-/** One line of a batch. */
+/** Result of one review in a batch. */
 interface BatchItem {
   readonly id: number
   readonly outcome: SettlementOutcome
-  /** A blocking reason, or the reason of what was refused; null when settled. */
+  /** A blocking reason, or the reason of a business error; null if settled. */
   readonly reason: string | null
-  /** Null when nothing was tried. */
+  /** Null if there was no attempt. */
   readonly result: SettlementResult | null
 }
 
@@ -26,13 +26,13 @@ interface BatchResult {
 
 /** Acceptance of the causes that a review shows. */
 interface Acceptance {
-  /** Returns the orders that the operator may reach, of those given; undefined: all orders. */
+  /** Returns those of the given orders that the operator may read; undefined: all orders. */
   readonly reached: (outTradeNos: readonly string[]) => Promise<ReadonlySet<string> | undefined>
 }
 
 type SettlementParts = Pick<Parts, 'approvals' | 'reviews' | 'savers' | 'executor' | 'log'>
 
-/** What operators start. */
+/** Settlements that operators start. */
 export class Settlements {
   readonly #parts: SettlementParts
 
@@ -41,12 +41,12 @@ export class Settlements {
   }
 
   /**
-   * Settles from a saved review (document 3, settlement rule 1). A retry is the same.
+   * Settles from a saved review (document 3, settlement rule 1). A retry does the same.
    *
-   * @param acceptance settles in spite of the causes that the review shows; absent: no cause is accepted
-   * @throws BusinessError "404" `web3-settlement.review-log-unknown`, "403" `web3-settlement.second-person-required`, "403"
-   *   `web3-settlement.other-orders-out-of-scope` when an accepted cause is about an order that the operator does not reach, and what
-   *   the approval rejects
+   * @param acceptance settles despite the causes that the review shows; when absent, no cause is accepted
+   * @throws BusinessError "404" `web3-settlement.review-log-unknown`, "403" `web3-settlement.second-person-required`,
+   * "403" `web3-settlement.other-orders-out-of-scope` if an accepted cause concerns an order that the operator may not
+   * read, and the errors of the approval
    */
   async settle(
     id: number,
@@ -65,7 +65,7 @@ export class Settlements {
     return executor.execute(log, trigger, reviewer, { acceptsCauses: true, candidate })
   }
 
-  /** One after another in the order of their ids, each once; one that fails stops no other. */
+  /** Settles distinct reviews one after another in the order of their ids. A failure does not stop the others. */
   async retryBatch(ids: readonly number[], reviewer: Reviewer, rows: object): Promise<BatchResult> {
     const items: BatchItem[] = []
     for (const id of [...new Set(ids)].sort((one, other) => one - other)) {
@@ -88,8 +88,8 @@ export class Settlements {
 }
 
 /**
- * Who accepts that other orders claim the transfer decides about them, too. A plan lists only the newest of them, so an operator with a
- * smaller data scope has to reach all, and the plan has to list all.
+ * Accepting the claims of other orders also decides about these orders. A plan lists only the newest of them. Therefore
+ * an operator with a limited data scope must be able to read all, and the plan must list all.
  */
 async function assertRivalsReached(plan: SettlementPlan, { reached }: Acceptance): Promise<void> {
   if (!plan.causes.includes('named-by-another-order')) return

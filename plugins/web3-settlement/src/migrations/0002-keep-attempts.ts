@@ -5,8 +5,8 @@ const callback = 'web3_payment_callback_log'
 const position = 'web3_settlement_audit_position'
 
 /**
- * A review has the outcome of its last attempt, and is held when a person has to decide. Reviews are found by the transaction that
- * they name, and attempts by their review. The audit walks by payment time too.
+ * Adds the outcome of the last attempt and the hold to reviews, indexes to find reviews by transaction and attempts by
+ * review, and the payment time to the positions of audit walks.
  */
 export const keepAttempts = defineChangeSet({
   id: '0002-keep-attempts',

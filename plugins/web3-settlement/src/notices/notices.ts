@@ -4,7 +4,10 @@ import type { Notification } from '@plinth/notification'
 import type { Chain } from '@plinth/web3'
 import { settlementAtRisk, settlementNotExecuted, settlementSucceeded } from '../contract.ts'
 
-/** Page of a transaction for people; null where the chain names no explorer. `{hash}` in the address is replaced, else it is appended. */
+/**
+ * Returns the explorer page of a transaction; null if the chain has no explorer. `{hash}` in the URL is replaced.
+ * Without it, the hash is appended.
+ */
 export function explorerUrlOf(
   chain: Pick<Chain, 'explorerTransactionUrl'> | undefined,
   transactionHash: string | null,
@@ -15,7 +18,7 @@ export function explorerUrlOf(
   return `${address.replace(/\/$/, '')}/${transactionHash}`
 }
 
-/** Where the notices of one kind go. */
+/** Destination of the notices of one kind. */
 interface NoticeRules {
   readonly enabled: boolean
   readonly channels: readonly string[]
@@ -49,9 +52,9 @@ interface Notice {
 const texts = 'messages.web3-settlement'
 
 /**
- * Tells people what happened. Notices follow from events of the outbox, so that one goes out for everything that was committed and
- * for nothing that was not; the id of the event keeps a second delivery from becoming a second notice. They hold order,
- * chain, hash, explorer link and reasons, and nothing else (document 3, "Events" 4).
+ * Sends notices for events of the outbox, so that there is one for each committed change and none for others. The event
+ * id prevents a second notice for a repeated delivery. Notices only contain order, chain, hash, explorer link and
+ * reasons (document 3, "Events" 4).
  */
 export function addNotices({ events, notification, log, failures, risks }: NoticeParts): void {
   const tell = async ({ id, type }: Delivery, notice: Notice) => {
@@ -64,7 +67,7 @@ export function addNotices({ events, notification, log, failures, risks }: Notic
     try {
       await notification.enqueue({ subject, content, variables, recipients }, options)
     } catch (error) {
-      // The settings name a channel that is not loaded: telling it again and again would not help.
+      // The configured channel is not loaded. Retries would not help.
       if (!isBusinessError(error)) throw error
       log.warn({ reason: error.reason, event: type }, 'A notice of a settlement was not sent')
     }
@@ -113,7 +116,9 @@ const variablesOf = ({ outTradeNo, chainName, transactionHash, explorerUrl }: Pa
   link: explorerUrl ?? '',
 })
 
-/** No recipient where the settings name none, or one that is none: then only channels that need none can tell. */
+/**
+ * Returns no recipient if none is configured or the value is invalid. Then only channels without recipients can send.
+ */
 function recipientsOf(recipient: NoticeRules['recipient']): readonly Recipient[] {
   if (recipient === undefined || recipient.type === '' || recipient.value === '') return []
   const { type, value } = recipient

@@ -1,4 +1,4 @@
-/** A log of a receipt, with every part in its plain form. */
+/** A log of a receipt in normal form. */
 export interface CheckedLog {
   /** Lower case. */
   readonly address: string
@@ -6,9 +6,9 @@ export interface CheckedLog {
   readonly topics: readonly string[]
   /** Lower case. */
   readonly data: string
-  /** Position in the block. A transaction that is mined again can get another one. */
+  /** Index in the block. It may change if the transaction is mined again. */
   readonly logIndex: number
-  /** Position among the logs of its transaction, from 0; it does not depend on the block. */
+  /** Position among the logs of its transaction, starting at 0. It does not depend on the block. */
   readonly ordinal: number
   readonly removed: boolean
 }
@@ -17,28 +17,28 @@ export interface CheckedReceipt {
   readonly blockNumber: number
   readonly blockHash: string
   readonly isSuccessful: boolean
-  /** The block of this number on the chain now is the block that the receipt names. */
+  /** The receipt contains the current block of this number on the chain. */
   readonly isCanonical: boolean
   /** In the order of their index. */
   readonly logs: readonly CheckedLog[]
 }
 
-/** The answers of one provider, checked. */
+/** Validated facts from one provider. */
 export interface CheckedFacts {
   readonly providerId: string
   readonly chainId: number
   readonly head: number
   readonly safeNumber: number | null
   readonly finalizedNumber: number | null
-  /** When the block of the receipt was made, in milliseconds since the epoch; null where the node does not say. */
+  /** Time of the receipt's block, milliseconds since the epoch; null if the node does not return it. */
   readonly blockTime: number | null
-  /** Null: the transaction is not in a block. */
+  /** Null if the transaction is not in a block. */
   readonly receipt: CheckedReceipt | null
 }
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Answers as they came, before anything is believed; every member may be anything. */
+/** Unvalidated results of a provider. Every member may have any value. */
 interface RawAnswers {
   readonly hash: string
   readonly facts: Members
@@ -47,13 +47,13 @@ interface RawAnswers {
   readonly logs: readonly Members[]
 }
 
-/** One condition of answers that hold together. */
+/** One consistency check of the results. */
 export interface FactCheck {
   readonly name: string
   readonly holds: (answers: RawAnswers) => boolean
 }
 
-/** The most logs that a receipt may have: a transaction of a stranger does not decide how long a plan takes. */
+/** Maximum number of logs of a receipt, so that a large transaction cannot delay a plan. */
 export const mostLogs = 10_000
 
 const hashForm = /^0x[0-9a-fA-F]{64}$/
@@ -68,8 +68,8 @@ const isSame = (one: unknown, other: unknown) =>
 const isAbsent = (value: unknown) => value === undefined || value === null
 
 /**
- * A whole number of 0 to 2^53 - 1, as JSON-RPC writes it (hexadecimal text), as libraries do (bigint, number) or as decimal
- * text; `undefined` for anything else.
+ * Parses an integer from 0 to 2^53 - 1: hexadecimal text as in JSON-RPC, bigint or number as in libraries, or decimal
+ * text; `undefined` for other values.
  */
 function quantityOf(value: unknown): number | undefined {
   if (typeof value === 'string' && !/^(?:0x[0-9a-fA-F]{1,64}|\d{1,20})$/.test(value)) return undefined
@@ -78,7 +78,10 @@ function quantityOf(value: unknown): number | undefined {
   return Number.isSafeInteger(number) && number >= 0 ? number : undefined
 }
 
-/** Whether a transaction succeeded; `undefined` where the receipt does not say, which is no failure of the transaction. */
+/**
+ * True if the transaction succeeded; `undefined` if the receipt has no valid status, which does not mean a failed
+ * transaction.
+ */
 function successOf(status: unknown): boolean | undefined {
   if (status === 'success' || status === 'reverted') return status === 'success'
   const number = quantityOf(status)
@@ -86,8 +89,8 @@ function successOf(status: unknown): boolean | undefined {
 }
 
 /**
- * What must hold of the answers of a node before anything follows from them (reference, "The traps"). Each is here because a node
- * or a proxy was seen to answer so, and a library to believe it.
+ * Checks that the results of a node must pass before they are used (reference, "The traps"). Each prevents an error
+ * that was observed with a node or proxy and accepted by a library.
  */
 export const factChecks: readonly FactCheck[] = [
   { name: 'provider', holds: ({ facts }) => typeof facts['providerId'] === 'string' && facts['providerId'] !== '' },
@@ -181,10 +184,10 @@ export const factChecks: readonly FactCheck[] = [
 ]
 
 /**
- * Reads what a provider answered about a transaction. Total: whatever is given, it answers facts that hold together, or
- * `undefined`; a node that contradicts itself has not answered.
+ * Reads the results of a provider about a transaction. It never throws and returns consistent facts or `undefined`.
+ * Contradictory results count as no result.
  *
- * @param hash the transaction that was asked for, lower case
+ * @param hash requested transaction, lower case
  */
 export function readFacts(
   given: unknown,

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type BlockingReason, stableMismatchesOf } from './reasons.ts'
 import type { Transfer } from './transfers.ts'
 
-/** What canonical JSON can hold: no `undefined`, no bigint, no infinite numbers. */
+/** Values of canonical JSON: no `undefined`, bigint or infinite numbers. */
 type CanonicalValue =
   | string
   | number
@@ -12,16 +12,17 @@ type CanonicalValue =
   | { readonly [name: string]: CanonicalValue }
 
 /**
- * JSON in its one canonical form (RFC 8785): members sorted by UTF-16 code units, no white space, numbers and texts as
- * ECMAScript writes them.
+ * Returns canonical JSON (RFC 8785): members sorted by UTF-16 code units, no white space, numbers and strings in the
+ * form of ECMAScript.
  *
- * @throws RangeError for a number that is not finite and for a text with a lone surrogate: RFC 8785 has no form for them
+ * @throws RangeError for a number that is not finite and for a string with a lone surrogate, which have no canonical
+ * form
  */
 export function canonicalJson(value: CanonicalValue): string {
   return isSorted(value) ? JSON.stringify(value) : sortedJson(value)
 }
 
-/** Whether the members stand in their order already, all the way down; then the usual JSON is the canonical one. */
+/** True if all members are already sorted at every level. Normal JSON is then canonical. */
 function isSorted(value: CanonicalValue): boolean {
   if (typeof value === 'string') return assertWellFormed(value)
   if (typeof value === 'number') return assertFinite(value)
@@ -59,14 +60,14 @@ function assertFinite(number: number): true {
   return true
 }
 
-/** `Array.isArray` does not know lists that cannot be changed. */
+/** `Array.isArray` does not narrow readonly arrays. */
 const isList = (value: object): value is readonly CanonicalValue[] => Array.isArray(value)
 
-/** Version of new fingerprints. It grows when the covered members change. */
+/** Version of new fingerprints. It increases when the covered members change. */
 export const fingerprintVersion = 2
 export type FingerprintVersion = 1 | 2
 
-/** What a review was about. Addresses and hashes in lower case, amounts as integers. */
+/** Facts of a review. Addresses and hashes are lower case, amounts are integers. */
 export interface ReviewedFacts {
   readonly outTradeNo: string
   readonly chainName: string | null
@@ -82,15 +83,17 @@ export interface ReviewedFacts {
 }
 
 /**
- * Fingerprint of a review: SHA-256, lower-case hex, of a version prefix and the canonical JSON (RFC 8785) of the order's terms, the
- * transfer with its block and log index, and the stable mismatch codes (document 3, "Review fingerprint").
+ * Returns the fingerprint of a review: SHA-256, lower-case hex, of a version prefix and the canonical JSON (RFC 8785)
+ * of the order's terms, the transfer with its block and log index, and the stable mismatch codes (document 3, "Review
+ * fingerprint").
  *
- * Decision B46 joins hash, block number, log index and codes with bars. That text does not change when the amount or the receiver
- * of an order is changed after the review. It does not change either when the chain replaces a block by another block of the same
- * height with the same log index. Both are covered here. Confirmations, required confirmations, head, time and provider are not
- * covered, because a review must stay valid while they change.
+ * Decision B46 joins hash, block number, log index and codes with bars. That text does not change if the amount or the
+ * receiver of an order changes after the review, or if another block of the same height with the same log index
+ * replaces the block. This fingerprint covers both. It does not cover confirmations, required confirmations, head, time
+ * and provider, because a review must stay valid while they change.
  *
- * @param version 1 for a review that an earlier release has stored: it covers the required confirmations, and has no prefix
+ * @param version 1 for a review that an earlier release has stored: it covers the required confirmations, and has no
+ * prefix
  */
 export function reviewFingerprint(facts: ReviewedFacts, version: FingerprintVersion = fingerprintVersion): string {
   const { transfer } = facts

@@ -18,7 +18,7 @@ import {
   type TransferPick,
 } from './transfers.ts'
 
-/** What a plan looks at of a payment order. */
+/** The properties of a payment order that a plan uses. */
 export interface PlannedOrder {
   readonly outTradeNo: string
   readonly provider: string
@@ -31,23 +31,23 @@ export interface PlannedOrder {
   readonly amountRaw?: string | null | undefined
   readonly requiredConfirmations?: number | null | undefined
   readonly transactionHash?: string | null | undefined
-  /** Proven address that has to send the payment; null: any address may pay. */
+  /** Proven address that must send the payment; null: any address may pay. */
   readonly payer?: string | null | undefined
   /** Milliseconds since the epoch. */
   readonly createdAt?: number | undefined
 }
 
-/** What a plan looks at of a configured chain. */
+/** The properties of a configured chain that a plan uses. */
 export interface PlannedChain {
   readonly name: string
   readonly chainId: number
   readonly enabled: boolean
   readonly requiredConfirmations: number | null
-  /** What must hold besides the confirmations: the block is `safe` or `finalized`. */
+  /** Condition in addition to the confirmations: the block is `safe` or `finalized`. */
   readonly finality: 'depth' | 'safe' | 'finalized'
 }
 
-/** A transfer that a settlement has used already. */
+/** A transfer that a settlement has used. */
 export interface ConsumedTransfer {
   readonly outTradeNo: string
   readonly logIndex: number | null
@@ -58,23 +58,23 @@ export interface PlanInput {
   readonly outTradeNo: string
   readonly order: PlannedOrder | null
   readonly chain: PlannedChain | null
-  /** The answers of one provider, as they came; anything at all is read as no answer. */
+  /** Unvalidated results of one provider. An invalid value counts as no result. */
   readonly facts: unknown
-  /** Transfers of this transaction that are used already. */
+  /** Used transfers of this transaction. */
   readonly consumed: readonly ConsumedTransfer[]
-  /** The transaction that the caller means; the order's own when absent. */
+  /** The requested transaction; when absent, that of the order. */
   readonly transactionHash?: string | null | undefined
-  /** The log that a person has chosen. */
+  /** The log that an operator has chosen. */
   readonly pick?: TransferPick | undefined
-  /** An earlier plan or the settlement itself saw a receipt of this transaction. */
+  /** True if an earlier plan or the settlement saw a receipt of this transaction. */
   readonly wasMined?: boolean | undefined
-  /** Instead of what order and chain say. */
+  /** Replaces the numbers of order and chain. */
   readonly requiredConfirmations?: number | null | undefined
-  /** Claims of other orders: orders that name the transaction, and orders whose proven payer sent the transfer. */
+  /** Claims of other orders: orders that specify the transaction, and orders whose proven payer sent the transfer. */
   readonly claims?: readonly TransferClaim[] | undefined
-  /** More orders claim the transaction than `claims` contains. */
+  /** True if more orders claim the transaction than `claims` contains. */
   readonly hasMoreClaims?: boolean | undefined
-  /** How much earlier than the order the block may be, in milliseconds; 0 when absent. */
+  /** Milliseconds by which the block may be earlier than the order; 0 when absent. */
   readonly blockTimeToleranceMs?: number | undefined
 }
 
@@ -90,44 +90,47 @@ export interface PlannedTransfer {
   readonly value: string
 }
 
-/** What would happen if the order were settled now. It changes nothing. */
+/** The result of settling the order now. It changes nothing. */
 export interface SettlementPlan {
   readonly outTradeNo: string
   readonly state: CandidateState
-  /** All that apply, in the order of the document. */
+  /** All applicable reasons, in the order of the document. */
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]
   readonly chainName: string | null
   readonly chainId: number | null
   readonly transactionHash: string | null
   readonly transfer: PlannedTransfer | null
-  /** The ten newest of the other pending orders that claim the transfer. Absent in plans that an earlier release has stored. */
+  /**
+   * The ten newest of the other pending orders that claim the transfer. Absent in plans that an earlier release has
+   * stored.
+   */
   readonly claimedBy?: readonly string[]
-  /** Number of all other pending orders that claim the transfer. Absent as `claimedBy`. */
+  /** Number of all other pending orders that claim the transfer. May be absent like `claimedBy`. */
   readonly claimedByTotal?: number
-  /** SHA-256 of their order numbers; null when there are more than were read. Absent as `claimedBy`. */
+  /** SHA-256 of their order numbers; null if there are more than were read. May be absent like `claimedBy`. */
   readonly claimedByDigest?: string | null
-  /** Units of the token that the order asks for, decimal text. Absent as `claimedBy`. */
+  /** Expected units of the token, decimal text. May be absent like `claimedBy`. */
   readonly expectedAmount?: string | null
-  /** Contract of the token that the order asks for. Absent as `claimedBy`. */
+  /** Expected contract of the token. May be absent like `claimedBy`. */
   readonly expectedToken?: string | null
-  /** Proven payer of the order. Absent as `claimedBy`. */
+  /** Proven payer of the order. May be absent like `claimedBy`. */
   readonly payer?: string | null
-  /** When the block of the transaction was made, in milliseconds since the epoch. Absent as `claimedBy`. */
+  /** Time of the transaction's block, milliseconds since the epoch. May be absent like `claimedBy`. */
   readonly blockTime?: number | null
-  /** A mined transaction has 1; null without a block. */
+  /** 1 for a transaction in the newest block; null without a block. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number | null
   /** `chainName:transactionHash:logIndex`. */
   readonly eventKey: string | null
   readonly fingerprint: string
   readonly fingerprintVersion: number
-  /** Who answered. Never an address. */
+  /** Id of the provider, never its URL. */
   readonly providerId: string | null
   readonly head: number | null
 }
 
-/** Everything that the checks look at, in one plain form. */
+/** Input of the checks in normal form. */
 interface Matter {
   readonly input: PlanInput
   readonly order: PlannedOrder | null
@@ -135,7 +138,7 @@ interface Matter {
   readonly hash: string | null
   readonly expected: ExpectedTransfer
   readonly required: number | null
-  /** What the collector answered instead of facts. */
+  /** Error of the fact collector instead of facts. */
   readonly error: string | null
   readonly facts: CheckedFacts | undefined
   readonly receipt: CheckedReceipt | null
@@ -143,7 +146,7 @@ interface Matter {
   readonly confirmations: number | null
 }
 
-/** One pre-check (document 3, "Limits" 2): true when the reason applies. */
+/** One pre-check (document 3, "Limits" 2). `applies` is true if the reason applies. */
 export interface PreCheck {
   readonly reason: BlockingReason
   readonly applies: (matter: Matter) => boolean
@@ -153,15 +156,15 @@ export const settlementProvider = 'web3'
 const hashForm = /^0x[0-9a-f]{64}$/
 const largestAmount = 2n ** 256n - 1n
 
-/** There is something to ask a chain for: then no answer is a failure. */
+/** True if the chain can be queried. A missing result is then an error. */
 const isAsked = ({ order, chain, hash }: Matter) => order !== null && chain?.enabled === true && hash !== null
 const isLong = (count: number | null): count is number => count !== null && count >= 1
 const finalNumber = ({ chain, facts }: Matter) =>
   (chain?.finality === 'safe' ? facts?.safeNumber : facts?.finalizedNumber) ?? -1
-/** A failed transaction has no transfers; that it failed says it all. */
+/** A failed transaction has no transfers, so other reasons are omitted. */
 const isMatched = ({ receipt }: Matter) => receipt?.isSuccessful === true
 
-/** Every pre-check, one by one: a plan without any of them would accept a payment that was not made, or make one twice. */
+/** All pre-checks. Without any one of them, a plan could accept a payment that was not made, or accept one twice. */
 export const preChecks: readonly PreCheck[] = [
   { reason: 'order-not-found', applies: ({ order }) => order === null },
   { reason: 'provider-not-web3', applies: ({ order }) => order !== null && order.provider !== settlementProvider },
@@ -217,7 +220,7 @@ export const preChecks: readonly PreCheck[] = [
       input.consumed.some(({ logIndex }) => logIndex === transfer.logIndex),
   },
   {
-    // The index of a log changes with its block, its place in the transaction does not.
+    // The log index depends on the block. The position in the transaction does not.
     reason: 'transaction-already-exists',
     applies: ({ order, input, choice: { transfer } }) =>
       order?.status === 'pending' &&
@@ -241,7 +244,7 @@ export const preChecks: readonly PreCheck[] = [
   },
 ]
 
-/** What a plan checks; tests leave one out to see that it is missed. */
+/** The checks of a plan. Tests omit single checks to prove that they are necessary. */
 export interface PlanChecks {
   readonly pre: readonly PreCheck[]
   readonly facts: readonly FactCheck[]
@@ -250,8 +253,8 @@ export interface PlanChecks {
 const allChecks: PlanChecks = { pre: preChecks, facts: factChecks }
 
 /**
- * What would happen if this order were settled now. Pure and total: it reads no clock and asks nobody, the same input gives the
- * same plan, and no input makes it throw. It is `ready` only when every pre-check has passed on answers that hold together.
+ * Returns the result of settling this order now. Pure: it reads no clock and sends no queries, and equal inputs give
+ * equal plans. It never throws. The state is `ready` only if all pre-checks pass on consistent facts.
  */
 export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks): SettlementPlan {
   const matter = matterOf(input, checks.facts)
@@ -318,7 +321,7 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
 }
 
 /**
- * Causes that ask for a person. A pending order alone has those about its payer: nothing is decided about another one.
+ * Returns the causes that need the decision of an operator. Causes about the payer only apply to a pending order.
  *
  * @param claimedBy other orders that claim the transfer
  */
@@ -340,9 +343,9 @@ function causesOf(
 }
 
 /**
- * The fingerprint that a plan would have if the order had said then what it says now.
+ * Returns the fingerprint that the plan would have with the current terms of the order.
  *
- * @param version of the review that the fingerprint is compared with
+ * @param version version of the review to compare with
  */
 export function fingerprintOf(
   plan: SettlementPlan,
@@ -411,7 +414,7 @@ const errorOf = (facts: unknown): string | null =>
 const wholeOf = (number: number | null | undefined): number | null =>
   typeof number === 'number' && Number.isSafeInteger(number) ? number : null
 
-/** The stricter of order and chain: who raises the number of a chain means the orders that wait, too. */
+/** Returns the larger number of order and chain. A larger number of the chain also applies to pending orders. */
 function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number | null {
   const given = wholeOf(requiredConfirmations)
   const ofChain = wholeOf(chain?.requiredConfirmations)
@@ -420,15 +423,17 @@ function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number 
 }
 
 /**
- * Lower case; null for anything but an address, for one with a wrong checksum, and for the zero address, which nobody can receive
- * at.
+ * Returns the address in lower case; null for an invalid address, a wrong checksum, and the zero address, which cannot
+ * receive payments.
  */
 function addressOf(text: string | null | undefined): string | null {
   const address = text == null ? null : web3Addresses.normalize(text)
   return address === zeroAddress ? null : address
 }
 
-/** 1 to 2^256 - 1; null for anything else: anybody can transfer nothing. */
+/**
+ * Returns an amount from 1 to 2^256 - 1; null for other values. Zero is invalid, because anyone can transfer nothing.
+ */
 function amountOf(text: string | null | undefined): bigint | null {
   if (typeof text !== 'string' || !/^\d{1,80}$/.test(text)) return null
   const amount = BigInt(text)

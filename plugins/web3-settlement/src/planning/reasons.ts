@@ -1,4 +1,7 @@
-/** States of a settlement candidate (document 3, "Web3 settlement records"). Only the executor gives `settling` and `settled`. */
+/**
+ * States of a settlement candidate (document 3, "Web3 settlement records"). Only the executor sets `settling` and
+ * `settled`.
+ */
 export const candidateStates = [
   'pending',
   'confirming',
@@ -11,7 +14,7 @@ export const candidateStates = [
 ] as const
 export type CandidateState = (typeof candidateStates)[number]
 
-/** Stable codes of what blocks a settlement (document 3, "Errors" 5), in the order in which they are reported. */
+/** Stable codes of obstacles to a settlement (document 3, "Errors" 5), in reporting order. */
 export const blockingReasons = [
   'order-not-found',
   'order-not-settleable',
@@ -37,7 +40,7 @@ export const blockingReasons = [
 ] as const
 export type BlockingReason = (typeof blockingReasons)[number]
 
-/** Why a plan without a blocking reason asks for a person. They are not part of the stable codes. */
+/** Reasons why a plan without a blocking reason needs the decision of an operator. They are not stable codes. */
 export const reviewCauses = [
   'match-context-missing',
   'several-matching-transfers',
@@ -47,20 +50,20 @@ export const reviewCauses = [
 ] as const
 export type ReviewCause = (typeof reviewCauses)[number]
 
-/** Causes that say that the payment may be somebody else's (decision F.4). Only a person settles in spite of them. */
+/** Causes that indicate a payment of another user (decision F.4). Only an operator can settle despite them. */
 export const payerCauses: readonly ReviewCause[] = ['named-by-another-order', 'transfer-before-order', 'payer-mismatch']
 
-/** Why an attempt did not start, where neither the order nor the chain is the reason. */
+/** Reasons that prevent an attempt independently of order and chain. */
 const attemptObstacles = ['saver-not-active', 'second-person-required', 'approval-rejected', 'retries-used-up'] as const
 export type AttemptObstacle = (typeof attemptObstacles)[number]
 
-/** Every reason that an attempt to settle can have, in the order in which they are reported. */
+/** All reasons of an attempt to settle, in reporting order. */
 export const attemptReasons = [...blockingReasons, ...reviewCauses, ...attemptObstacles] as const
 export type AttemptReason = BlockingReason | ReviewCause | AttemptObstacle
 
 /**
- * Mismatches that stay as they are while blocks are added. Only these are covered by a fingerprint: with a code that passes
- * by itself, such as too few confirmations, a review that was saved early could never be settled.
+ * Mismatches that do not change with new blocks. Fingerprints cover only these. With a temporary code, such as too few
+ * confirmations, an early review could never be settled.
  */
 const stableMismatches: ReadonlySet<BlockingReason> = new Set([
   'chain-id-mismatch',
@@ -75,14 +78,14 @@ const stableMismatches: ReadonlySet<BlockingReason> = new Set([
 export const stableMismatchesOf = (reasons: readonly BlockingReason[]): readonly BlockingReason[] =>
   reasons.filter((reason) => stableMismatches.has(reason))
 
-/** What time mends: the order waits for it. */
+/** Temporary reasons, for which the order waits. */
 const passing: ReadonlySet<BlockingReason> = new Set([
   'transaction-hash-missing',
   'chain-transaction-not-mined',
   'chain-confirmations-insufficient',
 ])
 
-/** Reasons that only waiting can change. An attempt that ends with nothing else is made again automatically. */
+/** Reasons that only time can resolve. An attempt with no other reason is repeated automatically. */
 export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
   'order-update-conflict',
   'chain-not-configured',
@@ -92,7 +95,7 @@ export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
   'rpc-query-failed',
 ])
 
-/** Reasons after which the review can still be settled, automatically or by a person. */
+/** Reasons after which the review can still be settled, automatically or by an operator. */
 const survivedReasons: ReadonlySet<AttemptReason> = new Set([
   ...retriedReasons,
   ...payerCauses,
@@ -103,19 +106,19 @@ const survivedReasons: ReadonlySet<AttemptReason> = new Set([
   'transfer-removed',
 ])
 
-/** True while no reason ends the review as a candidate for settlement. */
+/** True if no reason ends the review as a candidate for settlement. */
 export const staysCandidate = (reasons: readonly AttemptReason[]): boolean =>
   reasons.every((reason) => survivedReasons.has(reason))
 
-/** What was found out about a candidate. */
+/** Check results of a candidate. */
 interface Findings {
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]
-  /** The order names something that is no transaction hash: no waiting mends that. */
+  /** The order contains an invalid transaction hash, which is a permanent problem. */
   readonly isHashMalformed: boolean
 }
 
-/** The state that follows from all findings; the gravest decides. */
+/** Returns the state for all check results. The most severe one decides. */
 export function stateOf({ reasons, causes, isHashMalformed }: Findings): CandidateState {
   const has = (reason: BlockingReason) => reasons.includes(reason)
   if (has('rpc-query-failed')) return 'failed'

@@ -1,46 +1,46 @@
 import { createHash } from 'node:crypto'
 import type { CheckedLog } from './checked-facts.ts'
 
-/** A claim of a pending order, or of an open review of one, on a transaction. */
+/** Claim of a pending order, or of its open review, on a transaction. */
 export interface TransferClaim {
   readonly outTradeNo: string
-  /** Grows with the time of creation; 0 when absent. */
+  /** Increases with the creation time; 0 when absent. */
   readonly orderId?: number
-  /** The order or the review names the transaction. Otherwise its proven payer alone claims the transfer. */
+  /** The order or the review specifies the transaction. Otherwise only its proven payer claims the transfer. */
   readonly namesTransaction: boolean
-  /** Log that the review names; null: any of the transaction. */
+  /** Log that the review specifies; null: any log of the transaction. */
   readonly logIndex: number | null
-  /** Proven payer of the claiming order; null: none, or not known. */
+  /** Proven payer of the claiming order; null if none or unknown. */
   readonly payer: string | null
-  /** The claiming order asks for the same amount of the same token, for the same receiver. */
+  /** The claiming order expects the same amount of the same token for the same receiver. */
   readonly hasEqualTerms: boolean
 }
 
-/** Facts that claims are compared with. */
+/** Facts to compare with claims. */
 interface ClaimedPlan {
   readonly outTradeNo: string
   readonly order: { readonly payer?: string | null | undefined } | null
   readonly transfer: Pick<Transfer, 'from' | 'logIndex'> | null
-  /** More orders claim the transaction than the claims contain. */
+  /** True if more orders claim the transaction than the claims contain. */
   readonly hasMoreClaims?: boolean | undefined
 }
 
-/** Orders of one plan that are listed. */
+/** Maximum number of listed orders per plan. */
 const maxListed = 10
 
 interface Rivals {
-  /** Order numbers of the ten newest, the newest last. */
+  /** Order numbers of the ten newest, newest last. */
   readonly listed: readonly string[]
-  /** Number of all of them, listed or not. */
+  /** Number of all orders, including those that are not listed. */
   readonly total: number
-  /** SHA-256 of all order numbers; null when there are more orders than were read. */
+  /** SHA-256 of all order numbers; null if there are more orders than were read. */
   readonly digest: string | null
 }
 
 /**
- * Other orders whose claims stand against this one (decision F.4). If the proven payer of this order sent the transfer, only a claim
- * of the same payer counts. If not, every order that names the transaction counts, and so does an order of the proven payer that
- * asks for the same and names no transaction yet.
+ * Returns the other orders with a competing claim (decision F.4). If the proven payer of this order sent the transfer,
+ * only orders of the same payer with equal terms that specify the transaction apply. Otherwise every order that
+ * specifies the transaction applies, and every order of the sender with equal terms.
  */
 export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): Rivals {
   const { outTradeNo, order, transfer, hasMoreClaims = false } = plan
@@ -62,7 +62,7 @@ export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): R
   }
 }
 
-/** What a plan says about other orders. Total and digest are absent in plans that an earlier release has stored. */
+/** Other orders in a plan. Total and digest are absent in plans that an earlier release has stored. */
 interface ShownRivals {
   readonly claimedBy?: readonly string[]
   readonly claimedByTotal?: number
@@ -72,8 +72,8 @@ interface ShownRivals {
 export const totalOf = ({ claimedBy = [], claimedByTotal }: ShownRivals) => claimedByTotal ?? claimedBy.length
 
 /**
- * A person who saw one plan has seen the other orders of a later one: each listed order was listed then. If the later plan does not
- * list all, its other orders are exactly those of the plan that the person saw.
+ * True if the earlier plan shows all other orders of the later plan. If the later plan does not list all, both digests
+ * must be equal.
  */
 export function showsRivals(seen: ShownRivals, now: ShownRivals): boolean {
   const { claimedBy: listed = [], claimedByDigest: digest } = now
@@ -82,7 +82,7 @@ export function showsRivals(seen: ShownRivals, now: ShownRivals): boolean {
   return listed.every((one) => seen.claimedBy?.includes(one))
 }
 
-/** Keccak-256 of `Transfer(address,address,uint256)` (EIP-20). ERC-721 has the same, with four topics. */
+/** Keccak-256 of `Transfer(address,address,uint256)` (EIP-20). ERC-721 uses the same topic, but four topics. */
 export const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 
 /** A token transfer that a transaction logged. */
@@ -97,7 +97,7 @@ export interface Transfer {
   readonly removed: boolean
 }
 
-/** What the order says of the transfer that pays it; null where it says nothing usable. Addresses in lower case. */
+/** The transfer that an order expects; null for missing or invalid terms. Addresses are lower case. */
 export interface ExpectedTransfer {
   readonly token: string | null
   readonly receiver: string | null
@@ -107,23 +107,23 @@ export interface ExpectedTransfer {
 
 type TransferMismatch = 'receiver-address-mismatch' | 'token-contract-mismatch' | 'amount-mismatch'
 
-/** Names one log of a transaction: in its block, or among the logs of the transaction. */
+/** Selects one log of a transaction by its index in the block or by its position in the transaction. */
 export interface TransferPick {
   readonly logIndex?: number | null | undefined
   readonly ordinal?: number | null | undefined
 }
 
 export interface TransferChoice {
-  /** Null: the transaction logged no transfer. */
+  /** Null if the transaction has no transfer. */
   readonly transfer: Transfer | null
   readonly mismatches: readonly TransferMismatch[]
-  /** Transfers that are exactly as expected, as far as the order says what to expect. */
+  /** Number of transfers without a mismatch. Missing terms are not compared. */
   readonly matching: number
 }
 
 const paddedAddress = /^0x0{24}[0-9a-f]{40}$/
 
-/** The transfer that a log is; `undefined` for another one, also for one with the same topic in another shape. */
+/** Returns the transfer of a log; `undefined` for other logs, also with the same topic in another form. */
 function transferOf({ address, topics, data, logIndex, ordinal, removed }: CheckedLog): Transfer | undefined {
   const [topic, from = '', to = ''] = topics
   if (topic !== transferTopic || topics.length !== 3 || data.length !== 66) return undefined
@@ -133,10 +133,10 @@ function transferOf({ address, topics, data, logIndex, ordinal, removed }: Check
 }
 
 /**
- * The transfer that pays the order, or the one that comes nearest: the fewest mismatches, then the lowest log index.
+ * Returns the transfer that pays the order, or the best match: the fewest mismatches, then the lowest log index.
  *
  * @param logs in the order of their index
- * @param pick looks at this log alone
+ * @param pick only this log is used
  */
 export function chooseTransfer(
   logs: readonly CheckedLog[],

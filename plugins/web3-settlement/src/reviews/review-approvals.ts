@@ -4,12 +4,12 @@ import type { Reviewer } from './review-logs.ts'
 
 /** Code of the workflow (document 3, settlement rule 4). */
 export const reviewWorkflow = 'money.web3.payment-settlement.review'
-/** Kind of the sources, which are review logs; `new` is the state of one that is about to be saved. */
+/** Type of the approval sources, which are review logs. `new` is the state before a log is saved. */
 const reviewSource = 'web3-settlement-review-log'
 
 /**
- * What a person does needs the permission at that moment; what happens by itself goes back to the one whose review it was.
- * Everything that decides about money is checked by the executor again.
+ * An operator needs the permission at the time of the action. An automatic action uses the permissions of the saver of
+ * the review. The executor repeats all checks that concern money.
  */
 export const settlementWorkflow = {
   displayName: { en: 'Review of on-chain payments', 'zh-CN': '链上付款复核' },
@@ -42,10 +42,10 @@ export const settlementWorkflow = {
   },
 } as const satisfies ApprovalWorkflow
 
-/** What can be done with a review. */
+/** Actions on a review. */
 type ReviewStep = keyof typeof settlementWorkflow.actions
 
-/** What the approval workflow says of steps of reviews. */
+/** Approval workflow for actions on reviews. */
 export class ReviewApprovals {
   readonly #approvals: Approvals
 
@@ -54,7 +54,8 @@ export class ReviewApprovals {
   }
 
   /**
-   * Passes when the review, or the order of one that is about to be saved, is in a state for the step and the reviewer may do it.
+   * Checks that the review, or the order of a new one, has a state that allows the action, and that the reviewer is
+   * permitted.
    *
    * @throws BusinessError as `Approvals.assert`
    */

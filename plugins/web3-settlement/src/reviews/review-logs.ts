@@ -10,7 +10,7 @@ import { type AttemptReason, blockingReasons, type CandidateState } from '../pla
 
 type SaverParts = Pick<Parts, 'db' | 'accounts' | 'attempts' | 'needsSecondPerson'>
 
-/** The saver of a review, and the consequences for its settlement. */
+/** Checks that depend on the saver of a review. */
 export class Savers {
   readonly #parts: SaverParts
 
@@ -19,8 +19,8 @@ export class Savers {
   }
 
   /**
-   * Why a review must not be settled automatically (decision F.14): its saver cannot sign in any more, or a second person is
-   * needed and has not tried to settle it yet.
+   * Returns the reason why a review must not be settled automatically (decision F.14): its saver is disabled or
+   * deleted, or a second person is required and has not attempted to settle it.
    */
   async obstacleOf(log: ReviewLog): Promise<'saver-not-active' | 'second-person-required' | undefined> {
     const { accounts, attempts, needsSecondPerson } = this.#parts
@@ -31,12 +31,12 @@ export class Savers {
     return undefined
   }
 
-  /** Whether a second person is needed to settle the review, and the reviewer is the one who saved it. */
+  /** True if a second person is required and the reviewer saved the review. */
   async isOnlyPerson(log: ReviewLog, { userId }: Reviewer): Promise<boolean> {
     return userId !== null && this.#parts.needsSecondPerson() && (await this.#saverOf(log)) === userId
   }
 
-  /** The user who saved the review, or the review that it follows from. */
+  /** Returns the user who saved the review or its source. */
   async #saverOf({ actorUserId, sourceLogId }: ReviewLog): Promise<number | null> {
     if (actorUserId != null || sourceLogId == null) return actorUserId ?? null
     const [source] = await this.#parts.db.query<{ actor_user_id: unknown }>(
@@ -47,33 +47,33 @@ export class Savers {
   }
 }
 
-/** Who acts, with the permissions that count for it. */
+/** User or automatic action, with the permissions that apply. */
 export interface Reviewer {
-  /** Null: nobody; it happens by itself. */
+  /** Null for an automatic action. */
   readonly userId: number | null
   readonly permissions: readonly string[]
   readonly traceId: string | null
 }
 
-/** What somebody wants to be written down. */
+/** A review to save. */
 interface ReviewRequest {
   readonly outTradeNo: string
   readonly transactionHash?: string | undefined
   readonly logIndex?: number | undefined
   readonly action: 'settle' | 'record'
   readonly remark?: string | undefined
-  /** What the reviewer saw; compared with what the product sees. */
+  /** Fingerprint that the reviewer saw. It is compared with the current one. */
   readonly reviewFingerprint?: string | undefined
 }
 
-/** Members of a new review log that do not follow from its plan. */
+/** Members of a new review log that are not part of its plan. */
 interface ReviewEntry {
   readonly action: ReviewAction
   readonly status: ReviewStatus
   readonly state?: CandidateState
   readonly reviewFingerprint?: string
   readonly fingerprintVersion?: number
-  /** Attempt that the log is about. */
+  /** Attempt that the log records. */
   readonly attempt?: { readonly outcome: SettlementOutcome; readonly reasons: readonly AttemptReason[] }
   readonly logIndex?: number | null
   readonly remark?: string | null
@@ -86,13 +86,13 @@ type ReviewParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'pa
 
 type ReviewFilter = Partial<Pick<ReviewLog, 'outTradeNo' | 'status' | 'lastOutcome'>>
 
-/** Logs that a list of those that can be tried again looks at: more wait in vain for somebody to work on them. */
+/** Maximum number of retryable logs that are searched, because more exceed what operators can handle. */
 const mostRetryable = 500
 const ordersAtOnce = 200
 
 export const isSettling = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
 
-/** Reviews as they were saved (document 3, "Settlement review log"). */
+/** Saved reviews (document 3, "Settlement review log"). */
 export class ReviewLogs {
   readonly #parts: ReviewParts
 
@@ -101,9 +101,9 @@ export class ReviewLogs {
   }
 
   /**
-   * Saves what the chain and the order say now.
+   * Saves the current state of chain and order.
    *
-   * @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and what the approval refuses
+   * @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and the errors of the approval
    */
   async save(request: ReviewRequest, reviewer: Reviewer): Promise<ReviewLog> {
     const { approvals, candidates } = this.#parts
@@ -123,7 +123,7 @@ export class ReviewLogs {
     })
   }
 
-  /** Writes a log, in the transaction around it. */
+  /** Writes a log in the surrounding transaction. */
   async insert(plan: SettlementPlan, entry: ReviewEntry): Promise<ReviewLog> {
     const { db, clock } = this.#parts
     const { action, status, reviewer } = entry
@@ -165,22 +165,22 @@ export class ReviewLogs {
     return log
   }
 
-  /** Throws "404" `web3-settlement.review-log-unknown`. */
+  /** @throws BusinessError "404" `web3-settlement.review-log-unknown` */
   async get(id: number, rows: object = {}): Promise<ReviewLog> {
     const log = await this.#parts.db.fork().findOne(ReviewLog, { $and: [{ id }, rows] })
     if (log === null) throw refusal('review-log-unknown')
     return log
   }
 
-  /** @param rows those that the caller may read: `callerLogs(request)` */
+  /** @param rows logs that the caller may read: `callerLogs(request)` */
   list(where: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewLog>> {
     return findPage(this.#parts.db.fork(), ReviewLog, { $and: [where, rows] }, window)
   }
 
   /**
-   * Those that can be tried again: candidates that ask for settlement and whose fingerprint still is that of the order
-   * (document 3, "Web3 settlement endpoints"). It is computed from what was reviewed and the order as it is now, without asking a
-   * chain, over the newest 500 of them, so that total and pages agree (decision D65).
+   * Returns reviews that can be retried: candidates that request settlement and whose fingerprint still matches the
+   * order (document 3, "Web3 settlement endpoints"). It compares the reviewed plan with the current order and does not
+   * query a chain. It covers the newest 500 candidates, so that total and pages agree (decision D65).
    */
   async retryable(filter: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewLog>> {
     const { db, payments } = this.#parts
@@ -209,7 +209,7 @@ export class ReviewLogs {
     return { items: shown, total, isCapped: next !== null, next: goesOn ? [last.id] : null }
   }
 
-  /** Those of at most 200 orders that have a review which may still settle them. */
+  /** Returns those of at most 200 orders that have a review which can still settle them. */
   async openOf(outTradeNos: readonly string[]): Promise<ReadonlySet<string>> {
     if (outTradeNos.length > ordersAtOnce) throw new RangeError(`${outTradeNos.length} are more than ${ordersAtOnce}`)
     if (outTradeNos.length === 0) return new Set()
@@ -222,7 +222,10 @@ export class ReviewLogs {
     return new Set(rows.map((row) => row.out_trade_no))
   }
 
-  /** Whether a review of the same transaction saw it in a block: then it is gone when no block has it. */
+  /**
+   * True if the last review of the order saw the same transaction in a block. If no block contains it now, it was
+   * removed.
+   */
   async #wasMined(outTradeNo: string, transactionHash: string | undefined): Promise<boolean> {
     const orderBy = { id: 'desc' as const }
     const [last] = await this.#parts.db.fork().find(ReviewLog, { outTradeNo }, { orderBy, limit: 1 })
@@ -231,7 +234,7 @@ export class ReviewLogs {
   }
 }
 
-/** The review saw the transaction in a block, or had seen it before. */
+/** True if the review or an earlier one saw the transaction in a block. */
 export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<ReviewLog, 'planSnapshot'>): boolean =>
   confirmations !== null || reasons.includes('transfer-removed')
 

@@ -42,7 +42,7 @@ type ReviewRouteParts = Pick<
 const root = '/api/v1/admin/web3'
 const logs = `${root}/payment-settlement-review-logs`
 
-/** One of them asks a chain and holds a transaction for each. */
+/** Each review in a batch queries a chain and uses a transaction. */
 const mostInBatch = 50
 const batchLimit = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 
@@ -62,12 +62,12 @@ const acceptCauses = Type.Boolean({
   description:
     'True: settle in spite of the causes that the review shows, such as `named-by-another-order`. Other causes still stand against it. If another order outside the data scope of the caller claims the transfer, the scope must be `all`.',
 })
-/** Attempts that are shown with a review. */
+/** A review is shown with its 20 latest attempts. */
 const latestAttempts = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 
 const { route } = routesWith<ReviewRouteParts>()
 
-/** Dry runs, reviews and what is executed from them. */
+/** Routes of dry runs, reviews and their execution. */
 export const reviewRoutes = [
   route({
     method: 'POST',

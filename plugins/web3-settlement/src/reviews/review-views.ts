@@ -81,7 +81,7 @@ export function viewOfPlan(plan: SettlementPlan, { explorers, tokens, orders }: 
     expectedAmount,
     expectedToken,
     payer,
-    // A plan that an earlier release has stored says only what was paid.
+    // A plan of an earlier release contains only the paid token.
     ...tokenOf(expectedToken ?? transfer?.token),
     explorer: explorers.get(chainName ?? '') ?? null,
     reasons: [...reasons],
@@ -181,7 +181,7 @@ export const viewOfAttempt = (log: CallbackLog): Static<typeof attemptView> => (
   createdAt: log.createdAt.toISOString(),
 })
 
-/** One review, with its latest attempts. */
+/** A review with its latest attempts. */
 export const reviewDetailView = Type.Object({ ...reviewView.properties, attempts: Type.Array(attemptView) })
 
 export const settlementView = Type.Object({
