@@ -227,7 +227,7 @@ const audit = adminList('getAdminInstallAuditLogs', (row) => ({
   empty: text('Nothing was done to the installation yet.', '尚无安装相关操作。'),
 }))
 
-/** What the back office shows of the installation. */
+/** Back office pages of the installation. */
 export const pages = [status, sessions, one, records, audit]
 
 export const needsAttention = [

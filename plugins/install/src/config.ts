@@ -1,7 +1,7 @@
 import { type ConfigView, key } from '@plinth/kernel'
 import { entryNames } from './contract.ts'
 
-/** Stands for the directory of the storage in a path. */
+/** Placeholder for the storage directory in a path. */
 export const storagePlaceholder = '<storage dir>'
 
 export const keys = {
@@ -142,7 +142,8 @@ export const keys = {
   'platform.install.root-route.target': key.string({
     title: { en: 'Where the root path leads before the installation', 'zh-CN': '安装前根路径目标' },
     default: '/install/',
-    // A value from elsewhere that leads to another site applies as "/" (decision F.13); saving it is rejected.
+    // A value from another source that leads to another site is used as "/" (decision F.13). Saving such a value is
+    // rejected.
     multiline: true,
   }),
   'platform.view.root.enabled': key.boolean({

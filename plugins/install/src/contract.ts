@@ -2,10 +2,10 @@ import { type BrowserPage, Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
-/** Header that carries the install token. */
+/** Request header with the install token. */
 export const tokenHeader = 'x-install-token'
 
-/** Where the page is. */
+/** Path of the installation page. */
 export const installPath = '/install/'
 
 export const installModes = ['auto', 'forced', 'disabled'] as const
@@ -19,7 +19,7 @@ export const entryReasons = [
 ] as const
 export type EntryReason = (typeof entryReasons)[number]
 
-/** Pages that a product may have, each below the path of its name. */
+/** Pages that a product may have. Each is below the path of its name. */
 export const entryNames = ['admin', 'app', 'pc', 'chat', 'docs'] as const
 export type EntryName = (typeof entryNames)[number]
 
@@ -44,7 +44,7 @@ export const statusView = Type.Object({
 })
 export type StatusView = Static<typeof statusView>
 
-/** Pages of the product that people can open, for the end of the installation. */
+/** Pages of the product for people, shown at the end of the installation. */
 export const entriesView = Type.Object({
   entries: Type.Array(Type.Enum([...entryNames]), {
     description: 'Pages that exist here, once the product is installed: `admin` at `/admin/` and so on.',
@@ -181,7 +181,7 @@ export const sessionLogsView = Type.Object({
   records: Type.Array(recordView),
 })
 
-/** The form, filled from the running configuration. */
+/** The form with the values of the running configuration. */
 export const defaultsView = Type.Object({
   site: Type.Object({
     name: Type.String(),
@@ -231,7 +231,7 @@ export const fieldView = Type.Object({
     maximum: Type.Optional(Type.Integer()),
     maxLength: Type.Optional(Type.Integer()),
     visibleWhen: Type.Optional(condition),
-    /** Values that go with a value of another field, for example the port of a type of database. */
+    /** Default values for each value of another field, for example the port for each database type. */
     follows: Type.Optional(Type.Object({ field: Type.String(), values: Type.Record(Type.String(), Type.Integer()) })),
   }),
 })
@@ -249,36 +249,36 @@ export const schemaView = Type.Object({
 export type SchemaView = Static<typeof schemaView>
 
 /**
- * The page at `/install/`. A plugin that brings it provides this service; it needs nothing of this plugin but the id. The
- * page speaks to `../api/v1/install` relative to itself. Without the service, or while it has no page, a fallback page
- * lists the status endpoint and the documentation.
+ * The page at `/install/`. The plugin that implements the page provides this service and needs only its id. The page
+ * calls `../api/v1/install`, relative to itself. Without the service, or while the service has no page, a fallback page
+ * links to the status endpoint and the documentation.
  */
 export const installPage = service<BrowserPage>('install.page', { from: '@plinth/console' })
 
-/** One operation on the installation, or on what it left behind (document 3, "Install step, session and log records"). */
+/** One operation on the installation or on its data (document 3, "Install step, session and log records"). */
 export interface InstallAuditEntry {
   /** For example `execute`, `state-reset`, `quickstart-cleanup`. */
   readonly action: string
   readonly status: 'passed' | 'warning' | 'failed'
-  /** Session of the installation that it belongs to; none when absent. */
+  /** Session of the installation, if the operation belongs to one. */
   readonly sessionId?: string
-  /** Who did it: a user name, or what acts without a user, such as `cli`. */
+  /** User name, or the name of an actor without a user, such as `cli`. */
   readonly operator: string
   readonly clientIp: string
   readonly userAgent: string
   readonly traceId: string
-  /** What was done. Never passwords, keys, tokens or confirmation phrases. */
+  /** Details of the operation. Never contains passwords, keys, tokens or confirmation phrases. */
   readonly summary: Readonly<Record<string, string | number | boolean>>
 }
 
 export interface InstallAudit {
-  /** Writes a record, in the transaction around it when there is one. */
+  /** Writes a record, in the surrounding transaction if there is one. */
   record(entry: InstallAuditEntry): Promise<void>
 }
 
 /**
- * The audit of the installation. A plugin that can do without the one that installs declares what it writes itself, and
- * requires the service by its id: `quickstart-cleanup` does.
+ * The audit of the installation. A plugin that also works without the install plugin declares the part that it needs
+ * and requires the service by its id, as `quickstart-cleanup` does.
  */
 export const installAudit = service<InstallAudit>('install.audit', { from: '@plinth/install' })
 

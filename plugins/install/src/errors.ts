@@ -1,6 +1,6 @@
 import { errorTable } from '@plinth/kernel'
 
-/** Every coded error of this plugin, without those of the `.env` writer, which the page tells. */
+/** All coded errors of this plugin, except those of the `.env` writer, which the page shows. */
 export const installError = errorTable({
   PLINTH_INSTALL_ANSWERS: `The answers cannot be used: {{reason}}.
     Correct the answers file, the option or the variable; \`plinth install --help\` lists the fields.`,

@@ -5,19 +5,19 @@ import { type InstallConfig, storagePlaceholder } from './config.ts'
 /** Files of the installation, as absolute paths. */
 export interface InstallFiles {
   readonly storageDirectory: string
-  /** The file that the product reads its settings from. */
+  /** The settings file of the product. */
   readonly configFile: string
-  /** Names that may be written stand in it. */
+  /** Lists the names that may be written. */
   readonly exampleFile: string
   readonly executionLog: string
-  /** There once the product has been installed from this machine. */
+  /** Exists once the product was installed from this machine. */
   readonly marker: string
-  /** There from a restart that the installation asked for until the next run. */
+  /** Exists from a restart that the installation requested until the next run. */
   readonly restartNote: string
 }
 
 const storageRootKey = 'platform.storage.root'
-/** Without the plugin that owns the key. */
+/** Default if the plugin that owns the key is not loaded. */
 const usualStorage = 'data/storage'
 
 export function installFiles(

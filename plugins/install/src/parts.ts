@@ -27,7 +27,7 @@ import { createSay, type Say } from './texts.ts'
 import { InstallStatus } from './wizard/install-status.ts'
 import { WizardService } from './wizard/wizard-service.ts'
 
-/** Every part of the plugin, by the name under which the others receive it. */
+/** All parts of the plugin, by the name under which other parts receive them. */
 export interface Parts extends InstallServices {
   readonly nodeEnvironment: NodeEnvironment
   readonly say: Say
@@ -35,7 +35,7 @@ export interface Parts extends InstallServices {
   readonly running: Running
   readonly token: InstallToken
   readonly failures: FailedAttempts
-  /** Whether an operator has named the trusted proxies, and the address is one of them. */
+  /** Returns whether an operator has configured the address as a trusted proxy. */
   readonly isNamedProxy: (peer: string) => boolean
   readonly state: InstallState
   readonly entry: EntryPolicy
@@ -63,7 +63,7 @@ export interface Parts extends InstallServices {
   readonly admin: AdminService
 }
 
-/** A resolver for each part that the product does not pass. */
+/** A resolver for each part that is not passed in. */
 export const resolvers: Resolvers<Parts, InstallServices> = {
   nodeEnvironment: asFunction(() => nodeEnvironmentOf(process.env['NODE_ENV'])),
   say: asFunction(({ i18n }) => createSay(i18n)),

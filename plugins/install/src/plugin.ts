@@ -21,7 +21,7 @@ import { isInstalled } from './state/install-state.ts'
 import { messages, refusal } from './texts.ts'
 import { wizardRoutes } from './wizard/wizard-routes.ts'
 
-/** Installs a product: in a browser, or by a command (document 3). */
+/** Installs a product in a browser or with a command (document 3). */
 export default definePlugin({
   id: 'install',
   version: '1.0.0',
@@ -111,12 +111,12 @@ export default definePlugin({
       await execution.finishInterrupted()
       await warnOfSurroundings(parts)
     })
-    // Not at the drain: requests that run an installation have until its end.
+    // Not during the drain, so that requests that run an installation can finish.
     onStop(() => stopping.abort(new Error('the product stops')))
   },
 })
 
-/** What an operator must know of the process, and of an installation that is still to come. */
+/** Logs warnings about the process and about an installation that is still to be done. */
 async function warnOfSurroundings({ nodeEnvironment, token, entry, state, log }: Parts): Promise<void> {
   const { unknown } = nodeEnvironment
   if (unknown !== undefined) {

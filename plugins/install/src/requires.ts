@@ -20,10 +20,10 @@ import type { InstallConfig } from './config.ts'
 import { installPage } from './contract.ts'
 import type { StorageFacts } from './preflight/index.ts'
 
-/** The storage, as far as the environment checks look at it. */
+/** The part of the storage that the environment checks use. */
 const storage = service<StorageFacts>('storage', { from: '@plinth/storage' })
 
-/** Services that the plugin uses. */
+/** Services that the plugin requires. */
 export const requires = {
   kernel,
   configAdmin,
@@ -43,7 +43,7 @@ export const requires = {
   page: optional(installPage),
 } as const
 
-/** Services and values that the product passes to the plugin. */
+/** Services and values that are passed to the plugin. */
 export interface InstallServices extends ServicesOf<typeof requires> {
   /** Id of the plugin. */
   readonly plugin: string

@@ -14,13 +14,13 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import preflightEn from './preflight/messages/en.json' with { type: 'json' }
 import preflightZhCN from './preflight/messages/zh-CN.json' with { type: 'json' }
 
-/** Directories of the server, on any system; the name of the file itself may stay. */
+/** Directories of the server on any system. The file name itself may stay. */
 const directories = /(?:\b[A-Za-z]:)?(?:[\\/][^\s\\/'"`,;:()]+)+[\\/](?=[^\s\\/'"`,;:()])/g
 const longest = 500
 
 /**
- * What a person who installs may read of an error: what went wrong, without the directories of the server. The whole
- * error is in the log. (What the databases say holds no statement.)
+ * Returns the reason of an error without the directories of the server, for the person who installs. The log contains
+ * the whole error. Messages of the databases contain no statement.
  */
 export function publicReason(error: unknown): string {
   const code = codeOf(error)
@@ -35,16 +35,16 @@ const tree = {
 }
 export const messages: MessageCatalogues = tree
 
-/** Text of this plugin in a locale: `say('en', 'step.install-lock.name')`. */
+/** Returns a text of this plugin in a locale: `say('en', 'step.install-lock.name')`. */
 export type Say = (locale: string, name: string, params?: TextParams) => string
 
-/** Speaks through the translator when the product has one, otherwise English. */
+/** Uses the translator if the product has one, otherwise English. */
 export function createSay(translator: Pick<Translator, 'translate'> | undefined): Say {
   return (locale, name, params = {}) =>
     translator?.translate(locale, `messages.install.${name}`, params) ?? ownText(name, params)
 }
 
-/** English text; empty for a name that there is not. */
+/** Returns the English text, or empty for an unknown name. */
 export function ownText(name: string, params: TextParams = {}): string {
   const found = name.split('.').reduce<MessageTree | string | undefined>((branch, part) => {
     return typeof branch === 'object' ? branch[part] : undefined

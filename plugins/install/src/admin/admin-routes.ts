@@ -36,7 +36,7 @@ type AdminRouteParts = Pick<InstallServices, 'redact' | 'site' | 'clock'> & {
 
 const root = '/api/v1/admin/install'
 const read = { method: 'GET', tags: ['install'], access: { permission: own.view, scope: 'none' } } as const
-/** Records name operators and their addresses. */
+/** Records contain the names of operators and their addresses. */
 const readRecords = { ...read, access: { permission: own.view, scope: 'all' } } as const
 const act = { method: 'POST', tags: ['install'], access: { permission: own.manage, scope: 'none' } } as const
 const outcome = Type.Enum(['passed', 'warning', 'failed'])
@@ -73,7 +73,7 @@ const diagnosticsView = Type.Object({
   sessions: Type.Array(sessionView),
   executionLogs: Type.Array(view.recordView),
 })
-/** A phrase that is missing is a wrong phrase, not bad input: the answer tells that nothing was changed. */
+/** Optional, so that a missing phrase is a wrong phrase and not invalid input. The response then reports no change. */
 const stateBody = Type.Object({
   confirmation: Type.Optional(Type.String({ maxLength: 256 })),
   reason: Type.Optional(Type.String({ maxLength: 10_000, description: 'The first 200 characters are kept.' })),
@@ -102,7 +102,7 @@ const resetView = Type.Object({
 })
 const keyword = Type.Optional(Type.String({ maxLength: 128 }))
 
-/** A JSON file with secrets masked by value, whatever it holds. */
+/** Sends a JSON file in which all secret values are masked. */
 function sendFile(reply: HttpReply, { redact, site, clock }: AdminRouteParts, name: string, content: object) {
   return reply
     .header('cache-control', 'no-store')
@@ -122,7 +122,7 @@ async function sessionOf(id: string, limit: number | undefined, { sessions, jour
   return { session: viewOfSession(session), records: [...(await journal.newest(limitOf(limit), id))] }
 }
 
-/** Why it is done, where the body does not say it: as for every administrative action. */
+/** The reason of the body, else the reason that every administrative action may have. */
 const stateRequestOf = ({ body, reason }: { body: Static<typeof stateBody>; reason?: string }) => ({
   ...body,
   reason: body.reason ?? reason,
@@ -246,7 +246,7 @@ const changeRoutes = [
   }),
 ]
 
-/** The administration of the installation. It needs a login, no install token. */
+/** Administration of the installation. It requires a login but no install token. */
 export const adminRoutes = [...overviewRoutes, ...recordRoutes, ...changeRoutes]
 
 function viewOfSession({ startedAt, endedAt, ...row }: SessionRow) {

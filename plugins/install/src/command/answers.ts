@@ -13,18 +13,18 @@ interface AnswerField {
   readonly type: keyof typeof kinds
   /** Environment variable. */
   readonly variable: string
-  /** Option of the command; none for a secret, which others would see in the list of processes. */
+  /** Option of the command. A secret has no option, because other users could see it in the process list. */
   readonly option: { readonly flags: string; readonly name: string } | undefined
 }
 
-/** How an option names its value, what an answers file holds, and what to say when it holds something else. */
+/** Per type: the placeholder of the option, the type in an answers file, and the texts for a wrong type. */
 const kinds = {
   string: { placeholder: 'text', value: 'string', inFile: 'text: put it in quotes', inText: 'text' },
   integer: { placeholder: 'number', value: 'number', inFile: 'a number', inText: 'a whole number' },
   boolean: { placeholder: 'true|false', value: 'boolean', inFile: 'true or false', inText: 'true or false' },
 } as const
 
-/** Every field of the form as the command takes it. */
+/** Every field of the form with its variable and option. */
 export const answerFields: readonly AnswerField[] = allFields.map(({ path, group, name, type }) => {
   const words = `${group}-${name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)}`
   const option = {
@@ -35,12 +35,12 @@ export const answerFields: readonly AnswerField[] = allFields.map(({ path, group
   return { path, type, variable, option: isSecret(path) ? undefined : option }
 })
 
-/** Answers as they were given, and where. */
+/** The raw answers and their source. */
 interface GivenAnswers {
-  /** Completes "cannot be read". */
+  /** Completes "... cannot be read". */
   readonly place: string
   readonly text: string
-  /** They came on standard input, which can be read once. */
+  /** True for standard input, which can be read only once. */
   readonly isInput: boolean
 }
 
@@ -60,9 +60,8 @@ export async function readAnswers(path: string): Promise<GivenAnswers> {
 }
 
 /**
- * The form in answers: YAML or JSON with the groups of the form.
- *
- * @throws PlinthError `PLINTH_INSTALL_ANSWERS` that names the field; it holds no value
+ * Parses the answers: YAML or JSON with the groups of the form.
+ * @throws PlinthError `PLINTH_INSTALL_ANSWERS` that contains the field but no value
  */
 export function answeredForm({ place, text }: GivenAnswers): InstallForm {
   let content: unknown
@@ -77,7 +76,7 @@ export function answeredForm({ place, text }: GivenAnswers): InstallForm {
 const unreadable = (place: string, error: unknown) =>
   answersFault(`${place} cannot be read: ${codeOf(error) ?? reasonOf(error).split('\n')[0]}`)
 
-/** Answers of the environment and of the options, in that order. */
+/** Returns the answers of the environment and of the options. Options win. */
 export function answersOf(
   environment: Readonly<Record<string, string | undefined>>,
   options: Readonly<Record<string, unknown>>,
@@ -93,7 +92,7 @@ export function answersOf(
   return formOf(form)
 }
 
-/** Later forms win, field by field. */
+/** Later forms win for each field. */
 export function mergeForms(...forms: readonly InstallForm[]): InstallForm {
   const merged: Record<string, object> = {}
   for (const form of forms) {

@@ -7,14 +7,14 @@ import type { InstallForm } from '../form/fields.ts'
 import type { ClosedByState } from '../state/install-state.ts'
 import { answeredForm, answerFields, answersOf, mergeForms, readAnswers } from './answers.ts'
 
-/** The whole installation for the command of this plugin. */
+/** The whole installation, for the command of this plugin. */
 interface Installer {
   readonly stepCount: number
-  /** The running configuration with its secrets: whoever runs a command on the server can read the file. */
+  /** The running configuration with its secrets. A user who can run a command on the server can also read the file. */
   defaults(): DefaultsView
-  /** Why there is nothing to install; `undefined` when there is. */
+  /** Returns why nothing can be installed, or `undefined` if an installation is possible. */
   closedBecause(): Promise<ClosedByState | undefined>
-  /** Answers nothing when the lock was closed meanwhile. */
+  /** Returns `undefined` if the installation was locked in the meantime. */
   install(
     form: InstallForm,
     options: {
@@ -29,7 +29,7 @@ export const installer = service<Installer>('install.installer', { from: '@plint
 
 type Command = CommandDeclaration<{ provides: readonly [typeof installer] }>
 
-/** `plinth install`: the same as the page, through the same service, for whoever may start programs on the server. */
+/** `plinth install`: the same steps as the page, through the same service. */
 export const installCommand: Command = {
   name: 'install',
   summary: 'Install the product without a browser',
@@ -65,7 +65,7 @@ export const installCommand: Command = {
   },
 }
 
-/** What is not answered stays as it is; the password is not asked for twice. */
+/** Fills missing answers with the current values. The password is not confirmed a second time. */
 function completed(form: InstallForm, defaults: DefaultsView): InstallForm {
   const { url: _url, passwordSet: _set, fault: _fault, faultField: _field, ...database } = defaults.database
   const { passwordSet: _cacheSet, ...cache } = defaults.cache
@@ -77,15 +77,14 @@ function completed(form: InstallForm, defaults: DefaultsView): InstallForm {
   const base: InstallForm = { site, cache, storage: defaults.storage }
   const password = form.administrator?.password
   const administrator = password === undefined ? {} : { administrator: { confirmPassword: password } }
-  // Of another kind of database nothing of the running one holds.
+  // Values of the running database do not apply to another type of database.
   const isOther = form.database?.type !== undefined && form.database.type !== database.type
   return mergeForms(base, isOther ? {} : { database }, administrator, form)
 }
 
 /**
- * A process that runs never changes its database: the rest is done by a fresh one, which reads the new settings.
- *
- * @param input what this process has read on standard input
+ * Starts a new process that reads the new settings and continues. A running process never changes its database.
+ * @param input the content of standard input, if this process has read it
  */
 async function runAgain(progress: (text: string) => void, input: string | undefined): Promise<number> {
   progress('The new connection is written. Going on with it in a new process.')
@@ -94,7 +93,7 @@ async function runAgain(progress: (text: string) => void, input: string | undefi
     const stdin = input === undefined ? 'inherit' : 'pipe'
     const stdio: StdioOptions = [stdin, 'inherit', 'inherit']
     const child = spawn(process.execPath, [...process.execArgv, program, ...words], { stdio })
-    // A process that ends early reads no answers.
+    // A process that exits early closes its input.
     child.stdin?.on('error', () => undefined).end(input)
     const [code]: (number | null)[] = await once(child, 'exit')
     return code ?? 1
@@ -104,7 +103,7 @@ async function runAgain(progress: (text: string) => void, input: string | undefi
   }
 }
 
-/** An installed product is what the command is for; a state that nobody knows is not (decision E9). */
+/** Success if the product is installed already. An unknown state is an error (decision E9). */
 function nothingToInstall(because: ClosedByState | undefined, output: CommandInvocation['output']): number {
   if (because === 'installed') {
     const message = 'The product is installed already. Nothing was changed.'

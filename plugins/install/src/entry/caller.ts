@@ -2,29 +2,29 @@ import { isIP } from 'node:net'
 import { AddressSet, type HttpRequest } from '@plinth/http'
 import type { Principal } from '@plinth/iam'
 
-/** What the judgement of a called host needs to know of a request. */
+/** The parts of a request that decide whether its host is accepted. */
 interface CalledHost {
-  /** Header `Host`, as it reached us. */
+  /** Header `Host` of the connection to this product. */
   readonly host: string
-  /** Host that the browser called as a trusted proxy says; the header `Host` where none says anything. */
+  /** Host that the browser called, as a trusted proxy reports it. Without such a report, the header `Host`. */
   readonly calledHost: string
 }
 
 interface HostRules {
-  /** `platform.site.url`; empty when it is not known yet. */
+  /** `platform.site.url`, or empty if it is not known yet. */
   readonly siteUrl: string
-  /** Whether an operator has named the trusted proxies, and the peer is one of them. */
+  /** True if an operator has configured the trusted proxies and the peer is one of them. */
   readonly isNamedProxy: boolean
 }
 
 /**
- * Whether a product without an install token may answer under this host (decision E6). A page whose name was led to this
- * machine (DNS rebinding) is of the same origin as the product for a browser, and only the name that it was called by
- * gives it away. Nobody can lead `localhost` or an address elsewhere, and the host of the site is the operator's.
- *
- * The page can write `X-Forwarded-Host`, and by default its own machine and network are trusted proxies; but it cannot
- * write `Host`. So what a proxy names counts when the proxy calls us by a host of the list itself, or when an operator has
- * named the proxies.
+ * Returns whether a product without an install token may respond to this host (decision E6). In an attack by DNS
+ * rebinding, a name of another site points to this machine. For the browser, its page then has the same origin as the
+ * product, so only the called name reveals the attack. `localhost` and IP addresses cannot be redirected, and the
+ * operator owns the host of the site.
+ * The page can set `X-Forwarded-Host` but not `Host`. By default, the local machine and its network are trusted
+ * proxies. Therefore the host that a proxy reports is only used if an operator has configured the proxies. Otherwise
+ * the header `Host` decides.
  */
 export function isOwnHost({ host, calledHost }: CalledHost, { siteUrl, isNamedProxy }: HostRules): boolean {
   if (isNamedProxy) return hostnameOf(calledHost) !== undefined
@@ -33,7 +33,7 @@ export function isOwnHost({ host, calledHost }: CalledHost, { siteUrl, isNamedPr
   return isThisMachine(name) || isIP(name) !== 0 || name === siteHost(siteUrl)
 }
 
-/** `localhost`, the names below it, and addresses of the loopback interface. */
+/** True for `localhost`, names below it, and addresses of the loopback interface. */
 function isLoopbackHost(host: string): boolean {
   const name = hostnameOf(host)
   if (name === undefined) return false
@@ -46,7 +46,10 @@ function siteHost(url: string): string | undefined {
   return URL.canParse(url) ? hostnameOf(new URL(url).host) : undefined
 }
 
-/** Without port, brackets and the dot of the root, in lower case. An address must be written as one: `127.1` is a name. */
+/**
+ * Returns the host without port, brackets and trailing dot, in lower case. An abbreviated address such as `127.1` is a
+ * name.
+ */
 function hostnameOf(host: string): string | undefined {
   const [, address, name, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(host) ?? []
   if (Number(port ?? 0) > 65_535) return undefined
@@ -54,33 +57,33 @@ function hostnameOf(host: string): string | undefined {
   return name?.toLowerCase().replace(/\.$/, '') || undefined
 }
 
-/** What is known of whoever calls. */
+/** Facts about the caller. */
 export interface Caller {
-  /** User name of an administrator, or what acts without a user. */
+  /** User name of an administrator, or the name of an actor without a user. */
   readonly operator: string
   readonly clientIp: string
-  /** The other end of the connection: the client itself, or the last proxy before us. */
+  /** The other end of the connection: the client itself, or the last proxy. */
   readonly peerIp: string
   /** Header `Host`. */
   readonly host: string
-  /** Host that the caller called, as a trusted proxy tells it. */
+  /** Host that the caller called, as a trusted proxy reports it. */
   readonly calledHost: string
   readonly userAgent: string
   readonly traceId: string
   readonly locale: string
   readonly isHttps: boolean
-  /** Path that stands before the product's own: empty, or `/shop`. */
+  /** Path in front of the paths of the product: empty, or for example `/shop`. */
   readonly prefix: string
-  /** The caller sits at this very machine, with no proxy in between as far as can be told. */
+  /** The caller is on this machine, and no proxy was detected. */
   readonly isLocal: boolean
-  /** Knows the install token, or sits at this machine: may be told what strangers are not. */
+  /** The caller has sent a valid install token or is on this machine, so it may receive more details. */
   readonly isProven: boolean
 }
 
-/** Whoever installs has no user yet. */
+/** Name of the actor during an installation, when no user exists yet. */
 export const installerName = 'install'
 
-/** Nobody calls over HTTP: a command of the program. */
+/** Caller of a command of the program, which does not use HTTP. */
 export const commandCaller = (locale: string): Caller => ({
   operator: 'cli',
   clientIp: '',
@@ -100,7 +103,7 @@ type RequestFact = 'clientIp' | 'peerIp' | 'calledHost' | 'traceId' | 'locale' |
 type Request = Pick<HttpRequest, 'headers' | 'raw' | RequestFact>
 
 const loopback = new AddressSet(['127.0.0.0/8', '::1/128'])
-/** Headers that proxies write: nobody needs them who calls without one. */
+/** Headers that proxies set. A caller without a proxy does not need them. */
 const proxyHeader =
   /^(?:forwarded|via|x-forwarded-.+|x-real-ip|x-client-ip|x-original-.+|x-envoy-.+|true-client-ip|cf-.+)$/
 
@@ -124,13 +127,13 @@ export function callerOf(request: Request & { readonly principal?: Principal | u
 }
 
 /**
- * Whether the caller sits at this machine. Everything that speaks of a proxy, or of a page from elsewhere, says no. A
- * proxy on this very machine that adds nothing, speaks HTTP/1.1 and writes a loopback host cannot be told apart: where one
- * is, a token must be configured.
+ * Returns whether the caller is on this machine. Any sign of a proxy or of a page of another site makes it false. A
+ * proxy on this machine is not detected if it adds no header, uses HTTP/1.1 and sends a loopback host. With such a
+ * proxy, a token must be configured.
  */
 function isLocal({ headers, raw, peerIp }: Request): boolean {
   if (!loopback.has(peerIp) || !isLoopbackHost(headers.host ?? '')) return false
-  // What nginx speaks to a server unless it is told otherwise; browsers and command lines have not for decades.
+  // Default of nginx for upstream servers. Browsers and command line tools do not use HTTP/1.0.
   if (raw.httpVersion === '1.0') return false
   if (Object.keys(headers).some((name) => proxyHeader.test(name))) return false
   return [headers.origin, headers.referer].every((page) => page === undefined || isLoopbackPage(page))

@@ -8,8 +8,8 @@ import { type Caller, callerOf } from './caller.ts'
 import { type Closed, type EntryPolicy, isOfCaller, type Verdict } from './entry-policy.ts'
 
 /**
- * Refuses what a page of another site makes a browser send: most operations need no body, and without a token nothing
- * else would stop it. Programs send neither header and pass.
+ * Rejects requests that a page of another site makes a browser send. Most operations need no body, and without a token
+ * nothing else would stop such a request. Programs send neither header and pass.
  */
 export function crossSiteGuard(plugin: string): RouteGuard {
   return {
@@ -29,17 +29,17 @@ type EntryGateParts = Pick<InstallServices, 'clock'> & {
   readonly audit: InstallAuditTrail
 }
 
-/** A caller with what was decided about it. */
+/** A caller and the decision about its access. */
 export interface Entered {
   readonly caller: Caller
   readonly verdict: Verdict
 }
 
-/** Refusals a minute that are audited: strangers must not be able to fill the database. */
+/** Maximum number of audited rejections per minute, so that strangers cannot fill the database. */
 const mostRefusals = 60
 const windowMs = 60_000
 
-/** Asks the entry check for requests, and audits whom it turned away. */
+/** Runs the entry check for requests and audits rejections. */
 export class EntryGate {
   readonly #parts: EntryGateParts
   #window = { startedAt: Number.NEGATIVE_INFINITY, refusals: 0 }
@@ -48,7 +48,7 @@ export class EntryGate {
     this.#parts = parts
   }
 
-  /** The token of the header alone counts, not one in the body or in the query (decision D26). */
+  /** Accepts the token only in the header, not in the body or the query (decision D26). */
   enter(request: Parameters<typeof callerOf>[0], reply: HttpReply): Promise<Entered> {
     const given = request.headers[tokenHeader]
     return this.check(request, reply, typeof given === 'string' ? given : undefined)

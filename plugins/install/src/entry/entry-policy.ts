@@ -10,8 +10,8 @@ import type { FailedAttempts, InstallToken } from './install-token.ts'
 const trustedProxiesKey = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
 
 /**
- * Whether an address belongs to a proxy that an operator has named. The default trusts whole networks, in which browsers
- * are as well as proxies.
+ * Returns a function that tells whether an operator has configured an address as a proxy. The default value trusts
+ * whole networks, which contain browsers as well as proxies.
  */
 export function namedProxies(
   { trustedProxies, trustForwardedHeaders }: ClientIpRules,
@@ -22,14 +22,14 @@ export function namedProxies(
   return (peer) => isNamed && proxies.has(peer)
 }
 
-/** Why nobody, or not this caller, may enter. */
+/** Why the installation is closed to everybody, or to this caller. */
 export type Closed = 'disabled' | ClosedByState | 'token-missing' | 'token-weak' | ClosedToCaller
 
-/** Why not this caller, whoever else may. */
+/** Reasons that apply only to this caller. */
 type ClosedToCaller = 'network' | 'https' | 'host'
 const ofCaller: ReadonlySet<string> = new Set<ClosedToCaller>(['network', 'https', 'host'])
 
-/** Whether the caller can do something about it, and so may know. */
+/** Returns whether the caller can do something about the reason and so may see it. */
 export const isOfCaller = (closed: Closed): closed is ClosedToCaller => ofCaller.has(closed)
 
 export interface Verdict {
@@ -47,7 +47,9 @@ type EntryPolicyParts = Pick<InstallServices, 'config' | 'site' | 'http' | 'cloc
   readonly isNamedProxy: (peer: string) => boolean
 }
 
-/** Decides who may install (document 3, "Authentication"). Asked anew by every call: no step trusts an earlier one. */
+/**
+ * Decides who may install (document 3, "Authentication"). Every call is checked again: no step trusts an earlier one.
+ */
 export class EntryPolicy {
   readonly #parts: EntryPolicyParts
   readonly #networks: AddressSet
@@ -61,19 +63,19 @@ export class EntryPolicy {
     return this.#parts.token.isConfigured
   }
 
-  /** Whether the flow is switched on. `forced` overrules the switch, never the lock (decision B55). */
+  /** Whether the installation is enabled. The mode `forced` overrides the switch, but never the lock (decision B55). */
   get isEnabled(): boolean {
     const { config } = this.#parts
     const mode = config.get('platform.install.mode')
     return mode === 'forced' || (mode === 'auto' && config.get('platform.install.enabled'))
   }
 
-  /** Whether anybody may install now. */
+  /** Returns whether an installation is possible now. */
   async isOpen(): Promise<boolean> {
     return this.closedToAll(await this.#parts.state.read()) === undefined
   }
 
-  /** Why the installation is closed to everybody. */
+  /** Returns why the installation is closed to everybody. */
   closedToAll(seen: Reading): Closed | undefined {
     if (!this.isEnabled) return 'disabled'
     const { state, token } = this.#parts
@@ -88,31 +90,31 @@ export class EntryPolicy {
     const not = (reason: EntryReason) => ({ authorized: false, reason, closed, state })
     if (closed !== undefined) return not('install.token.not-allowed')
     if (!token.isConfigured) return { authorized: true, reason: 'install.token.not-required', closed, state }
-    // Counting and comparing happen in one go: attempts at the same time gain nothing.
+    // Reading and counting happen without a wait between them, so parallel attempts have no advantage.
     const attempt = { client: http.networkOf(caller.clientIp), peer: http.networkOf(caller.peerIp) }
     const { ownMs, sharedMs } = failures.waits(attempt)
     if (ownMs > 0) throw tooManyFailures(ownMs)
     const isRight = token.matches(given ?? '')
-    // A page that asks whether a token is needed guesses nothing.
+    // A request without a token, for example to ask whether one is needed, is not an attempt to guess.
     if (!isRight && (given ?? '') !== '') failures.record(attempt, sharedMs > 0 ? 'own' : 'all')
-    // Others must not be able to lock out who knows the token, for ever if they like. Where it cannot be guessed, it
-    // always counts; where it might be, only somebody at the machine itself is not held up.
+    // Other callers must not lock out a caller with the right token. Therefore a strong token is always accepted. A
+    // weak token could be guessed, so only a caller on this machine is exempt from the wait.
     if (sharedMs > 0 && !(isRight && (token.isStrong || caller.isLocal))) throw tooManyFailures(sharedMs)
     if (isRight) return { authorized: true, reason: 'install.token.valid', closed, state }
     return not('install.token.invalid')
   }
 
-  /** Until when a page should keep the token. */
+  /** Returns how long a page should keep the token. */
   expiresAt(): string {
     const { clock, config } = this.#parts
     return new Date(clock.now() + config.get('platform.install.token-ttl')).toISOString()
   }
 
-  /** Why this caller may not enter, although others may. */
+  /** Returns why this caller may not enter, although others may. */
   closedTo(caller: Caller): ClosedToCaller | undefined {
     const { config, token, isNamedProxy, site } = this.#parts
     const { clientIp, peerIp, isHttps } = caller
-    // Anybody behind a trusted proxy may claim any address: the connection itself must come from an allowed one too.
+    // A client behind a trusted proxy can claim any address, so the address of the connection must be allowed too.
     const isNear = this.#networks.has(clientIp) && this.#networks.has(peerIp)
     if (config.get('platform.install.cidr-check-enabled') && !isNear) return 'network'
     if (config.get('platform.install.require-https') && !isHttps) return 'https'

@@ -3,26 +3,26 @@ import type { Clock, ConfigAdmin } from '@plinth/kernel'
 import type { InstallConfig } from '../config.ts'
 
 const windowMs = 60_000
-/** Failures of one caller, and of one connecting peer, within the window. */
+/** Maximum failures of one caller, and of one peer, per window. */
 const mostOfOne = 5
-/** Failures of all callers together. */
+/** Maximum failures of all callers together, per window. */
 const mostOfAll = 50
-/** Networks that are remembered; the one that began longest ago goes first. */
+/** Maximum number of stored networks. The one with the oldest window is removed first. */
 const remembered = 10_000
 
-/** Who has tried: networks of addresses, as the product's one function makes them. */
+/** The networks of an attempt, as `networkOf` returns them. */
 interface Attempt {
-  /** Network that the caller claims to come from. */
+  /** Network of the address that the caller claims. */
   readonly client: string
-  /** Network of the other end of the connection, which nobody can choose. */
+  /** Network of the other end of the connection, which the caller cannot choose. */
   readonly peer: string
 }
 
-/** How long a caller has to wait, by the budgets that are used up. 0: not at all. */
+/** Remaining wait of a caller for each exhausted budget. 0 means no wait. */
 interface Waits {
-  /** Of the caller's own failures. */
+  /** Because of the caller's own failures. */
   readonly ownMs: number
-  /** Of what others failed at: through the same peer, or from everywhere. */
+  /** Because of failures of others: through the same peer, or in total. */
   readonly sharedMs: number
 }
 
@@ -32,9 +32,9 @@ interface Window {
 }
 
 /**
- * Counts wrong tokens: by the address that a caller claims, by the peer that it connects from, and over all. Who invents
- * addresses meets the budget of the peer, who has many machines the one of all. It lives in the process: an installation
- * must be closed to guessing also while there is no database to count in.
+ * Counts wrong tokens by claimed address, by peer and in total. The budget of the peer limits callers who invent
+ * addresses. The total limits attackers with many machines. The counts are in memory, because guessing must also be
+ * limited while there is no database.
  */
 export class FailedAttempts {
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -53,7 +53,7 @@ export class FailedAttempts {
     }
   }
 
-  /** @param budgets `own`: what was refused unseen uses up nothing that others share */
+  /** @param budgets `own` if the attempt was rejected without a check: it does not use the shared budgets */
   record({ client, peer }: Attempt, budgets: 'own' | 'all'): void {
     this.#count(this.#clients, client)
     if (budgets === 'own') return
@@ -92,15 +92,18 @@ const fewestCharacters = 12
 /** The configured install token. */
 export interface InstallToken {
   readonly isConfigured: boolean
-  /** Why the installation must stay closed: production without a token that nobody can guess (decision D62). */
+  /** Why the installation must stay closed: production requires a token that cannot be guessed (decision D62). */
   readonly closedBecause: 'missing' | 'weak' | undefined
-  /** Whether nobody can guess it. */
+  /** True if the token cannot be guessed. */
   readonly isStrong: boolean
-  /** In constant time, whatever the lengths. */
+  /** Compares in constant time, for any length. */
   matches(given: string): boolean
 }
 
-/** Reads the token. In production the environment alone may give it: files and the database travel too easily. */
+/**
+ * Reads the token. In production, only the environment may set it, because files and the database are copied too
+ * easily.
+ */
 export function installToken(
   config: InstallConfig,
   { explain }: Pick<ConfigAdmin, 'explain'>,

@@ -6,20 +6,20 @@ import { EnvFileError } from './env-file-text.ts'
 
 type FileFunctions = 'access' | 'lstat' | 'open' | 'readdir' | 'readFile' | 'readlink' | 'rename' | 'rm'
 
-/** What the writer needs of the outside. */
+/** File and clock functions that the writer uses. */
 export interface EnvFileOperations extends Pick<typeof fs, FileFunctions>, Pick<Clock, 'now' | 'sleep'> {}
 
-/** A writer that says nothing for so long, and that nobody can ask for, is given up. */
+/** A lock that was not renewed for this time, and whose process cannot be checked, is stale. */
 const staleAfterMs = 30_000
-/** So often a holder says that it lives: twice it may be late. */
+/** Renewal interval of a lock. Two renewals may be late before the lock is stale. */
 const renewMs = 10_000
 const waitMs = 5_000
 const pollMs = 50
 
 interface EnvFileLock {
-  /** Of this hold alone; hexadecimal. */
+  /** Unique for this lock; hexadecimal. */
   readonly token: string
-  /** Whether nobody took the lock over. */
+  /** Returns false if another writer has taken over the lock. */
   isHeld(): Promise<boolean>
   release(): Promise<void>
 }
@@ -30,19 +30,20 @@ interface Holder {
   readonly host: string
 }
 
-/** Tokens of this process, which tell its own holds from those of a dead process that had the same number. */
+/** Tokens of this process. They distinguish its locks from those of a dead process with the same process id. */
 const own = new Set<string>()
 
 /**
- * Lets one writer at a time at a file, over all processes that see its directory. The holder renews its lock every 10 s as
- * long as it works. A lock whose process has died is taken over at once when that was on this host, else 30 s after it was
- * renewed last.
- *
- * @throws EnvFileError `env-changed-concurrently` when another writer holds on for 5 s; errors of the file system
+ * Locks a file for one writer at a time, across all processes that can access its directory. The holder renews its lock
+ * every 10 s while it works. The lock of a dead process is taken over immediately if the process ran on this host.
+ * Otherwise it is taken over 30 s after its last renewal.
+ * @throws EnvFileError `env-changed-concurrently` if another writer still has the lock after 5 s; errors of the file
+ * system
  */
 export async function lockEnvFile(path: string, file: string, files: EnvFileOperations): Promise<EnvFileLock> {
   const holder: Holder = { token: randomBytes(8).toString('hex'), pid: process.pid, host: hostname() }
-  // Before the file names it: another writer of this process must not take it for one of the dead.
+  // Added before the file contains it. Otherwise another writer of this process would regard this lock as that of a
+  // dead process.
   own.add(holder.token)
   const handle = await takeInTurn(path, file, holder, files).catch((error: unknown) => {
     own.delete(holder.token)
@@ -58,14 +59,15 @@ export async function lockEnvFile(path: string, file: string, files: EnvFileOper
       try {
         if (await isHeld()) await files.rm(path, { force: true })
       } finally {
-        // Not before: another writer would remove the file as one of the dead, and this one then that of the other.
+        // Removed last. Otherwise another writer would remove this file as stale, and then this writer would remove the
+        // file of the other.
         own.delete(holder.token)
       }
     },
   }
 }
 
-/** Takes the lock when it is free, or when its holder is given up. */
+/** Takes the lock when it is free or stale. */
 async function takeInTurn(
   path: string,
   file: string,
@@ -82,7 +84,7 @@ async function takeInTurn(
   }
 }
 
-/** The open lock; absent when another holds it. */
+/** Returns the open lock file, or `undefined` if another writer has the lock. */
 async function take(path: string, holder: Holder, files: EnvFileOperations): Promise<fs.FileHandle | undefined> {
   let handle: fs.FileHandle
   try {
@@ -101,15 +103,15 @@ async function take(path: string, holder: Holder, files: EnvFileOperations): Pro
   }
 }
 
-/** Writes who holds the lock. Whoever keeps the file sets its time, as for all who look at it. */
+/** Writes the holder. This also sets the modification time, which readers use as the time of the last renewal. */
 async function sign(handle: fs.FileHandle, holder: Holder): Promise<void> {
   await handle.write(JSON.stringify(holder), 0)
   await handle.sync()
 }
 
 /**
- * Renews the lock until it is stopped. It writes through the handle that made the file: when another has taken the lock over,
- * that one's file is not touched.
+ * Renews the lock until it is stopped. It writes through the handle that created the file. If another writer has taken
+ * over the lock, the file of that writer is not changed.
  */
 function keepRenewing(handle: fs.FileHandle, holder: Holder, files: EnvFileOperations): () => Promise<void> {
   const ended = new AbortController()
@@ -117,7 +119,7 @@ function keepRenewing(handle: fs.FileHandle, holder: Holder, files: EnvFileOpera
     for (;;) {
       await files.sleep(renewMs, ended.signal)
       if (ended.signal.aborted) return
-      // A lock that cannot be renewed is found lost before the file is replaced.
+      // If the renewal fails, the check before the file is replaced detects the lost lock.
       await sign(handle, holder).catch(() => undefined)
     }
   })()

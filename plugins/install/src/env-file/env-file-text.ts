@@ -11,7 +11,7 @@ import {
   writeEnvValue,
 } from '@plinth/kernel'
 
-/** Every refusal of the `.env` writer: what happened and what to do. None of them holds a value. */
+/** Errors of the `.env` writer: the problem and the action. No message contains a value. */
 const { table } = errorTable({
   'env-key-invalid': `"{{key}}" cannot be the name of a variable.
     Use letters, digits and "_", and no digit first.`,
@@ -29,11 +29,11 @@ const { table } = errorTable({
 
 export type EnvFileErrorCode = keyof typeof table
 
-/** A refusal of the `.env` writer; nothing has been changed. */
+/** An error of the `.env` writer. Nothing has been changed. */
 export class EnvFileError extends PlinthError {
   override readonly name = 'EnvFileError'
   declare readonly code: EnvFileErrorCode
-  /** Fill the placeholders of a translated text. Never values. */
+  /** Values for the placeholders of a translated text. Never values of variables. */
   readonly params: Readonly<Record<string, string>>
 
   constructor(code: EnvFileErrorCode, params: Readonly<Record<string, string>>, cause?: unknown) {
@@ -42,16 +42,16 @@ export class EnvFileError extends PlinthError {
   }
 }
 
-/** A variable on a line of its own, also one that is commented out: an example shows most of them that way. */
+/** A variable at the start of a line, also if commented out, because most variables of an example file are. */
 const variable = /^[ \t]*(?:#[ \t]*)?(?:export[ \t]+)?([A-Z_][A-Z0-9_]*)=/gm
 
-/** Names in the example file; `undefined` when there is no such file. */
+/** Returns the names in the example file, or `undefined` if the file does not exist. */
 export async function exampleNames(path: string): Promise<ReadonlySet<string> | undefined> {
   const text = await readExampleFile(path)
   return text === undefined ? undefined : new Set([...text.matchAll(variable)].flatMap(([, name]) => name ?? []))
 }
 
-/** `undefined` where there is no file: to read a pipe or a device would not end. */
+/** Returns `undefined` for anything but a regular file, because reading a pipe or a device might never end. */
 export async function readExampleFile(path: string): Promise<string | undefined> {
   try {
     return (await stat(path)).isFile() ? await readFile(path, 'utf8') : undefined
@@ -61,40 +61,40 @@ export async function readExampleFile(path: string): Promise<string | undefined>
   }
 }
 
-/** Variables to set, by name. A value that is the fixed mask keeps what is there. */
+/** Values by the name of the variable. The mask as a value means that the variable stays unchanged. */
 export type EnvChanges = Readonly<Record<string, string>>
 
-/** Something that the operator should know though it worked. `params` fill the text; they never hold values. */
+/** A warning about a successful change. `params` fill the text and never contain values of variables. */
 export interface EnvFileWarning {
   readonly code: 'env-not-shell-compatible' | 'env-mode-restricted' | 'env-owner-changed' | 'env-written-in-place'
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Names by what happens to them, each in the order of the changes. */
+/** Names by the kind of change, each in the order of the changes. */
 export interface EnvFileResult {
-  /** In the file with another value. */
+  /** Existed with another value. */
   readonly changed: readonly string[]
-  /** Not in the file yet. */
+  /** Did not exist. */
   readonly added: readonly string[]
-  /** Reads as wanted already, or came as the mask. */
+  /** Had the same value already, or the new value is the mask. */
   readonly unchanged: readonly string[]
   readonly warnings: readonly EnvFileWarning[]
 }
 
 export interface EnvFilePlan extends EnvFileResult {
-  /** The whole file afterwards. Holds secrets. */
+  /** The new content of the file. Contains secrets. */
   readonly text: string
 }
 
 const validKey = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 /**
- * The `.env` file after variables are set: the values of existing names are replaced in place, new names are added at the end,
- * and the rest stays byte for byte. The result is proven by reading it as the kernel does.
- *
- * @param text the file, or `undefined` when there is none
- * @param file its name, for messages
- * @throws EnvFileError `env-key-invalid`, `env-value-unrepresentable`; `env-file-malformed` for a file that the kernel rejects
+ * Returns the `.env` file with new values. Values of existing names are replaced in place, new names are appended, and
+ * the rest stays byte for byte. The result is checked with the parser of the kernel.
+ * @param text the content of the file, or `undefined` if it does not exist
+ * @param file name of the file, for messages
+ * @throws EnvFileError `env-key-invalid`, `env-value-unrepresentable`; `env-file-malformed` for a file that the kernel
+ * rejects
  */
 export function planEnvFile(text: string | undefined, changes: EnvChanges, file = '.env'): EnvFilePlan {
   assertKeys(changes)
@@ -137,7 +137,7 @@ export function assertKeys(changes: EnvChanges): void {
   for (const key of Object.keys(changes)) if (!validKey.test(key)) throw new EnvFileError('env-key-invalid', { key })
 }
 
-/** The names that a `.env` file sets, commented ones left out, each once and in order. */
+/** Returns the distinct names that a `.env` file sets, in order. Comments are ignored. */
 export function envFileKeys(text: string): readonly string[] {
   const names = parseEnvFile(text).entries.map(({ name }) => name)
   return [...new Set(names)].filter((name) => validKey.test(name))
@@ -151,13 +151,16 @@ function writtenForm(key: string, value: string): WrittenEnvValue {
 
 function replaceValue(text: string, { start, end }: EnvFileEntry, value: string): string {
   const rest = text.slice(end)
-  // Some programs take the next line for the value of a variable that has nothing but blanks after its "=".
+  // Some programs use the next line as the value if only blanks follow the "=".
   const isBareEnd = text[start - 1] === '=' && /^\r?(?:\n|$)/.test(rest)
   const blank = rest.startsWith('#') ? ' ' : ''
   return `${text.slice(0, start)}${value === '' && !isBareEnd ? "''" : value}${blank}${rest}`
 }
 
-/** A written key, when the new text is not read as it is meant: a quote may reach into lines that were there before. */
+/**
+ * Returns a written key if the parser reads the new text differently, for example if a quote extends into lines that
+ * existed before.
+ */
 function misreadKey(
   after: string,
   entries: readonly EnvFileEntry[],

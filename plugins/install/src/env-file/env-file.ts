@@ -23,9 +23,9 @@ export {
 } from './env-file-text.ts'
 
 interface WriteEnvFileOptions {
-  /** Names that may be written: those of the example file. */
+  /** Names that may be written. These are the names of the example file. */
   readonly allowed: Iterable<string>
-  /** Replaces parts of the outside, to bring faults about. */
+  /** Replaces file and clock functions, so that tests can cause errors. */
   readonly operations?: Partial<EnvFileOperations>
 }
 
@@ -40,11 +40,10 @@ interface Current {
 }
 
 /**
- * Sets variables in a `.env` file: whole or not at all, readable by its owner alone, one writer at a time. A link is
- * followed and kept. When nothing changes, the file is not touched.
- *
- * @param path of the file, which need not exist; its directory must
- * @throws EnvFileError of any code; the file is as it was then
+ * Sets variables in a `.env` file. The change is atomic, one writer works at a time, and only the owner can read the
+ * file. A link is followed and kept. If nothing changes, the file is not touched.
+ * @param path path of the file, which may be missing; its directory must exist
+ * @throws EnvFileError of any code; the file is then unchanged
  */
 export async function writeEnvFile(
   path: string,
@@ -66,8 +65,7 @@ export async function writeEnvFile(
 }
 
 /**
- * Whether the file could be written now. Changes nothing.
- *
+ * Checks whether the file can be written. Changes nothing.
  * @throws EnvFileError `env-not-writable`, `env-file-malformed`
  */
 export async function inspectEnvFile(path: string): Promise<{ exists: boolean; isReadableByOthers: boolean }> {
@@ -82,7 +80,7 @@ export async function inspectEnvFile(path: string): Promise<{ exists: boolean; i
   })
 }
 
-/** Turns errors of the file system into ours, which tell no path. */
+/** Turns errors of the file system into errors without a path. */
 async function told<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -115,10 +113,9 @@ function resultOf({ changed, added, unchanged, warnings }: EnvFileResult): EnvFi
 }
 
 /**
- * The text of the file, as its writer would find it.
- *
- * @returns empty when there is no file
- * @throws EnvFileError `env-not-writable` for what is no file, at once; `env-file-malformed`
+ * Returns the text of the file as the writer would read it.
+ * @returns empty if the file does not exist
+ * @throws EnvFileError `env-not-writable` if it is not a regular file, without reading it; `env-file-malformed`
  */
 export async function readEnvFile(path: string): Promise<string> {
   const file = basename(path)
@@ -129,8 +126,8 @@ export async function readEnvFile(path: string): Promise<string> {
 }
 
 /**
- * The path of the file itself. A link to a file is followed, as containers have them. A link to a missing file is rejected:
- * nobody knows what would be written there.
+ * Returns the path of the file itself. A link to a file is followed, because containers use such links. A link to a
+ * missing file is rejected, because its target is unknown.
  */
 async function followLinks(path: string, files: EnvFileOperations): Promise<string> {
   const start = resolve(path)
@@ -170,7 +167,7 @@ function isSame(left: Current | undefined, right: Current | undefined): boolean 
   return left === undefined || right === undefined ? left === right : left.bytes.equals(right.bytes)
 }
 
-/** Names of files beside the target that writers left who died. */
+/** Temporary files next to the target, left by writers that died. */
 async function leftovers(target: string, files: EnvFileOperations): Promise<string[]> {
   const start = `${basename(target)}.`
   const names = await files.readdir(dirname(target))
@@ -179,7 +176,7 @@ async function leftovers(target: string, files: EnvFileOperations): Promise<stri
 
 interface Replacing {
   readonly token: string
-  /** Whether the file is what the new text was made from, and no other writer has come. */
+  /** Returns whether the file is unchanged since it was read and this writer still has the lock. */
   isStill(): Promise<boolean>
   readonly files: EnvFileOperations
 }
@@ -218,10 +215,10 @@ async function replace(
       await syncDirectory(dirname(target), files)
     } catch (error) {
       const code = codeOf(error)
-      // Only a later writer that took the lock over removes our file.
+      // Our file is only missing if a later writer took over the lock and removed it.
       if (code === 'ENOENT') throw new EnvFileError('env-changed-concurrently', { file }, error)
       if (code !== 'EBUSY' && code !== 'EXDEV') throw error
-      // A file that is mounted by itself, as containers do, can be filled but not replaced.
+      // A file that is mounted on its own, as in containers, can be overwritten but not replaced.
       await overwrite(target, text, mode, files)
       warnings.push({ code: 'env-written-in-place', params: { file } })
     }
@@ -243,7 +240,7 @@ async function overwrite(target: string, text: string, mode: number, files: EnvF
   }
 }
 
-/** Makes the new name last through a power cut, where the system can. */
+/** Makes the rename survive a power loss, if the system supports it. */
 async function syncDirectory(directory: string, files: EnvFileOperations): Promise<void> {
   const handle = await files.open(directory, 'r').catch(() => undefined)
   await handle?.sync().catch(() => undefined)

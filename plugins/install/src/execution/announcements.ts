@@ -12,7 +12,7 @@ interface About {
   readonly message: string
 }
 
-/** Tells the rest of the product how an installation ended. What becomes of the news never changes how it ended (I-208). */
+/** Publishes how an installation ended. An error of publishing never changes how the installation ended (I-208). */
 export class Announcements {
   readonly #parts: AnnouncementParts
 
@@ -41,7 +41,7 @@ export class Announcements {
     return new Date(this.#parts.clock.now()).toISOString()
   }
 
-  /** Before the first migration there is no outbox: then who listens in this process is told at once. */
+  /** Before the first migration there is no outbox. Then only the subscribers in this process are notified. */
   async #tell<T>(ref: EventRef<T>, payload: T): Promise<void> {
     const { events, log } = this.#parts
     try {

@@ -31,16 +31,16 @@ type ExecutionParts = Pick<InstallServices, 'log'> & {
 export interface ExecutionRequest {
   readonly form: InstallForm
   readonly caller: Caller
-  /** Session that this one repeats; empty for none. */
+  /** Session that this one repeats, or empty. */
   readonly retriedSessionId: string
   readonly signal: AbortSignal
-  /** Asked when the run has the lock: another one may have been faster. */
+  /** Called when the run has the lock, because another run may have finished first. */
   readonly isOpen: () => Promise<boolean>
-  /** Told of each record as it is written. */
+  /** Called for each record when it is written. */
   readonly onRecord?: (record: RecordView) => void
 }
 
-/** The one-step installation: runs the steps, records each, stops at the first that fails. */
+/** Runs all steps of an installation, records each, and stops at the first failed step. */
 export class Execution {
   readonly #parts: ExecutionParts
 
@@ -49,9 +49,8 @@ export class Execution {
   }
 
   /**
-   * Whoever calls has checked the entry; it is asked again under the lock.
-   *
-   * @returns `undefined` when the installation is closed by now
+   * The caller has checked the entry. It is checked again under the lock.
+   * @returns `undefined` if the installation is closed in the meantime
    * @throws BusinessError "409", reason `install.running`
    */
   execute(request: ExecutionRequest): Promise<ExecuteView | undefined> {
@@ -66,7 +65,7 @@ export class Execution {
       }
       const takeMigrated = async () => {
         await takeDatabase()
-        // Before there were tables to lock another run may have been at it, and have come to its end.
+        // Before the tables exist there is no common lock, so another run may have finished.
         if (!(await request.isOpen())) throw new StepFailure('failure.closed')
         await own()
       }
@@ -77,12 +76,12 @@ export class Execution {
   }
 
   /**
-   * Brings a run to its end whose process died when the product was locked already: who waits for the news hears it,
-   * and nothing seems to run. Does nothing while another process is at it.
+   * Finishes a run whose process died after the product was locked: publishes the end and ends the session. Does
+   * nothing while another process runs the installation.
    */
   async finishInterrupted(): Promise<void> {
     const { singleRun, sessions, state, announcements, say, log } = this.#parts
-    // Without tables nothing can have been interrupted.
+    // Without tables, no run can have been interrupted.
     if ((await sessions.running().catch(() => undefined)) === undefined) return
     await singleRun
       .run(async (takeDatabase) => {
@@ -124,7 +123,10 @@ export class Execution {
     }
   }
 
-  /** Tells everybody how it ended. The row of the session comes last: until then the end can be made up for. */
+  /**
+   * Publishes how the run ended. The row of the session is written last. Until then, an interrupted end can be
+   * repeated.
+   */
   async #conclude(
     run: Run,
     session: Session,

@@ -8,7 +8,7 @@ import { builtIn, StepFailure } from './step-failure.ts'
 
 type Task = InstallTask<{ requires: typeof requires }>
 
-/** Looks whether the tables of all plugins are there. Reads alone: what is missing, migrations must make (I-070). */
+/** Checks that the tables of all plugins exist. It only reads, because only migrations create tables (I-070). */
 const tableReadiness: Task = {
   code: 'table-readiness',
   displayName: { en: en.install.task['table-readiness'], 'zh-CN': zhCN.install.task['table-readiness'] },
@@ -22,7 +22,7 @@ const tableReadiness: Task = {
   },
 }
 
-/** Sees to the built-in identity data: the catalogue of permissions, which roles can be given. */
+/** Creates the built-in identity data: the permission catalogue and the roles. */
 const baseIdentity: Task = {
   code: builtIn.baseIdentity,
   displayName: { en: en.install.task['base-identity'], 'zh-CN': zhCN.install.task['base-identity'] },
@@ -30,7 +30,7 @@ const baseIdentity: Task = {
   dependencies: [tableReadiness.code],
   required: true,
   retryable: true,
-  // Confirming is cheaper than finding out, and does nothing where there is nothing to do.
+  // Running the task is cheaper than checking it, and has no effect if everything exists.
   isCompleted: () => false,
   async run({ services, note }) {
     note('seed')
@@ -53,7 +53,7 @@ async function missingTables(database: Database, plugins: Kernel['plugins']): Pr
   return missing
 }
 
-/** Tables that the entities of all plugins stand for. */
+/** Tables of the entities of all plugins. */
 function tablesOf(plugins: Kernel['plugins']): readonly string[] {
   const entities = plugins.flatMap((plugin) => plugin.entities ?? [])
   return [...new Set(entities.flatMap(tableOf))].sort()

@@ -4,7 +4,7 @@ import { FailureLog, mayBeAlive, processIdentity, reasonOf } from '@plinth/kerne
 import type { InstallServices } from '../requires.ts'
 import { refusal } from '../texts.ts'
 
-/** How long a run counts as alive after its last sign of life, where its process cannot be seen. */
+/** Lease of a run in milliseconds. It decides where the process of the run cannot be checked. */
 const leaseMs = 30_000
 
 type SingleRunParts = Pick<InstallServices, 'database' | 'clock' | 'log'>
@@ -16,12 +16,12 @@ interface Holder {
   readonly held_until: number
 }
 
-/** Holders that live in this very process. */
+/** Holders in this process. */
 const living = new Set<string>()
 
 /**
- * Lets one installation run at a time: in this process, and over all processes on the database. A run whose process died
- * is known by its process id, from other machines by the end of its lease.
+ * Allows one installation at a time, in this process and among all processes on the database. A dead run is detected by
+ * its process id, or from other machines by the end of its lease.
  */
 export class SingleRun {
   readonly #parts: SingleRunParts
@@ -35,9 +35,9 @@ export class SingleRun {
   }
 
   /**
-   * Runs the work unless another run goes on.
-   *
-   * @param work is told how to take the lock of the database as well, which answers false while there are no tables
+   * Runs the work unless another run is active.
+   * @param work receives a function that also takes the lock in the database; it returns false while the tables are
+   * missing
    * @throws BusinessError "409", reason `install.running`
    */
   async run<T>(work: (takeDatabase: () => Promise<boolean>) => Promise<T>): Promise<T> {
@@ -54,7 +54,7 @@ export class SingleRun {
   async #take(): Promise<boolean> {
     if (this.#isHeld) return true
     const { token } = this.#self
-    // Before the row says so: whoever reads the row must find its holder alive.
+    // Added before the row is written, so that a reader of the row always finds a living holder.
     living.add(token)
     try {
       this.#isHeld = await this.#takeRow()
@@ -65,7 +65,7 @@ export class SingleRun {
     return this.#isHeld
   }
 
-  /** False while there are no tables. */
+  /** Returns false while the tables are missing. */
   async #takeRow(): Promise<boolean> {
     const { database, clock } = this.#parts
     const { token, space, pid } = this.#self
@@ -95,7 +95,10 @@ export class SingleRun {
     return mayBeAlive({ space: holder_space, pid })
   }
 
-  /** What runs is not stopped when it loses its row: nobody else begins before its process is gone, or its time is over. */
+  /**
+   * A run that loses its row is not stopped: another run starts only when this process has ended or its lease has
+   * expired.
+   */
   #keepLease(): KeptLease {
     const { database, clock, log } = this.#parts
     const renew = async () => {

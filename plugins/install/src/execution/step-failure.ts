@@ -1,6 +1,6 @@
 import type { TextParams } from '@plinth/kernel'
 
-/** Codes of the built-in steps (decision B57). The tasks of the plugins run between the migration and the administrator. */
+/** Codes of the built-in steps (decision B57). The tasks of plugins run between the migration and the administrator. */
 export const builtIn = {
   entry: 'security-entry',
   preflight: 'environment-preflight',
@@ -12,15 +12,15 @@ export const builtIn = {
   lock: 'install-lock',
 } as const
 
-/** Codes of records that belong to no step. */
+/** Codes of records that do not belong to a step. */
 export const remarks = { retryRequested: 'retry-requested' } as const
 
-/** A step that cannot go on, in words for whoever installs. `text` names the message. */
+/** A step that cannot continue, with a text for the person who installs. `text` is the name of the message. */
 export class StepFailure extends Error {
   override readonly name = 'StepFailure'
   readonly text: string
   readonly params: TextParams
-  /** Field of the form that is to be corrected, for example `database.host`; empty for none. */
+  /** Field of the form to correct, for example `database.host`, or empty. */
   readonly field: string
 
   constructor(text: string, params: TextParams = {}, cause?: unknown, field = '') {

@@ -16,10 +16,10 @@ type StepOverviewParts = Pick<InstallServices, 'accounts'> & {
   readonly say: Say
 }
 
-/** Records that are looked through for how each step went last. */
+/** Maximum number of records that are searched for the last result of each step. */
 const examined = 500
 
-/** The step plan with how far the installation has come. */
+/** The steps with their progress. */
 export class StepOverview {
   readonly #parts: StepOverviewParts
 
@@ -47,7 +47,7 @@ export class StepOverview {
     })
   }
 
-  /** What can be seen without the records and counts more than they do; what cannot be told is left out. */
+  /** Facts that override the records. A fact that cannot be determined is omitted. */
   async #facts(): Promise<Readonly<Record<string, boolean>>> {
     const { accounts, migration, state } = this.#parts
     const { name } = await state.read()

@@ -9,15 +9,15 @@ import { StepFailure } from './step-failure.ts'
 
 type StepRunnerParts = Pick<InstallServices, 'redact' | 'log'> & { readonly journal: Journal; readonly say: Say }
 
-/** How a step ended, in words and for the record. */
+/** The end of a step, with its text and its record. */
 export interface StepResult extends Pick<RecordView, 'status' | 'message'> {
   readonly record: RecordView
-  /** Field of the form that is to be corrected; empty for none. */
+  /** Field of the form to correct, or empty. */
   readonly field: string
   readonly restart: boolean
 }
 
-/** The one way in which a step runs, alone or in a whole installation: what it throws ends it, and it leaves a record. */
+/** Runs a step, alone or in a whole installation. An exception ends the step, and each step writes a record. */
 export class StepRunner {
   readonly #parts: StepRunnerParts
 
@@ -36,8 +36,8 @@ export class StepRunner {
   }
 
   /**
-   * @returns how the step ended, when it did already
-   * @throws BusinessError for a step that runs alone: the caller is to try again later
+   * @returns the end of the step if it has ended already
+   * @throws BusinessError for a step that runs alone, if the caller should try again later
    */
   async prepare(step: Step, run: Run): Promise<StepEnd | undefined> {
     try {
@@ -51,7 +51,7 @@ export class StepRunner {
     }
   }
 
-  /** @param prepared what `prepare` has answered */
+  /** @param prepared the result of `prepare` */
   async finish(step: Step, run: Run, prepared: StepEnd | undefined): Promise<StepResult> {
     const end = prepared ?? (await this.#end(step, run))
     const { status, field = '', restart = false } = end
@@ -59,7 +59,7 @@ export class StepRunner {
     return { status, message: record.message, record, field, restart }
   }
 
-  /** Leaves a record of what has happened. */
+  /** Writes a record. */
   note(stepCode: string, run: Run, { status, text, params = {} }: StepEnd): Promise<RecordView> {
     const { journal, say } = this.#parts
     const name = text.includes('.') ? text : `result.${text}`

@@ -12,7 +12,7 @@ export interface CreatedAdministrator {
   readonly username: string
 }
 
-/** Who acts while there is no user yet. */
+/** The actor while no user exists. */
 const installer = ({ clientIp, traceId, userAgent }: Caller): CallOrigin & { readonly name: string } => ({
   clientIp,
   traceId,
@@ -20,7 +20,7 @@ const installer = ({ clientIp, traceId, userAgent }: Caller): CallOrigin & { rea
   name: 'install',
 })
 
-/** Creates the first super administrator. Where there is a user already, nothing is left to do. */
+/** Creates the first super administrator. Does nothing if a user exists already. */
 export class AdministratorCreation {
   readonly #accounts: Accounts
 
@@ -32,7 +32,7 @@ export class AdministratorCreation {
     return this.#accounts.hasUsers()
   }
 
-  /** @throws StepFailure when the name, an address or the password is refused */
+  /** @throws StepFailure if the name, an address or the password is rejected */
   async create(form: AdministratorForm, caller: Caller): Promise<CreatedAdministrator> {
     const accounts = this.#accounts
     if (await accounts.hasUsers()) return this.#existing(caller)
@@ -52,7 +52,7 @@ export class AdministratorCreation {
     }
   }
 
-  /** To a stranger nobody is named: it would be half of what is needed to sign in. */
+  /** An unproven caller does not receive the user name, which is half of the credentials. */
   async #existing({ isProven }: Caller): Promise<CreatedAdministrator> {
     const [first] = isProven ? await this.#accounts.findByRole(superAdminRole) : []
     return { created: false, userId: first?.id ?? null, username: first?.username ?? '' }
@@ -61,7 +61,7 @@ export class AdministratorCreation {
 
 type MigrationParts = Pick<InstallServices, 'database' | 'redact'>
 
-/** Migrates the database that the product runs on; it never turns to another one (I-148). */
+/** Migrates the database that the product runs on, never another one (I-148). */
 export class Migration {
   readonly #parts: MigrationParts
 

@@ -39,7 +39,7 @@ export class InstallSteps {
   readonly migration = this.#onDatabase(builtIn.migration, (run) => this.#migrate(run))
   readonly administrator = this.#onDatabase(builtIn.administrator, (run) => this.#createAdministrator(run))
   readonly lock = this.#onDatabase(builtIn.lock, (run) => this.#lock(run))
-  /** In the order in which they run. */
+  /** In execution order. */
   readonly all: readonly Step[]
 
   constructor(parts: StepParts) {
@@ -59,7 +59,7 @@ export class InstallSteps {
     ]
   }
 
-  /** What it did would be lost: the database that the product has fallen back on goes with the process. */
+  /** Fails on the fallback database, because that database and all changes to it are lost with the process. */
   #onDatabase(code: string, run: Step['run']): Step {
     return builtInStep(code, async (given) => {
       if (this.#parts.kernel.fallback !== undefined) throw new StepFailure('failure.fallback')
@@ -121,7 +121,7 @@ export class InstallSteps {
     return passed(run.unstored === undefined ? 'written' : 'written-in-part', { count: written.length })
   }
 
-  /** Before the first migration there is nowhere to store anything. */
+  /** Before the first migration, settings cannot be stored. */
   async #storeOrPutOff(run: Run, planned: readonly PlannedSetting[]): Promise<void> {
     const { migration, settings } = this.#parts
     if (await migration.isPending()) run.unstored = planned
@@ -180,7 +180,7 @@ function planOf({ plan }: Run) {
 const changedKeys = (settings: readonly PlannedSetting[]) =>
   settings.flatMap(({ key, connection, isChanged }) => (isChanged && connection !== undefined ? [key] : [])).join(', ')
 
-/** Findings in a row. Those of the form name their group, because fields of several groups have one name. */
+/** Problems in one line. Those of the form include their group, because fields of several groups have the same name. */
 const inOneLine = (checks: readonly Check[], locale: string, say: Say) =>
   checks
     .map(({ field, group, message }) =>

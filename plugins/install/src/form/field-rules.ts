@@ -19,7 +19,10 @@ import {
 
 type Connection = 'database' | 'cache'
 
-/** Whether the form names the server, and the user, that the product runs on, so that its password is at home there. */
+/**
+ * Returns whether the form contains the server and the user that the product runs on. Only then does the stored
+ * password belong to the connection.
+ */
 function isRunning(form: FormValues, connection: Connection, running: Running): boolean {
   const now = (name: string) => running(`platform.${connection}.${name}`)
   const isSameHost = now('host') === textOf(form, `${connection}.host`)
@@ -29,7 +32,7 @@ function isRunning(form: FormValues, connection: Connection, running: Running): 
   return usualPort(now('type')) !== undefined && isSameHost && isSameUser && port === databasePort(form)
 }
 
-/** The form knows MySQL alone; what runs on MariaDB stays there. */
+/** The form only offers MySQL. A product that runs on MariaDB stays on MariaDB. */
 export function databaseTypeToWrite(form: FormValues, running: Running): string {
   const type = databaseTypeOf(form) ?? ''
   const isMariaDb = type === 'mysql' && running('platform.database.type') === 'mariadb'
@@ -37,8 +40,8 @@ export function databaseTypeToWrite(form: FormValues, running: Running): string 
 }
 
 /**
- * The form shows a secret to few callers: from all others it comes back empty or as the mask and means "as it is". Only
- * towards the server that it belongs to, or another server could ask for it.
+ * Returns the password to store. Only some callers see a secret in the form, so an empty value or the mask means
+ * "unchanged". This applies only to the server that the secret belongs to. Otherwise another server could receive it.
  */
 export function passwordToWrite(form: FormValues, connection: Connection, running: Running): string {
   const given = textOf(form, `${connection}.password`)
@@ -46,7 +49,7 @@ export function passwordToWrite(form: FormValues, connection: Connection, runnin
   return isRunning(form, connection, running) ? String(running(`platform.${connection}.password`) ?? '') : ''
 }
 
-/** True when the form refers to a secret that this server is not to be told. */
+/** True if the form refers to a secret that must not be sent to this server. */
 function isMaskMisplaced(form: FormValues, connection: Connection, running: Running): boolean {
   const isUsed = connection === 'cache' ? usesCache(form) : isServer(form)
   const isMask = textOf(form, `${connection}.password`) === maskedValue
@@ -63,26 +66,26 @@ export interface RuleContext {
   readonly locale: string
 }
 
-/** What a rule finds. `text` names the message below `check.`. */
+/** Problem that a rule finds. `text` is the name of the message below `check.`. */
 export interface Finding {
   readonly status: Outcome
   readonly text: string
   readonly params?: TextParams
 }
 
-/** Judges the text of a field; finds nothing where it is fine. */
+/** Checks the text of a field. Returns `undefined` if it is valid. */
 export type Rule = (text: string, form: FormValues, context: RuleContext) => Finding | undefined
 
 export const failed = (text: string, params: TextParams = {}): Finding => ({ status: 'failed', text, params })
 const warning = (text: string): Finding => ({ status: 'warning', text })
 
-/** What is empty is left to other rules. */
+/** Other rules handle empty values. */
 const holds =
   (test: (text: string) => boolean, text: string) =>
   (value: string): Finding | undefined =>
     value === '' || test(value) ? undefined : failed(text)
 const inFormat = (format: string, text: string) => holds((value) => formats[format]?.validate(value) === true, text)
-/** The first finding of several rules. */
+/** Returns the first problem of several rules. */
 const firstOf =
   (...rules: readonly Rule[]): Rule =>
   (text, form, context) => {
@@ -92,7 +95,7 @@ const firstOf =
     }
     return undefined
   }
-/** A field that may stay empty, with what that means. */
+/** An optional field. `text` is the warning if it is empty. */
 export const suggested =
   (text: string, rule?: Rule): Rule =>
   (value, form, context) =>
@@ -110,7 +113,7 @@ export const siteUrl: Rule = (text) => {
   return protocol === 'http:' && !isOwnMachine ? warning('url-without-tls') : undefined
 }
 
-/** What the owner of the accounts has against a name or an address. */
+/** Checks a name or an address with the rules of the accounts service. */
 export const account =
   (field: AccountFault['field']): Rule =>
   (text, _form, { accounts }) => {
@@ -122,17 +125,17 @@ const policyKey = 'platform.iam.password.policy'
 const offeredPolicies = ['low', 'medium', 'high'] as const
 type Policy = Passwords['policy']
 
-/** `custom` needs keys that the form does not ask for, so it is offered only where it is configured. */
+/** `custom` needs keys that are not in the form, so it is offered only if it is configured already. */
 export const passwordPolicies = ({ policy }: Pick<Passwords, 'policy'>): readonly Policy[] =>
   policy === 'custom' ? [...offeredPolicies, policy] : offeredPolicies
 
-/** The configured policy; `medium` while nobody has chosen one (decision F.12). */
+/** The configured policy, or `medium` while none is configured (decision F.12). */
 export const proposedPolicy = (
   { policy }: Pick<Passwords, 'policy'>,
   configAdmin: Pick<ConfigAdmin, 'explain'>,
 ): Policy => (configuredValue(configAdmin, policyKey)?.source === 'default' ? 'medium' : policy)
 
-/** The policy that the form chooses; `undefined` where it chooses none. */
+/** The policy that the form selects, or `undefined`. */
 const chosenPolicy = (form: FormValues, passwords: Pick<Passwords, 'policy'>): Policy | undefined =>
   passwordPolicies(passwords).find((policy) => policy === textOf(form, 'administrator.passwordPolicy'))
 
@@ -148,7 +151,7 @@ export const newPassword: Rule = (password, form, { passwords, locale: language,
   return faults.length === 0 ? undefined : failed('password-policy', { faults: passwordFaults(faults, language, say) })
 }
 
-/** What a password lacks, in words; a rule that this plugin does not know speaks for itself. */
+/** Describes the problems of a password. A rule without a text in this plugin uses its own message. */
 export function passwordFaults(faults: readonly PasswordFault[], language: string, say: Say): string {
   return faults
     .map(({ rule, limit = 0, message }) => say(language, `password.${rule}`, { limit }) || message)
@@ -163,19 +166,19 @@ export const databaseType: Rule = (named, form, { config }) => {
   return isEmbedded(form) && !config.get('platform.install.allow-lite') ? failed('lite-not-allowed') : undefined
 }
 
-/** Names that mean the same to every driver and in every URL; without an extension for a file. */
+/** Names that are safe in every driver and URL. The name of a file has no extension. */
 const serverName = holds((text) => /^[A-Za-z0-9_][A-Za-z0-9_$-]{0,62}$/.test(text), 'database-name')
 const fileName = holds((text) => /^[A-Za-z0-9_][A-Za-z0-9_-]{0,62}$/.test(text), 'database-file')
 export const databaseName: Rule = (text, form) => (isEmbedded(form) ? fileName : serverName)(text)
 
-/** A password goes to the file on one line; an empty one is somebody's open door. */
+/** A password is written on one line of the file. An empty password is insecure. */
 export const serverPassword = (group: 'database' | 'cache'): Rule =>
   firstOf(plainText, (password, form, { running }) => {
     if (isMaskMisplaced(form, group, running)) return failed('password-again')
     return password === '' && running(`platform.${group}.password`) === '' ? warning('password-empty') : undefined
   })
 
-/** Names of the disks of the product; none without a storage. */
+/** Names of the disks of the product; empty without a storage. */
 export const disksOf = ({ catalogue }: Pick<ConfigAdmin, 'catalogue'>): readonly string[] =>
   catalogue.flatMap(({ key }) => /^platform\.storage\.disks\.([a-z0-9-]+)\.enabled$/.exec(key)?.[1] ?? [])
 

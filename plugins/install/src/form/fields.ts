@@ -19,38 +19,41 @@ import {
   usualPorts,
 } from './form-values.ts'
 
-/** What a field of the form means for a key. */
+/** The value of a key that a field sets. */
 export interface Setting {
   readonly field: string
   readonly key: string
   /** In its written form. */
   readonly value: JsonValue
-  /** `file`: read at the start of the process alone. `database`: kept in the database configuration. */
+  /** `file`: only read when the process starts. `database`: stored in the database configuration. */
   readonly home: 'file' | 'database'
-  /** Which connection it belongs to. */
+  /** The connection that the key belongs to. */
   readonly connection?: 'database' | 'cache'
 }
 type Write = Omit<Setting, 'field'>
 
-/** Everything about one field of the form. Labels and descriptions stand in the messages. */
+/** Description of one field of the form. Labels and descriptions are in the messages. */
 interface Field<T extends FieldView['type'] = FieldView['type']> {
   readonly type: T
-  /** Characters that a call may send; what is too long for the field itself is a finding. */
+  /**
+   * Maximum number of characters in a request. A longer limit than that of the field, so that a long value is reported
+   * as a problem.
+   */
   readonly accepts?: number
-  /** Where it is visible. */
+  /** Applies where the field is visible. */
   readonly required?: boolean
-  /** Answers under which it may be left empty all the same. */
+  /** Returns whether the field may be empty although it is required. */
   readonly mayBeEmpty?: (form: FormValues) => boolean
   /**
-   * Values; their labels stand in the messages below `option.`. `disks` and `password-policies`: those of the product;
+   * Values. Their labels are in the messages below `option.`. `disks` and `password-policies`: those of the product.
    * `time-zones`: those of the platform.
    */
   readonly candidates?: readonly string[] | 'disks' | 'password-policies' | 'time-zones'
   readonly hints: FieldView['hints']
-  /** The answers under which it counts; always where there is none. */
+  /** Returns whether the field applies. Without this function, it always applies. */
   readonly counts?: (form: FormValues) => boolean
   readonly rule?: rules.Rule
-  /** The settings that it stands for. */
+  /** Returns the settings of the field. */
   readonly writes?: (form: FormValues, running: Running) => readonly Write[]
 }
 type Details = Omit<Field, 'type' | 'accepts'>
@@ -58,13 +61,13 @@ const text = (accepts: number, details: Details): Field<'string'> => ({ type: 's
 const integer = (details: Details): Field<'integer'> => ({ type: 'integer', ...details })
 const flag = (details: Details): Field<'boolean'> => ({ type: 'boolean', ...details })
 
-/** Kept in the database configuration when it is filled in. */
+/** Stored in the database configuration if it is not empty. */
 const stored =
   (field: string, key: string): NonNullable<Field['writes']> =>
   (form) =>
     textOf(form, field) === '' ? [] : [{ key, value: textOf(form, field), home: 'database' }]
 
-/** Written to the file, for a connection. */
+/** A setting of a connection, which is written to the file. */
 const connecting =
   (
     connection: 'database' | 'cache',
@@ -73,7 +76,7 @@ const connecting =
   ): NonNullable<Field['writes']> =>
   (form, running) => [{ key: `platform.${connection}.${name}`, value: value(form, running), home: 'file', connection }]
 
-/** A disk that files are to go to is switched on. */
+/** Also enables the disk that files will be stored on. */
 const diskSettings =
   (field: string, key: string): NonNullable<Field['writes']> =>
   (form) => {
@@ -90,7 +93,10 @@ const databaseFile: NonNullable<Field['writes']> = (form, running) => {
   )
 }
 
-/** A file of the embedded database lies beside the one in use; the form names it without directory and extension. */
+/**
+ * Returns the path of an embedded database next to the current one. The form contains only the name, without directory
+ * and extension.
+ */
 function sqliteFile(name: string, current: string): string {
   if (name === '' || name === sqliteName(current)) return current
   const directory = current === ':memory:' ? 'data' : dirname(current)
@@ -99,7 +105,7 @@ function sqliteFile(name: string, current: string): string {
 
 export const sqliteName = (file: string) => basename(file, extname(file))
 
-/** The default language has a catalogue for every tag of its language. */
+/** Every tag of a language uses the catalogue of that language. */
 const localeOf = (tag: string) => (/^zh\b/i.test(tag) ? 'zh-CN' : 'en')
 
 const port = { input: 'number', minimum: 1, maximum: 65_535 } as const
@@ -109,9 +115,8 @@ const newPassword = { input: 'password', autocomplete: 'new-password', maxLength
 const knownPassword = { input: 'password', autocomplete: 'off', maxLength: 1024 } as const
 
 /**
- * The one description of the form, by group and field in the order in which they are shown (document 3, "Configuration
- * form"): the body of the calls, the checks, the settings that are written, the answers of the command and the form of the
- * page come from here.
+ * The description of the form, by group and field in display order (document 3, "Configuration form"). It determines
+ * the request bodies, the checks, the written settings, the answers of the command and the form of the page.
  */
 export const fields = {
   site: {
@@ -194,7 +199,7 @@ export const fields = {
       required: true,
       hints: { input: 'text', maxLength: 63, ...onServer },
       counts: (form) => isServer(form) || isEmbedded(form),
-      // A file of the embedded database is named by the product.
+      // The product chooses the file name of the embedded database.
       mayBeEmpty: isEmbedded,
       rule: rules.databaseName,
       writes: (form, running) =>
@@ -269,13 +274,13 @@ type GroupOf<G> = { [F in keyof G]?: ValueOf<G[F]> }
 export type InstallForm = { [G in keyof typeof fields]?: GroupOf<(typeof fields)[G]> }
 export type AdministratorForm = Omit<GroupOf<(typeof fields)['administrator']>, 'passwordPolicy'>
 
-/** Every field with its name, for example `database.host`. */
+/** All fields with their paths, for example `database.host`. */
 export const allFields: readonly (Field & { readonly path: string; readonly group: string; readonly name: string })[] =
   Object.entries(fields).flatMap(([group, members]: [string, Readonly<Record<string, Field>>]) =>
     Object.entries(members).map(([name, field]) => ({ ...field, group, name, path: `${group}.${name}` })),
   )
 
-/** All that the form wants to be set. */
+/** All settings of the form. */
 export const settingsOf = (form: FormValues, running: Running): readonly Setting[] =>
   allFields.flatMap(({ path, counts, writes }) =>
     writes === undefined || counts?.(form) === false
@@ -288,7 +293,7 @@ const schemas = {
   integer: (): TSchema => Type.Union([Type.Integer(), Type.Null()]),
   boolean: (): TSchema => Type.Boolean(),
 }
-/** Facts that the defaults contain besides the values. A caller may send the defaults back as they are. */
+/** Facts in the defaults that are not values. A caller may send the defaults back unchanged. */
 const unused = Type.Optional(Type.Unknown({ description: 'Of the defaults. Not used.' }))
 const factsOf: Readonly<Record<string, Readonly<Record<string, typeof unused>>>> = {
   database: { url: unused, passwordSet: unused, fault: unused, faultField: unused },
@@ -302,7 +307,7 @@ const bodyOf = (members: Readonly<Record<string, Field>>, facts: Readonly<Record
     ),
   })
 
-/** Bodies of calls. Nothing is required by their shape: what is missing is told by the checks, field by field. */
+/** Request bodies. Their schemas require nothing, because the checks report missing fields one by one. */
 const { passwordPolicy: _setting, ...account } = fields.administrator
 export const administratorForm = Type.Unsafe<AdministratorForm>(bodyOf(account))
 export const installForm = Type.Unsafe<InstallForm>(

@@ -6,7 +6,7 @@ import { type FormValues, isSecret, textOf } from './form-values.ts'
 
 type Field = (typeof allFields)[number]
 
-/** The meaning of the form alone: reads nothing but configuration, connects to nothing, writes nothing. */
+/** Checks only the content of the form. Reads configuration, opens no connection and writes nothing. */
 export function checkForm(form: FormValues, context: RuleContext): readonly Check[] {
   const asked = allFields.filter(({ type, rule, counts }) => {
     return (type !== 'boolean' || rule !== undefined) && counts?.(form) !== false
@@ -17,7 +17,7 @@ export function checkForm(form: FormValues, context: RuleContext): readonly Chec
   })
 }
 
-/** A fault counts more than a remark, and what the field itself says more than what holds for all of its kind. */
+/** A failure comes before a warning, and a rule for all fields of a type comes before a warning of the field. */
 function judge({ path, rule, required, mayBeEmpty, type, hints }: Field, form: FormValues, context: RuleContext) {
   const text = textOf(form, path)
   if (required && text === '' && !mayBeEmpty?.(form)) return failed('required')
@@ -37,7 +37,7 @@ function line(path: string, text: string, { maxLength: limit }: Field['hints']):
   return plainText(text)
 }
 
-/** A check of one field, in the caller's language. */
+/** Returns the check of one field, in the language of the caller. */
 export function checkOf(field: string, { status, text, params = {} }: Finding, locale: string, say: Say): Check {
   const [group = ''] = field.split('.')
   const label = say(locale, `field.${field}.label`)
@@ -54,7 +54,7 @@ export function checkOf(field: string, { status, text, params = {} }: Finding, l
 
 export const hasPassed = (checks: readonly Check[]) => checks.every(({ status }) => status !== 'failed')
 
-/** The worst status of all. */
+/** Returns the worst status. */
 export function outcomeOf(checks: readonly Check[]): Outcome {
   if (!hasPassed(checks)) return 'failed'
   return checks.some(({ status }) => status === 'warning') ? 'warning' : 'passed'

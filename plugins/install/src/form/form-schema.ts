@@ -6,15 +6,14 @@ import type { Say } from '../texts.ts'
 import { allFields, fields, sqliteName } from './fields.ts'
 import { type Running, usualPort } from './form-values.ts'
 
-/** The form names the embedded database and the servers by the documents' words. */
+/** Names of database types in the form, as the documents define them. */
 const formType: Readonly<Record<string, string>> = { sqlite: 'h2', mariadb: 'mysql' }
 
 /**
- * The form, filled from the running configuration (decision D25).
- *
- * @param passwordPolicy the one to propose for this product
- * @param fault why the configured database is not in use; empty texts for none
- * @param showsSecrets only to who has proven to know the token, or sits at this machine
+ * Returns the form with the values of the running configuration (decision D25).
+ * @param passwordPolicy the proposed policy
+ * @param fault why the configured database is not in use; empty texts if it is
+ * @param showsSecrets only true for a proven caller, who has sent the token or is on this machine
  */
 export function formDefaults(
   running: Running,
@@ -67,7 +66,10 @@ export function formDefaults(
   }
 }
 
-/** A connection for people: built from its parts, with special characters encoded, never with a password (I-036, I-038, I-049). */
+/**
+ * Returns a connection URL for display. It is built from its parts, with special characters encoded, and never contains
+ * a password (I-036, I-038, I-049).
+ */
 export function connectionUrl(parts: {
   readonly type: string
   readonly host: string
@@ -81,9 +83,8 @@ export function connectionUrl(parts: {
 }
 
 /**
- * Field metadata of the form: definitions alone, no values (I-099, I-100).
- *
- * @param facts `passwordPolicies`: those of the product, with their rules in words; `disks`: those of the product
+ * Returns the metadata of the form fields: definitions only, no values (I-099, I-100).
+ * @param facts `passwordPolicies`: those of the product, with their rules as text; `disks`: those of the product
  */
 export function formSchema(
   locale: string,

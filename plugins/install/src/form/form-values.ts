@@ -6,22 +6,22 @@ export type FieldValue = string | number | boolean | null | undefined
 /** A submitted form: groups with their fields. */
 export type FormValues = Readonly<Record<string, Readonly<Record<string, FieldValue>> | undefined>>
 
-/** The value of a field such as `database.host`, as it came. */
+/** Returns the unchanged value of a field such as `database.host`. */
 export function answerOf(form: FormValues, field: string): FieldValue {
   const [group = '', name = ''] = field.split('.')
   return form[group]?.[name]
 }
 
-/** Fields that hold a secret, by their name. */
+/** Returns whether a field contains a secret, by its name. */
 export const isSecret = (field: string) => /password$/i.test(field)
 
-/** The same as text; empty for nothing. Blanks around it do not count, save in a secret. */
+/** Returns the value as text, or empty if it is missing. Surrounding blanks are removed, except in a secret. */
 export function textOf(form: FormValues, field: string): string {
   const text = String(answerOf(form, field) ?? '')
   return isSecret(field) ? text : text.trim()
 }
 
-/** Secrets in the form: they must not be seen anywhere. */
+/** Returns the secrets in the form, which must be masked everywhere. */
 export function secretsOf(form: FormValues): readonly string[] {
   const fields = Object.entries(form).flatMap(([group, values]) =>
     Object.keys(values ?? {}).map((name) => `${group}.${name}`),
@@ -29,7 +29,7 @@ export function secretsOf(form: FormValues): readonly string[] {
   return fields.filter(isSecret).flatMap((field) => textOf(form, field) || [])
 }
 
-/** Types of databases as the form names them, and what they are here. `h2` is the embedded one (decision D18). */
+/** Database types by their names in the form. `h2` is the embedded database (decision D18). */
 const databaseTypes = {
   mysql: 'mysql',
   postgresql: 'postgresql',
@@ -50,7 +50,7 @@ export const isEmbedded = (form: FormValues) => databaseTypeOf(form) === 'sqlite
 export const isServer = (form: FormValues) => databaseTypeOf(form) !== undefined && !isEmbedded(form)
 export const usesCache = (form: FormValues) => answerOf(form, 'cache.enabled') === true
 
-/** Ports of the servers, where none is named. */
+/** Default ports of the servers. */
 export const usualPorts = { mysql: 3306, mariadb: 3306, postgresql: 5432 } as const
 export function usualPort(type: unknown): number | undefined {
   const name = String(type)
@@ -62,17 +62,17 @@ export const databasePort = (form: FormValues) =>
   Number(answerOf(form, 'database.port') ?? usualPort(databaseTypeOf(form)))
 export const cachePort = (form: FormValues) => Number(answerOf(form, 'cache.port') ?? usualCachePort)
 
-/** The value of a key as it is configured, also while the start has fallen back on another one. */
+/** Returns the configured value of a key, also while the start uses a fallback value. */
 export const configuredValue = ({ explain }: Pick<ConfigAdmin, 'explain'>, key: string): SourcedValue | undefined =>
   explain(key)?.sources.findLast(({ place }) => place !== fallbackPlace)
 
 /**
- * Configured values of the keys, in written form, whoever owns them; `undefined` for a key that no plugin declares. A
- * secret is masked, save for the two passwords that an installation keeps.
+ * Returns the configured value of a key of any plugin, or `undefined` for an undeclared key. Secrets are masked, except
+ * the two passwords that an installation reuses.
  */
 export type Running = (key: string) => unknown
 
-/** @param secrets what the owners of the two connections hand out, by key */
+/** @param secrets passwords that the two connection plugins provide, by key */
 export function runningValues(
   configAdmin: Pick<ConfigAdmin, 'explain'>,
   secrets: Readonly<Record<string, ConnectionSecret | undefined>>,

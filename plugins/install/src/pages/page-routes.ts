@@ -19,18 +19,18 @@ import { asHeader, ownPath, type ProductPages } from './product-pages.ts'
 
 interface AccessProtectionParts {
   readonly state: Pick<InstallState, 'isKnownInstalled'>
-  /** Whether the root path leads to the installation by itself. */
+  /** Whether the root path leads to the installation anyway. */
   readonly takesRoot: boolean
   readonly say: Say
 }
 
-/** The installation itself, and the probes by which a platform tells whether the process lives. */
+/** The installation and the health probes of a platform. */
 const passes = /^\/(?:install(?:\/|$)|api\/v1\/install(?:\/|$)|health\/)/
 const pages = /^\/(?:admin|app|pc|docs)(?:\/|$)/
 
 /**
- * While the product is not installed, pages lead to the installation and everything else is refused (document 3, "Access
- * protection, root route and pages", point 1; decision B61).
+ * While the product is not installed, pages redirect to the installation and all other requests are rejected (document
+ * 3, "Access protection, root route and pages", point 1; decision B61).
  */
 export function accessProtection({ state, takesRoot, say }: AccessProtectionParts): GuardHandler {
   return (request, reply) => {
@@ -50,7 +50,7 @@ function isPage({ method, headers }: HttpRequest, path: string): boolean {
   return pages.test(path) || path === '/' || (headers.accept ?? '').includes('text/html')
 }
 
-/** The one JSON answer whose HTTP status is not 200 (decision D1). */
+/** The only JSON response with an HTTP status other than 200 (decision D1). */
 function refuse({ locale }: HttpRequest, reply: HttpReply, say: Say): void {
   const body = { code: '503', message: say(locale, 'page.protected'), data: { reason: 'install.required' } }
   reply
@@ -133,17 +133,17 @@ const takesRoot = (config: InstallConfig) =>
   config.get('platform.install.root-route.enabled') &&
   config.get('platform.install.mode') !== 'disabled'
 
-/** The install page, the way to it, and the root path (document 3, "Access protection, root route and pages"). */
+/** The install page, the redirects to it, and the root path (document 3, "Access protection, root route and pages"). */
 export const pageRoutes = (config: InstallConfig): readonly Route<PageRouteParts>[] => [
   ...installRoutes,
   ...(hasPage({ config }) ? assetRoutes : []),
   ...(config.get('platform.view.root.enabled') ? rootRoutes : []),
 ]
 
-/** Whether the page has nothing to do any more. What cannot be read counts as installed. */
+/** Returns whether the page has no purpose any more. An unknown state is treated as installed. */
 const isOver = async ({ state }: PageRouteParts) => state.closedBecause(await state.read()) !== undefined
 
-/** The product's entry; the install page must not lead to itself. */
+/** Returns the entry of the product, but never the install page itself. */
 function productEntry({ contextPath }: Pick<HttpRequest, 'contextPath'>, { status }: PageRouteParts): string {
   const target = status.productPath(contextPath)
   return /\/install\/?$/.test(target) ? `${contextPath}/` : target
@@ -158,13 +158,13 @@ const contextOf = ({ locale }: Asked, { say, site }: PageRouteParts, reply: Http
   return { locale, nonce: pageNonce(reply), say, siteTitle: site.isNamed ? site.title : '' }
 }
 
-/** Without the page every way still ends at an answer that says how things stand. */
+/** Without the page, a fallback page describes the state. */
 async function sendPageOff(request: Asked, parts: PageRouteParts, reply: HttpReply) {
   const lead = isInstalled(await parts.state.read()) ? 'page.lead' : 'page.off'
   return sendPage(reply.code(503), fallbackPage(contextOf(request, parts, reply), lead))
 }
 
-/** @param base where relative addresses of the page start, when it is shown under another path */
+/** @param base base of the relative URLs of the page, if it is shown under another path */
 async function sendInstallPage(request: Asked, parts: PageRouteParts, reply: HttpReply, base?: string) {
   const context = contextOf(request, parts, reply)
   const { nonce, locale, siteTitle } = context
@@ -172,7 +172,7 @@ async function sendInstallPage(request: Asked, parts: PageRouteParts, reply: Htt
   return sendPage(reply, base === undefined ? body : withBase(body, base))
 }
 
-/** Answers with what stands at another path of this product, under the root path. */
+/** Sends the response of another path of this product under the root path. */
 async function forward(request: Asked, { http }: PageRouteParts, reply: HttpReply, target: string) {
   const { statusCode, headers, rawPayload } = await http.inject({
     method: 'GET',

@@ -6,7 +6,7 @@ interface Link {
   readonly text: string
 }
 
-/** Enough to be read by everybody, in the colours of the system. */
+/** Minimal style with the colours of the system. */
 const style = `
 :root { color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif; }
 main { max-width: 34rem; margin: 18vh auto 0; padding: 0 1.5rem; }
@@ -16,10 +16,10 @@ ul { padding-left: 1.25rem; }
 
 interface PlainPage {
   readonly locale: string
-  /** Of the one answer: its style runs under it. */
+  /** Nonce of this response, which allows the style. */
   readonly nonce: string
   readonly title: string
-  /** Stands behind the title of the window, unless it is in the title already; empty for none. */
+  /** Appended to the window title unless the title contains it. May be empty. */
   readonly siteTitle: string
   readonly paragraphs: readonly string[]
   readonly links: readonly Link[]
@@ -27,13 +27,13 @@ interface PlainPage {
   readonly note?: string
 }
 
-/** A page without a script: what is served where nothing better was built. */
+/** A page without scripts, used where no built page exists. */
 function plainPage({ locale, nonce, title, siteTitle, paragraphs, links, note }: PlainPage): string {
   const items = links.map(({ href, text }) => `<li><a href="${htmlText(href)}">${htmlText(text)}</a></li>`)
   return [
     `<!doctype html><html lang="${htmlText(locale)}"><head><meta charset="utf-8">`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    // None, so that the browser asks for none.
+    // An empty icon, so that the browser does not request one.
     '<link rel="icon" href="data:,">',
     `<title>${htmlText(siteTitle === '' ? title : `${title} · ${siteTitle}`)}</title><style nonce="${htmlText(nonce)}">${style}</style></head>`,
     `<body><main><h1>${htmlText(title)}</h1>`,
@@ -44,18 +44,18 @@ function plainPage({ locale, nonce, title, siteTitle, paragraphs, links, note }:
   ].join('')
 }
 
-/** What every plain page needs to know of the answer that it is. */
+/** Facts about the response that every plain page needs. */
 interface PageContext {
   readonly locale: string
   readonly nonce: string
   readonly say: Say
-  /** What the site calls itself; empty while it has no name. */
+  /** Title of the site, or empty while it has no name. */
   readonly siteTitle: string
 }
 
 /**
- * Where the install page would be (document 3, "Access protection, root route and pages", point 4): it was not built, or it
- * is turned off while the product still waits to be installed.
+ * Shown instead of the install page (document 3, "Access protection, root route and pages", point 4). Either the page
+ * was not built, or it is disabled although the product is not installed.
  */
 export function fallbackPage(
   { locale, nonce, say, siteTitle }: PageContext,
@@ -75,7 +75,7 @@ export function fallbackPage(
   })
 }
 
-/** The root path of a product that has no entry of its own, or that would lead to itself (decision B60). */
+/** The root path of a product without an entry, or with an entry that would redirect to itself (decision B60). */
 export function rootPage(
   { locale, nonce, say, siteTitle }: PageContext,
   { prefix, isOpen }: { readonly prefix: string; readonly isOpen: boolean },

@@ -3,28 +3,25 @@ import type { InstallConfig } from '../config.ts'
 import { type EntryName, entryNames, installPath } from '../contract.ts'
 import type { InstallServices } from '../requires.ts'
 
-/** Where a browser would be sent to another host, or to nowhere in particular. */
+/** Paths that browsers might resolve to another host. */
 const treacherous = /^\/(?:[\\/]|%2f|%5c)|[\p{Cc}\\]/iu
 
 const anyOrigin = 'http://plinth.invalid'
 
-/**
- * A configured path as a target of a redirect: it leads to this product or, when it would lead anywhere else, to the root
- * path (decision D37).
- */
+/** Returns a configured path if it leads to this product. Otherwise returns the root path (decision D37). */
 export function ownPath(path: string): string {
   if (!path.startsWith('/') || treacherous.test(path)) return '/'
   const url = URL.parse(path, anyOrigin)
-  // Dots are resolved by every browser: what is left must not begin with two slashes either.
+  // Browsers resolve dot segments. The resolved path must not begin with two slashes either.
   return url?.origin === anyOrigin && !treacherous.test(url.pathname) ? path : '/'
 }
 
-/** The same path as a header field can hold it: what is not ASCII is percent-encoded, what is encoded already stays. */
+/** Returns the path for a header field. Characters outside ASCII are percent-encoded; encoded characters stay. */
 export function asHeader(path: string): string {
   return path.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 }
 
-/** Throws for a path that `ownPath` replaces by the root path. */
+/** Throws if `ownPath` would replace the path by the root path. */
 export function assertOwnPath(path: string): void {
   if (ownPath(path) !== path)
     throw new Error('it must be a path of this product, such as /admin/; it would lead elsewhere')
@@ -32,12 +29,12 @@ export function assertOwnPath(path: string): void {
 
 const targetKey = 'platform.view.root.target'
 
-/** Which pages there are behind the product: what it serves itself, and what a proxy is said to serve beside it. */
+/** The pages of the product: its own pages, and pages that a proxy serves according to the configuration. */
 export class ProductPages {
   readonly #http: Pick<HttpServer, 'inject' | 'routes'>
   readonly #config: InstallConfig
   readonly #configAdmin: Pick<InstallServices['configAdmin'], 'explain'>
-  /** Whether there is such a page, as far as the product has said. */
+  /** Whether the product has the page. Only known results are stored. */
   readonly #own = new Map<EntryName, boolean>()
 
   constructor({ http, config, configAdmin }: Pick<InstallServices, 'http' | 'config' | 'configAdmin'>) {
@@ -47,8 +44,8 @@ export class ProductPages {
   }
 
   /**
-   * In a fixed order. Ends registration: routes do not change any more, so the product is asked once for each page. What
-   * it cannot say now, because it fails or still leads to its installation, it is asked again.
+   * Returns the pages in a fixed order. Call it only after all routes are registered: each page is requested once. A
+   * page that fails or still leads to the installation is requested again next time.
    */
   async list(): Promise<EntryName[]> {
     await Promise.all(entryNames.filter((name) => !this.#own.has(name)).map((name) => this.#ask(name)))
@@ -57,8 +54,8 @@ export class ProductPages {
   }
 
   /**
-   * Path of the entry (decision F.13): the configured path, or the back office where none is configured and the back office
-   * is the only page for people. A configured path that leads elsewhere is `/`.
+   * Path of the entry (decision F.13): the configured path, else the back office if it is the only page for people. A
+   * configured path that leads to another site becomes `/`.
    */
   get entry(): string {
     const isConfigured = this.#configAdmin.explain(targetKey)?.effective.source !== 'default'

@@ -8,8 +8,8 @@ const disk = {
 } as const
 
 /**
- * Everything that is looked at before an installation (document 3, "Behaviour by endpoint", point 1; decision D.19), with
- * what may be found and how bad that is. The texts stand under the same names in `messages/`.
+ * All checks before an installation (document 3, "Behaviour by endpoint", point 1; decision D.19), with their possible
+ * results and the status of each. The texts have the same names in `messages/`.
  */
 export const catalogue = {
   'node-version': { group: 'runtime', findings: { passed: 'passed', unsupported: 'failed' } },
@@ -89,7 +89,10 @@ export type CheckCode = keyof typeof catalogue
 export type Finding<C extends CheckCode> = keyof (typeof catalogue)[C]['findings'] & string
 export type TextParams = Readonly<Record<string, string | number>>
 
-/** A text of the message catalogue with the values of its placeholders. Never secrets, never absolute paths. */
+/**
+ * Key of a text in the message catalogue, with the values of its placeholders. Never contains secrets or absolute
+ * paths.
+ */
 export interface TextRef {
   readonly key: string
   readonly params: TextParams
@@ -101,7 +104,7 @@ export interface PreflightItem {
   readonly group: CheckGroup
   readonly status: CheckStatus
   readonly message: TextRef
-  /** What to do about it; for everything that has not passed. */
+  /** The action to fix it, for every item that has not passed. */
   readonly fix: TextRef | undefined
 }
 

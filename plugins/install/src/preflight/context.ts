@@ -4,23 +4,23 @@ import { type Clock, codeOf } from '@plinth/kernel'
 export interface RuntimeFacts {
   /** Without the `v`. */
   readonly nodeVersion: string
-  /** Of the process locale: `UTF-8`, another name, or empty when no locale is set. */
+  /** Charset of the process locale: `UTF-8`, another name, or empty if no locale is set. */
   readonly charset: string
-  /** Which languages Node knows to format: all, some without Chinese, none. */
+  /** Languages that Node.js can format: all, some but not Chinese, or none. */
   readonly icu: 'full' | 'partial' | 'none'
   /** Bytes. */
   readonly heapLimit: number
   /** Time zone of the process. */
   readonly timeZone: string
-  /** What `TZ` asks for, when nobody knows it. */
+  /** Value of `TZ`, if it is not a known time zone. */
   readonly unknownTimeZone: string | undefined
 }
 
 export type DirectoryRole = 'run' | 'storage' | 'public' | 'log'
-/** Each may be absent: then it is not looked at. */
+/** A missing directory is not checked. */
 export type Directories = Readonly<Partial<Record<DirectoryRole, string>>>
 
-/** What the storage service must answer; `Storage` of `@plinth/storage` does. */
+/** Functions of the storage service that the checks use. `Storage` of `@plinth/storage` implements them. */
 export interface StorageFacts {
   readonly publicDisk: string
   readonly localDisk: string
@@ -29,43 +29,42 @@ export interface StorageFacts {
   probe(disk: string, signal: AbortSignal): Promise<void>
 }
 
-/** How to find out what is so. Injected, so that everything that may be found can be tested. */
+/** Functions that examine the environment. They are injected, so that every result can be tested. */
 export interface Probes {
   runtime(): RuntimeFacts
   /**
-   * Whether files can be made in a directory. With `mayWrite` a file is made and removed.
-   *
-   * @returns `creatable` when the directory does not exist and can be made
+   * Checks whether files can be created in a directory. With `mayWrite`, a file is created and removed.
+   * @returns `creatable` if the directory does not exist and can be created
    */
   directory(path: string, mayWrite: boolean): Promise<'writable' | 'creatable'>
-  /** Bytes that are free where the directory is or will be. */
+  /** Free bytes where the directory is or will be created. */
   freeSpace(path: string): Promise<number>
-  /** Looks at the `.env` file as its writer will. */
+  /** Examines the `.env` file like its writer. */
   envFile(path: string): Promise<{ readonly exists: boolean; readonly isReadableByOthers: boolean }>
-  /** Names in the example file, `undefined` when there is none. */
+  /** Names in the example file, or `undefined` if it is missing. */
   exampleKeys(path: string): Promise<readonly string[] | undefined>
   /** Milliseconds since the epoch by the clock of the database. */
   databaseTime(database: Database): Promise<number>
-  /** Creates a table, changes it, writes to it and drops it. Returns what the user may not do. */
+  /** Creates, alters, writes and drops a table. Returns the missing right. */
   privileges(database: Database): Promise<TableRight | 'read-only' | undefined>
 }
 
 export interface PreflightContext {
   readonly clock: Clock
-  /** False only looks: no file is made, no table. For diagnostics, which change nothing. */
+  /** If false, no file and no table is created. Used for diagnostics, which change nothing. */
   readonly mayWrite: boolean
   /** Range of `engines.node`. */
   readonly nodeRange: string
   readonly directories: Directories
   readonly envFile: {
     readonly path: string
-    /** The file whose names may be written. */
+    /** The file that lists the names that may be written. */
     readonly examplePath: string
-    /** Names that it must list, so that passwords can go into the file. */
+    /** Names that it must list, so that passwords can be written to the file. */
     readonly needed: readonly string[]
   }
   readonly database: Database | undefined
-  /** Why the configured database is not in use; it is not looked at then. */
+  /** Why the configured database is not in use. It is not checked then. */
   readonly databaseFailure?: string
   readonly cache: {
     readonly isEnabled: boolean
@@ -76,24 +75,27 @@ export interface PreflightContext {
   readonly policy: {
     readonly isProduction: boolean
     readonly requireHttps: boolean
-    /** Whether the request that asks came over HTTPS. */
+    /** Whether the current request used HTTPS. */
     readonly isHttps: boolean
     readonly allowLite: boolean
   }
   readonly listener: { readonly host: string; readonly port: number }
-  /** The real ones when absent. */
+  /** Replaces some of the real probes. */
   readonly probes?: Partial<Probes>
   readonly signal?: AbortSignal
 }
 
-/** What the checks see: every probe is there. */
+/** The context of the checks, with all probes. */
 export interface CheckContext extends PreflightContext {
   readonly probes: Probes
-  /** Runs a probe; it is given up after 10 s, or when the caller does. */
+  /** Runs a probe. It is cancelled after 10 s, or when the caller cancels. */
   within<T>(work: (signal: AbortSignal) => T | Promise<T>): Promise<T>
 }
 
-/** Short word for what went wrong with a file: `EACCES`. Never the message, which holds the path. */
+/**
+ * Returns a short code for an error of the file system, for example `EACCES`. Never the message, which contains the
+ * path.
+ */
 export function faultOf(error: unknown): string {
   const code = codeOf(error)
   return typeof code === 'string' ? code : 'failed'

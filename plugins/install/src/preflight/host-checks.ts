@@ -4,13 +4,13 @@ import { type CheckCode, type Finding, item, type PreflightItem } from './catalo
 import { type CheckContext, type DirectoryRole, faultOf } from './context.ts'
 
 const mebibyte = 2 ** 20
-/** With less the product does not start with all of its plugins. */
+/** With less heap, the product cannot start all of its plugins. */
 const leastHeap = 128 * mebibyte
 const usualHeap = 256 * mebibyte
-/** A clock outside of these years makes sessions, certificates and signatures fail. */
+/** With a clock outside this range, sessions, certificates and signatures fail. */
 const sensibleTime = { from: Date.UTC(2025, 0, 1), to: Date.UTC(2100, 0, 1) }
 
-/** What the documents name as runtime version, default character set and maximum heap (decision D.19), and the time. */
+/** Runtime version, default character set and maximum heap, as the documents require (decision D.19), and the time. */
 export async function runtimeChecks({ probes, nodeRange, clock }: CheckContext): Promise<PreflightItem[]> {
   const { nodeVersion, charset, icu, heapLimit, timeZone, unknownTimeZone } = probes.runtime()
   const isSupported = satisfies(nodeVersion, nodeRange, { includePrerelease: true })
@@ -35,7 +35,7 @@ export async function runtimeChecks({ probes, nodeRange, clock }: CheckContext):
 
 type SizeCode = Extract<CheckCode, 'heap-limit' | 'disk-space'>
 
-/** How bad a size is. */
+/** Returns the result for a size. */
 function sizeFinding(
   size: number,
   least: number,
@@ -49,7 +49,7 @@ const usualSpace = 1024 * mebibyte
 
 const roles: readonly DirectoryRole[] = ['run', 'storage', 'public', 'log']
 
-/** Run, storage, public and log directories; free space; the file that the installation writes. */
+/** Checks the run, storage, public and log directories, the free space, and the settings file. */
 export async function fileChecks(context: CheckContext): Promise<PreflightItem[]> {
   const directories = roles.map((role) => directoryCheck(context, role))
   return (await Promise.all([...directories, spaceCheck(context), envFileCheck(context), exampleCheck(context)])).flat()
@@ -94,7 +94,7 @@ async function envFileCheck({ envFile, probes, within }: CheckContext) {
   }
 }
 
-/** Only names of the example file are written, so without it the passwords could go nowhere (decision D.54). */
+/** Only names of the example file are written. Without it, passwords could not be stored (decision D.54). */
 async function exampleCheck({ envFile, probes, within }: CheckContext) {
   const keys = await within(() => probes.exampleKeys(envFile.examplePath)).catch(() => undefined)
   if (keys === undefined) return [item('env-example', 'missing')]

@@ -8,17 +8,17 @@ import { cacheChecks, databaseChecks, policyChecks, storageChecks } from './serv
 export type { CheckCode, CheckGroup, CheckStatus, PreflightItem, TextRef } from './catalogue.ts'
 export type { Directories, PreflightContext, Probes, RuntimeFacts, StorageFacts } from './context.ts'
 
-/** Milliseconds that one probe may take. */
+/** Maximum duration of one probe in milliseconds. */
 const probeDeadlineMs = 10_000
 
-/** In the order in which they are shown. */
+/** In display order. */
 const groups = [runtimeChecks, fileChecks, databaseChecks, cacheChecks, storageChecks, policyChecks]
 
 /**
- * Looks at what an installation needs (document 3, "Behaviour by endpoint", point 1): migrates nothing, writes no
- * configuration, creates nobody. Never throws for what it finds; a probe that hangs is a finding too.
- *
- * @throws the reason of `context.signal` when that aborts
+ * Checks the requirements of an installation (document 3, "Behaviour by endpoint", point 1). It runs no migration,
+ * writes no configuration and creates no user. Failed checks are results and never exceptions, also a probe that times
+ * out.
+ * @throws the reason of `context.signal` if it aborts
  */
 export async function runPreflight(context: PreflightContext): Promise<readonly PreflightItem[]> {
   const { clock, signal } = context
@@ -33,12 +33,12 @@ export async function runPreflight(context: PreflightContext): Promise<readonly 
   return found.flat()
 }
 
-/** Whether nothing failed; warnings do not count (decision D.34). */
+/** Returns whether no check failed; warnings are allowed (decision D.34). */
 export function hasPassed(items: readonly Pick<PreflightItem, 'status'>[]): boolean {
   return items.every(({ status }) => status !== 'failed')
 }
 
-/** An item in the words of one language. */
+/** Returns an item with texts in one language. */
 export function localizeItem(
   { code, group, status, message, fix }: PreflightItem,
   translate: (key: string, params: TextParams) => string,

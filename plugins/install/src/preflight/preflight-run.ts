@@ -13,7 +13,7 @@ import { runPreflight } from './index.ts'
 
 const manifest: { readonly engines: { readonly node: string } } = createRequire(import.meta.url)('../../package.json')
 
-/** Variables without which a connection could not be written. */
+/** Variables that are needed to write a connection. */
 const neededNames = ['PLATFORM_DATABASE_TYPE', 'PLATFORM_DATABASE_HOST', 'PLATFORM_DATABASE_PASSWORD']
 
 type PreflightParts = Pick<InstallServices, 'kernel' | 'config' | 'database' | 'storage' | 'redis' | 'hostClock'> & {
@@ -23,7 +23,7 @@ type PreflightParts = Pick<InstallServices, 'kernel' | 'config' | 'database' | '
   readonly say: Say
 }
 
-/** The environment checks with what they need to know of this product. */
+/** The environment checks with the facts of this product. */
 export class Preflight {
   readonly #parts: PreflightParts
 
@@ -31,7 +31,7 @@ export class Preflight {
     this.#parts = parts
   }
 
-  /** @param options `mayWrite: false` leaves out everything that makes a file or a table, even for a moment */
+  /** @param options `mayWrite: false` skips every check that creates a file or a table, even temporarily */
   async run(
     caller: Caller,
     options: { readonly mayWrite: boolean; readonly signal?: AbortSignal },
@@ -67,7 +67,7 @@ export class Preflight {
         host: String(running('platform.http.host') ?? ''),
         port: Number(running('platform.http.port') ?? 0),
       },
-      // Most names of an example stand in comments.
+      // Most names in an example file are commented out.
       probes: {
         exampleKeys: async (path) => {
           const names = await exampleNames(path)
@@ -87,5 +87,5 @@ export class Preflight {
   }
 }
 
-/** Name of a text as `Say` takes it. */
+/** Converts a message key to a name for `Say`. */
 const nameOf = (key: string) => key.replace(/^messages\.install\./, '')

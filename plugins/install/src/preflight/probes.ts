@@ -9,7 +9,7 @@ import { envFileKeys, inspectEnvFile } from '../env-file/env-file.ts'
 import { readExampleFile } from '../env-file/env-file-text.ts'
 import type { Probes, RuntimeFacts } from './context.ts'
 
-/** Finds out by looking at this process and this machine. */
+/** Probes that examine this process and this machine. */
 export const realProbes: Probes = {
   runtime: () => ({
     nodeVersion: process.versions.node,
@@ -49,7 +49,7 @@ export const realProbes: Probes = {
   },
 }
 
-/** The path itself or the first directory above it that exists. */
+/** Returns the path, or its nearest ancestor directory that exists. */
 async function nearest(path: string): Promise<string> {
   const wanted = resolve(path)
   const found = await lstat(wanted).catch((error: NodeJS.ErrnoException) => {
@@ -58,7 +58,9 @@ async function nearest(path: string): Promise<string> {
   return found !== undefined || dirname(wanted) === wanted ? wanted : nearest(dirname(wanted))
 }
 
-/** Character set of the process locale (decision D.19). Windows has no such locale, and Node uses UTF-8 there. */
+/**
+ * Returns the charset of the process locale (decision D.19). Windows has no such locale, and Node.js uses UTF-8 there.
+ */
 export function charsetOf(environment: Readonly<Record<string, string | undefined>>, platform: string): string {
   if (platform === 'win32') return 'UTF-8'
   const locale = ['LC_ALL', 'LC_CTYPE', 'LANG'].map((name) => environment[name]).find(Boolean) ?? ''
@@ -71,7 +73,7 @@ function knownLanguages(): RuntimeFacts['icu'] {
   return Intl.DateTimeFormat.supportedLocalesOf(['zh-CN', 'en']).length === 2 ? 'full' : 'partial'
 }
 
-/** Node silently takes UTC for a zone that it does not know. */
+/** Needed because Node.js silently uses UTC for an unknown zone. */
 export function isTimeZone(name: string | undefined): boolean {
   if (name === undefined || name === '') return true
   try {

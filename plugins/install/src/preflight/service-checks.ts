@@ -4,7 +4,7 @@ import { isPlinthError } from '@plinth/kernel'
 import { type Finding, item, type PreflightItem } from './catalogue.ts'
 import type { CheckContext, StorageFacts } from './context.ts'
 
-/** Clocks that differ by more make leases and expiry times look wrong. */
+/** With a larger difference between clocks, leases and expiry times appear wrong. */
 const mostApartMs = 5_000
 
 const findings: Readonly<Record<string, Finding<'database-connection'>>> = {
@@ -13,13 +13,13 @@ const findings: Readonly<Record<string, Finding<'database-connection'>>> = {
   PLINTH_DATABASE_FILE: 'file',
 }
 
-/** What the error of a connection comes to. */
+/** Returns the check result for the error code of a connection. */
 export const findingOf = (code: string): Finding<'database-connection'> => findings[code] ?? 'unreachable'
 
-/** Connection, privileges, clock and state of the migrations. Without a connection nothing else is looked at. */
+/** Checks connection, privileges, clock and migrations. Without a connection, nothing else is checked. */
 export async function databaseChecks(context: CheckContext): Promise<PreflightItem[]> {
   const { database, databaseFailure, mayWrite, within } = context
-  // A warning: the form is there to correct it.
+  // Only a warning, because the form can correct it.
   if (databaseFailure !== undefined)
     return [{ ...item('database-connection', findingOf(databaseFailure)), status: 'warning' }]
   if (database === undefined) return [item('database-connection', 'none')]
@@ -49,7 +49,7 @@ async function clockCheck(database: Database, { probes, clock, within }: CheckCo
     const before = clock.now()
     const theirs = await within(() => probes.databaseTime(database))
     const after = clock.now()
-    // Somewhere between the two moments the database looked at its clock.
+    // The database read its clock between the two local times.
     const apart = Math.max(before - theirs, theirs - after, 0)
     return [item('database-clock', apart > mostApartMs ? 'apart' : 'passed', { seconds: Math.round(apart / 1_000) })]
   } catch {
@@ -75,7 +75,7 @@ async function migrationCheck(database: Database, { within }: CheckContext): Pro
   }
 }
 
-/** Redis, when there is a connection to it. */
+/** Checks Redis if it is connected. */
 export async function cacheChecks({ cache, clock, within }: CheckContext): Promise<PreflightItem[]> {
   const { isEnabled, serverTime } = cache
   if (serverTime === undefined) return [item('cache-connection', isEnabled ? 'unreachable' : 'none')]
@@ -89,7 +89,7 @@ export async function cacheChecks({ cache, clock, within }: CheckContext): Promi
   }
 }
 
-/** The storage service and its two default disks. */
+/** Checks the storage service and its two default disks. */
 export async function storageChecks(context: CheckContext): Promise<PreflightItem[]> {
   const { storage } = context
   if (storage === undefined) return [item('storage-service', 'none')]
@@ -116,14 +116,15 @@ async function diskCheck(
   )
 }
 
-/** HTTPS policy, lite-mode policy, and where the product listens. */
+/** Checks the HTTPS policy, the lite mode policy and the listening address. */
 export async function policyChecks({ policy, database, cache, listener }: CheckContext): Promise<PreflightItem[]> {
   const { isProduction, requireHttps, isHttps, allowLite } = policy
   const plain = requireHttps ? 'refused' : isProduction ? 'unsafe' : 'plain'
   const isLite = (database === undefined || database.dialect === 'sqlite') && !cache.isEnabled
   return [
     item('https-policy', isHttps ? 'passed' : plain),
-    // A warning: the product runs lite until the form is filled in, and the form is what may be refused.
+    // Only a warning: the product runs in lite mode until the form is complete, and the form is rejected if lite mode
+    // is not allowed.
     item('lite-mode', !isLite ? 'passed' : allowLite ? 'lite' : 'refused'),
     item('listener', isLoopback(listener.host) ? 'loopback' : 'passed', { port: listener.port }),
   ]

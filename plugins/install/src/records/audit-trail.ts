@@ -5,7 +5,7 @@ import type { Caller } from '../entry/caller.ts'
 import type { InstallServices } from '../requires.ts'
 import { AuditRow } from './entities.ts'
 
-/** Actions of this plugin. `quickstart-cleanup` comes from the plugin that removes demo data. */
+/** Actions of this plugin. The plugin that removes demo data writes `quickstart-cleanup`. */
 export const auditActions = {
   entryCheck: 'entry-check',
   preflight: 'preflight',
@@ -36,14 +36,14 @@ export interface OwnEntry {
   readonly status: Outcome
   readonly sessionId?: string
   readonly summary?: InstallAuditEntry['summary']
-  /** Must not be seen, beside the secrets of the configuration. */
+  /** More values to mask, in addition to the secrets of the configuration. */
   readonly secrets?: readonly string[]
 }
 
-/** Columns that a keyword is looked for in. */
+/** Columns that a keyword search covers. */
 const searched = ['action', 'sessionId', 'operator', 'clientIp', 'userAgent', 'traceId', 'summary']
 
-/** Who did what to the installation. */
+/** The audit of the installation: actor and action. */
 export class InstallAuditTrail implements InstallAudit {
   readonly #parts: AuditParts
 
@@ -71,7 +71,7 @@ export class InstallAuditTrail implements InstallAudit {
     })
   }
 
-  /** An operation of this plugin. Never throws: while there is no database, the log of the product has to do. */
+  /** Records an operation of this plugin. Never throws: without a database, the record is written to the log. */
   async note(caller: Caller, { secrets = [], summary = {}, ...entry }: OwnEntry): Promise<void> {
     const { operator, clientIp, userAgent, traceId } = caller
     const masked = maskedSummary(summary, (text) => this.#parts.redact(text, secrets))
@@ -85,7 +85,7 @@ export class InstallAuditTrail implements InstallAudit {
     }
   }
 
-  /** One page of what passes the filter. */
+  /** Returns one page of matching records. */
   list({ action, status, keyword = '' }: AuditFilter, window: PageWindow): Promise<FoundPage<AuditRow>> {
     const { database } = this.#parts
     const where = {

@@ -15,7 +15,7 @@ export const SessionRow = defineEntity({
     status: column.text(16).$type<SessionStatus>(),
     startedAt: column.timestamp(),
     endedAt: column.timestamp().nullable(),
-    /** Session that it repeats; empty for none. */
+    /** Session that this one repeats, or empty. */
     retriedSessionId: column.text(36),
     failedStep: column.text(128),
     message: column.longText(),
@@ -24,14 +24,14 @@ export const SessionRow = defineEntity({
 })
 export type SessionRow = InferEntity<typeof SessionRow>
 
-/** What happened to one step. */
+/** The result of one step. */
 export const RecordRow = defineEntity({
   name: 'InstallRecord',
   tableName: 'install_record',
   indexes: [{ properties: ['sessionId', 'occurredAt'] }, { properties: ['occurredAt'] }],
   properties: {
     id: column.primaryKey(),
-    /** Empty for a step that was run alone. */
+    /** Empty for a step that ran alone. */
     sessionId: column.text(36),
     stepCode: column.text(128),
     status: column.text(16).$type<Outcome>(),
@@ -41,7 +41,7 @@ export const RecordRow = defineEntity({
 })
 export type RecordRow = InferEntity<typeof RecordRow>
 
-/** What somebody did to the installation. */
+/** An operation on the installation. */
 export const AuditRow = defineEntity({
   name: 'InstallAudit',
   tableName: 'install_audit',
@@ -62,8 +62,8 @@ export const AuditRow = defineEntity({
 export type AuditRow = InferEntity<typeof AuditRow>
 
 /**
- * One row. Whether the product is installed, kept for compatibility and for people: what counts is the key
- * `platform.install.installed`. `holder` is the process that runs an installation.
+ * A single row with the state of the installation. It is a copy for compatibility and for people. The key
+ * `platform.install.installed` decides. `holder` is the process that runs an installation.
  */
 export const StateRow = defineEntity({
   name: 'InstallState',

@@ -8,11 +8,11 @@ import type { InstallServices } from '../requires.ts'
 import { RecordRow } from './entities.ts'
 
 interface NewRecord {
-  /** Empty for a step that is run alone. */
+  /** Empty for a step that runs alone. */
   readonly sessionId: string
   readonly stepCode: string
   readonly status: Outcome
-  /** Without secrets. */
+  /** Must not contain secrets. */
   readonly message: string
 }
 
@@ -24,17 +24,17 @@ const newestFirst = { occurredAt: 'desc', id: 'desc' } as const
 const defaultLimit = 100
 const largestLimit = 500
 
-/** `limit` of a list of records (decision B59). */
+/** Limits `limit` of a list of records (decision B59). */
 export const limitOf = (limit: number | undefined) => Math.min(largestLimit, Math.max(1, limit ?? defaultLimit))
 
-/** How much of the end of the file is read for its last records. */
+/** Bytes at the end of the file that are read for the last records. */
 const tailBytes = 1_048_576
-/** Records that wait for a database. */
+/** Maximum number of records that wait for a database. */
 const mostWaiting = 1_000
 
 /**
- * What happened to each step: a line in a file (JSON Lines) and, as soon as there is a database, a row. Reads prefer the
- * database and fall back on the file, also where somebody has removed the rows.
+ * The record of each step: a line in a file (JSON Lines) and, once there is a database, a row. Reads prefer the
+ * database and use the file as a fallback, also if the rows were deleted.
  */
 export class Journal {
   readonly #parts: JournalParts
@@ -45,7 +45,7 @@ export class Journal {
     this.#parts = parts
   }
 
-  /** Never throws: an installation must not fail because its log cannot be written. */
+  /** Never throws, because an unwritable log must not make an installation fail. */
   async append(record: NewRecord): Promise<RecordView> {
     const { clock, log } = this.#parts
     const now = clock.now()
@@ -58,14 +58,14 @@ export class Journal {
     return view
   }
 
-  /** The newest records, of one session or of all, the oldest of them first. */
+  /** Returns the newest records of one session or of all sessions, oldest first. */
   async newest(limit: number, sessionId?: string): Promise<readonly RecordView[]> {
     try {
       const where = sessionId === undefined ? {} : { sessionId }
       const rows = await this.#parts.database.fork().find(RecordRow, where, { orderBy: newestFirst, limit })
       if (rows.length > 0) return rows.map(viewOf).reverse()
     } catch {
-      // The database does not answer, or has no such table.
+      // The database is not available or has no such table.
     }
     return this.#newestLines(limit, sessionId)
   }
@@ -76,7 +76,7 @@ export class Journal {
     await appendFile(executionLog, `${JSON.stringify(record)}\n`, { mode: 0o600 })
   }
 
-  /** Makes rows of all records that have none yet. Never throws. */
+  /** Stores the records that have no row yet. Never throws. */
   async storeWaiting(): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
@@ -84,7 +84,7 @@ export class Journal {
       await this.#insert(waiting)
     } catch (error) {
       const left = error instanceof UniqueConstraintViolationException ? await this.#insertEach(waiting) : waiting
-      // There is no database yet, or not any more; the file has it all.
+      // The database is not available yet or any more. The file contains all records.
       this.#waiting = [...left, ...this.#waiting].slice(-mostWaiting)
     }
   }
@@ -98,7 +98,10 @@ export class Journal {
     })
   }
 
-  /** One of them is there already: its commit succeeded and the answer was lost. Answers what is still to be stored. */
+  /**
+   * Handles a record that is stored already, because the response to its commit was lost. Returns the records that are
+   * still to be stored.
+   */
   async #insertEach(records: readonly RecordView[]): Promise<readonly RecordView[]> {
     const left: RecordView[] = []
     for (const record of records) {
@@ -109,7 +112,10 @@ export class Journal {
     return left
   }
 
-  /** Grows also within a millisecond. Before a database gives out ids it is smaller than all of theirs. */
+  /**
+   * Returns an increasing id, also within a millisecond. An id without a database is smaller than any id of the
+   * database.
+   */
   #newId(now: number): number {
     try {
       this.#lastId = Math.max(this.#lastId + 1, this.#parts.database.newId())
@@ -139,7 +145,7 @@ export class Journal {
   }
 }
 
-/** A line that was cut, by a crash or by the beginning of the tail, is no record. */
+/** Ignores a line that is incomplete because of a crash or because the tail begins within it. */
 function parsed(line: string): RecordView[] {
   try {
     const record: unknown = JSON.parse(line)

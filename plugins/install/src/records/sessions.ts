@@ -14,7 +14,7 @@ export interface Session {
 interface SessionEnd {
   readonly status: Exclude<SessionStatus, 'running'>
   readonly failedStep: string
-  /** Without secrets. */
+  /** Must not contain secrets. */
   readonly message: string
 }
 
@@ -25,13 +25,13 @@ interface SessionFilter {
 
 type SessionParts = Pick<InstallServices, 'database' | 'clock' | 'log'>
 
-/** Columns that a keyword is looked for in. */
+/** Columns that a keyword search covers. */
 const searched = ['id', 'message', 'failedStep', 'clientIp']
 
-/** The newest first; ids of sessions do not sort by time. */
+/** Newest first. Session ids do not sort by time. */
 export const sessionOrder: PageWindow['orderBy'] = [{ property: 'startedAt', direction: 'desc' }]
 
-/** The executions of the installation. Rows are written as soon as there is a database. */
+/** The executions of the installation. Rows are written once there is a database. */
 export class Sessions {
   readonly #parts: SessionParts
 
@@ -43,7 +43,7 @@ export class Sessions {
     return { id: randomUUID(), retriedSessionId, clientIp, startedAt: new Date(this.#parts.clock.now()) }
   }
 
-  /** Writes the row of a session that goes on, unless it is there or there is no database yet. */
+  /** Writes the row of a running session, unless it exists or there is no database yet. */
   async store(session: Session): Promise<void> {
     await this.#quietly(async (em) => {
       if ((await em.count(SessionRow, { id: session.id })) > 0) return
@@ -60,7 +60,7 @@ export class Sessions {
     })
   }
 
-  /** Sessions that nobody runs any more: their process died. Called by whoever holds the installation. */
+  /** Ends sessions whose process died. The caller must hold the lock of the installation. */
   async closeAbandoned(current: Session): Promise<void> {
     await this.#quietly(async (em) => {
       const ended = { status: 'interrupted', endedAt: new Date(this.#parts.clock.now()) } as const
@@ -68,7 +68,7 @@ export class Sessions {
     })
   }
 
-  /** The newest one that runs, or whose process died. */
+  /** Returns the newest session that runs or whose process died. */
   async running(): Promise<SessionRow | undefined> {
     const options = { orderBy: { startedAt: 'desc' }, limit: 1 } as const
     const [row] = await this.#parts.database.fork().find(SessionRow, { status: 'running' }, options)
@@ -79,7 +79,7 @@ export class Sessions {
     return (await this.#parts.database.fork().findOne(SessionRow, { id })) ?? undefined
   }
 
-  /** One page of what passes the filter. */
+  /** Returns one page of matching sessions. */
   list({ status, keyword = '' }: SessionFilter, window: PageWindow): Promise<FoundPage<SessionRow>> {
     const search = { text: keyword, properties: searched }
     return findPage(this.#parts.database.fork(), SessionRow, status === undefined ? {} : { status }, window, { search })

@@ -10,7 +10,7 @@ import type { PlannedSetting } from './settings-plan.ts'
 
 type ConnectionTrialParts = Pick<InstallServices, 'root' | 'config'>
 
-/** A connection that was written and that the product has yet to start on (decision E8). */
+/** The trial of a new connection that was written but not used yet (decision E8). */
 export class ConnectionTrial {
   readonly #trial: SettingsTrial
   readonly #config: ConnectionTrialParts['config']
@@ -20,7 +20,7 @@ export class ConnectionTrial {
     this.#config = config
   }
 
-  /** Call it before the file is written. */
+  /** Call this before the file is written. */
   begin(configFile: string, settings: readonly PlannedSetting[]): Promise<void> {
     return this.#trial.begin(configFile, {
       patienceMs: this.#config.get('platform.install.connection-trial'),
@@ -28,14 +28,13 @@ export class ConnectionTrial {
     })
   }
 
-  /** The product runs on the connection. */
+  /** Ends the trial, because the product runs on the connection. */
   end(): Promise<void> {
     return this.#trial.end()
   }
 
   /**
-   * Tells once that the product came back because it did not start on these settings.
-   *
+   * Reports once that the product returned to the old settings because it did not start on the new ones.
    * @throws StepFailure
    */
   async assertNotReturned(settings: readonly PlannedSetting[], { isProven }: Pick<Caller, 'isProven'>): Promise<void> {
@@ -44,14 +43,14 @@ export class ConnectionTrial {
   }
 }
 
-/** Without a token nobody learns what was found in the network. */
+/** Without a token, a caller learns nothing about the network. */
 function failureOf({ code, reason }: ReturnedTrial, isProven: boolean): StepFailure {
   if (!isProven) return new StepFailure('failure.connection-returned-unproven', {}, undefined, 'database.type')
   const params = { reason: publicReason(new Error(reason)) }
   return new StepFailure('failure.connection-returned', params, undefined, fieldOfFailure(code))
 }
 
-/** Without the type: that of a MariaDB is known only once it has been asked. */
+/** Excludes the type, because MariaDB is only detected by a connection. */
 function fingerprintOf(settings: readonly PlannedSetting[]): string {
   const isMeant = ({ connection, key }: PlannedSetting) => connection !== undefined && key !== 'platform.database.type'
   const connections = settings.filter(isMeant).map(({ key, value }) => [key, value])
@@ -71,8 +70,8 @@ type ConnectionProbeParts = Pick<InstallServices, 'database' | 'redis' | 'clock'
 type Asking = Pick<Caller, 'isProven'>
 
 /**
- * Tries connections that somebody typed in. Without a token anybody who reaches the entry can ask for that, so it must
- * not serve to look around in the network: a stranger hears that it failed and nothing else, always after the same time.
+ * Tests connections that a person has entered. Without a token, any caller who reaches the installer can do this, so it
+ * must not be usable to scan the network. Such a caller only learns that the test failed, always after the same time.
  */
 export class ConnectionProbes {
   readonly #parts: ConnectionProbeParts
@@ -103,7 +102,7 @@ export class ConnectionProbes {
     const attempt = work().finally(() => {
       this.#running--
     })
-    // It may fail when nobody waits for it any more.
+    // It may fail when no caller waits for it any more.
     attempt.catch(() => undefined)
     try {
       return await withinDeadline(clock, deadlineMs, () => attempt, silent)

@@ -2,19 +2,19 @@ import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel'
 import type { Setting } from '../form/fields.ts'
 import { configuredValue, type Running, usualPort } from '../form/form-values.ts'
 
-/** A setting with what it would change. */
+/** A setting and the effect of writing it. */
 export interface PlannedSetting extends Setting {
   readonly entry: CatalogueEntry | undefined
   readonly isChanged: boolean
-  /** `.env`: written to the file. `config`: to the database. `runtime`: nowhere. */
+  /** `.env`: written to the file. `config`: written to the database. `runtime`: not written. */
   readonly target: '.env' | 'config' | 'runtime'
-  /** Where a stronger source sets another value, so that what is written would not count. */
+  /** The source with higher priority that sets another value, so that the written value would have no effect. */
   readonly overriddenBy: string | undefined
 }
 
 /**
- * Where each setting goes. Only what a loaded plugin declares is written, because an unknown name in the file would keep
- * the product from starting, and only what the example file lists (document 3, "Write rules").
+ * Returns the target of each setting. A key is only written if a loaded plugin declares it, because an unknown name in
+ * the file would stop the product from starting. It must also be in the example file (document 3, "Write rules").
  */
 export function planSettings(
   settings: readonly Setting[],
@@ -40,7 +40,7 @@ export function planSettings(
   })
 }
 
-/** The port of the server may be left to its type. */
+/** The default port of the type applies if no port is set. */
 function inForce(key: string, running: Running): unknown {
   const value = running(key)
   return key === 'platform.database.port' ? (value ?? usualPort(running('platform.database.type'))) : value
@@ -48,6 +48,6 @@ function inForce(key: string, running: Running): unknown {
 
 const isStrongerThanFile = (source: string | undefined) => source === 'environment' || source === 'database'
 
-/** Whether the form asks for another database or another Redis than the product runs on. */
+/** Returns the connections of the form that differ from those that the product runs on. */
 export const changedConnections = (planned: readonly PlannedSetting[]): ReadonlySet<'database' | 'cache'> =>
   new Set(planned.flatMap(({ connection, isChanged }) => (isChanged && connection !== undefined ? [connection] : [])))

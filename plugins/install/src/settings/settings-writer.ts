@@ -35,15 +35,15 @@ type SettingsWriterParts = Pick<
 export interface SettingsPlan {
   readonly checks: readonly Check[]
   readonly passed: boolean
-  /** Empty when a check failed. */
+  /** Empty if a check failed. */
   readonly settings: readonly PlannedSetting[]
   /** Names that may be written to the file. */
   readonly allowed: ReadonlySet<string>
-  /** The product must start again before the rest can be done. */
+  /** The product must restart before the remaining steps can run. */
   readonly restartRequired: boolean
 }
 
-/** Checks, plans and writes the configuration that a form asks for. */
+/** Checks, plans and writes the configuration of a form. */
 export class SettingsWriter {
   readonly #parts: SettingsWriterParts
 
@@ -51,7 +51,7 @@ export class SettingsWriter {
     this.#parts = parts
   }
 
-  /** The policies that the form offers. Values: the rules for the administrator's password, in words. */
+  /** Returns the policies of the form with their rules for the administrator's password, as text. */
   passwordPolicies(locale: string): Readonly<Record<string, string>> {
     const { passwords, say } = this.#parts
     const rulesOf = (policy: Passwords['policy']) =>
@@ -63,12 +63,12 @@ export class SettingsWriter {
     return proposedPolicy(this.#parts.passwords, this.#parts.configAdmin)
   }
 
-  /** The meaning of the form alone. */
+  /** Checks only the content of the form. */
   check(form: InstallForm, locale: string): readonly Check[] {
     return checkForm(form, { ...this.#parts, locale })
   }
 
-  /** What writing would do. Reads the example file, writes nothing. */
+  /** Returns the effect of writing the form. Reads the example file, writes nothing. */
   async plan(form: InstallForm, locale: string): Promise<SettingsPlan> {
     const { kernel, configAdmin, files, running, say } = this.#parts
     const checks = this.check(form, locale)
@@ -90,7 +90,7 @@ export class SettingsWriter {
     }
   }
 
-  /** The plan as people see it, with secrets behind the mask. */
+  /** Returns the plan for display, with masked secrets. */
   entries(form: InstallForm, { passed, settings }: SettingsPlan, locale: string): PlanEntry[] {
     if (!passed) return []
     const { say } = this.#parts
@@ -126,14 +126,13 @@ export class SettingsWriter {
   }
 
   /**
-   * Connects to what the form asks for, where that is not what the product runs on.
-   *
-   * @returns the settings with what the server has told of itself
-   * @throws StepFailure; BusinessError "429", reason `install.probe-busy`, when too many are being tried
+   * Connects to the database and the cache of the form, if the product does not run on them already.
+   * @returns the settings, corrected with the facts that the server reports
+   * @throws StepFailure; BusinessError "429", reason `install.probe-busy`, if too many probes run
    */
   async probe({ settings }: SettingsPlan, caller: Pick<Caller, 'isProven'>): Promise<readonly PlannedSetting[]> {
     const { probes, kernel } = this.#parts
-    // What the product has fallen back on is neither of the two.
+    // The product does not run on the configured connections while it uses the fallback.
     const changed = kernel.fallback === undefined ? changedConnections(settings) : new Set(['database', 'cache'])
     const cache = redisTarget(settings)
     if (changed.has('cache') && cache !== undefined) await probes.cache(cache, caller)
@@ -147,7 +146,6 @@ export class SettingsWriter {
 
   /**
    * Connects to the configured database.
-   *
    * @throws StepFailure
    */
   async tryConfigured(): Promise<void> {
@@ -161,9 +159,8 @@ export class SettingsWriter {
   }
 
   /**
-   * Writes the file: all of it or nothing. What runs already is written only where the file says something else.
-   *
-   * @returns the variables that have changed
+   * Writes the file atomically. An unchanged value is only written if the file already contains its variable.
+   * @returns the changed variables
    * @throws StepFailure
    */
   async writeFile(settings: readonly PlannedSetting[], allowed: ReadonlySet<string>): Promise<readonly string[]> {
@@ -189,8 +186,7 @@ export class SettingsWriter {
   }
 
   /**
-   * Stores what belongs into the database configuration.
-   *
+   * Stores the settings of the database configuration.
    * @throws StepFailure
    */
   async store(settings: readonly PlannedSetting[], traceId: string): Promise<void> {
@@ -207,7 +203,7 @@ export class SettingsWriter {
   }
 }
 
-/** What speaks against a single setting once the form itself is sound. */
+/** Returns the problem of a single setting in a valid form. */
 function faultOf(
   { entry, value, isChanged, target, connection, overriddenBy }: PlannedSetting,
   locale: string,
@@ -221,7 +217,7 @@ function faultOf(
   return fault === undefined ? undefined : { status: 'failed', text: 'key-rule', params: { rule: fault.message } }
 }
 
-/** `undefined` when the form wants no Redis. */
+/** Returns `undefined` if the form does not use Redis. */
 function redisTarget(settings: readonly PlannedSetting[]): RedisTarget | undefined {
   const value = (name: string) => settings.find(({ key }) => key === `platform.cache.${name}`)?.value
   if (value('enabled') !== true) return undefined

@@ -14,7 +14,7 @@ import { installFiles } from '../files.ts'
 import type { SettingsWriter } from '../settings/settings-writer.ts'
 import { NoteFile } from './restart-note.ts'
 
-/** Pause between two looks at the configured database, in milliseconds. */
+/** Interval of the attempts to reach the configured database, in milliseconds. */
 const pauseMs = 15_000
 
 interface FallbackWatchParts {
@@ -24,7 +24,10 @@ interface FallbackWatchParts {
   readonly log: Logger
 }
 
-/** A product that has fallen back on a database in memory: not ready, and over as soon as the configured one answers. */
+/**
+ * Watches a product that uses the fallback database in memory. Such a product is not ready. It restarts when the
+ * configured database is available.
+ */
 export class FallbackWatch {
   readonly #parts: FallbackWatchParts
 
@@ -32,13 +35,13 @@ export class FallbackWatch {
     this.#parts = parts
   }
 
-  /** What keeps the product from being ready. */
+  /** The reason why the product is not ready. */
   get problem(): PlinthError | undefined {
     const { fallback } = this.#parts.kernel
     return fallback && installError('PLINTH_INSTALL_DATABASE_UNUSABLE', { reason: fallback.reason })
   }
 
-  /** Returns when the signal aborts, or at once where nothing has fallen back. */
+  /** Returns when the signal aborts, or immediately if no fallback is used. */
   async run(signal: AbortSignal): Promise<void> {
     const { kernel, settings, clock, log } = this.#parts
     const { problem } = this
@@ -64,7 +67,7 @@ const connectionFailures: readonly string[] = [
   'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
 ] satisfies readonly DatabaseErrorCode[]
 
-/** An empty database in memory and no Redis: whatever happens here, nothing of another instance is touched. */
+/** An empty database in memory without Redis, so that data of another instance is never changed. */
 const inMemory: Readonly<Record<string, string>> = {
   'platform.database.type': 'sqlite',
   'platform.database.sqlite.file': ':memory:',
@@ -72,9 +75,9 @@ const inMemory: Readonly<Record<string, string>> = {
 }
 
 /**
- * A product that was never installed and whose database cannot be used starts all the same, so that the wizard can show
- * what is wrong. Only where the wizard could mend it, in the file that it writes; not where this machine was installed
- * once, nor where nobody could enter.
+ * Lets a product start that was never installed and whose database cannot be used, so that the installer can show the
+ * problem. Only used if the installer can fix it in its settings file. Not used if this machine was installed before,
+ * or if nobody could enter the installer.
  */
 export async function fallbackStart({ code, root, explain, get }: FailedStart) {
   if (!connectionFailures.includes(code)) return undefined

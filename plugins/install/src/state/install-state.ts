@@ -9,26 +9,26 @@ import type { InstallServices } from '../requires.ts'
 import { NoteFile } from './restart-note.ts'
 
 /**
- * Why the state is unknown. `lost`: this machine was installed, and its database knows nothing of it. `unreadable`: the
- * database does not answer.
+ * Why the state is unknown. `lost`: this machine was installed, but its database does not contain the state.
+ * `unreadable`: the database is not available.
  */
 type Doubt = 'lost' | 'unreadable'
 
 export interface Reading {
   readonly name: 'installed' | 'not-installed' | 'unknown'
-  /** Version of the stored value; 0 for none. */
+  /** Version of the stored value, or 0. */
   readonly version: number
   /** Set for `unknown`. */
   readonly doubt?: Doubt
 }
 
-/** What is unknown counts as installed. */
+/** An unknown state is treated as installed. */
 export const isInstalled = ({ name }: Reading) => name !== 'not-installed'
 
-/** Why the installation is closed to everybody: installed, or nobody can tell. */
+/** Why the installation is closed to everybody: the product is installed, or the state is unknown. */
 export type ClosedByState = 'installed' | `state-${Doubt}`
 
-/** Who changes the state, and why. */
+/** The actor and the reason of a change. */
 interface StateChange {
   readonly by: string
   readonly traceId: string
@@ -36,7 +36,7 @@ interface StateChange {
   readonly reason?: string
 }
 
-/** What the marker says. */
+/** Content of the marker. */
 interface Marker {
   readonly installedAt: string
   readonly sessionId: string
@@ -49,10 +49,10 @@ type StateParts = Pick<InstallServices, 'plugin' | 'config' | 'configCentre' | '
 const installedKey = 'platform.install.installed'
 
 /**
- * The one place that knows whether the product is installed. What counts is the stored value of
- * `platform.install.installed`, which all instances share; it is read from the database each time. The row
- * `install_state` is a copy for compatibility (I-008). The marker on the local disk tells a fresh database from one that
- * has lost what was installed, whether its tables are gone or were made anew (decision E7).
+ * The state of the installation. The stored value of `platform.install.installed`, which all instances share, decides.
+ * It is read from the database for each call. The row `install_state` is a copy for compatibility (I-008). The marker
+ * on the local disk distinguishes a new database from one that has lost its data, also if its tables were created again
+ * (decision E7).
  */
 export class InstallState {
   readonly #parts: StateParts
@@ -72,26 +72,32 @@ export class InstallState {
     return found
   }
 
-  /** Why there is nothing to install; `undefined` when there is, or when a product may be installed again. */
+  /** Returns why an installation is not possible, or `undefined` if it is possible or may be repeated. */
   closedBecause({ name, doubt }: Reading): ClosedByState | undefined {
     if (name === 'unknown') return `state-${doubt ?? 'unreadable'}`
     const mayReinstall = this.#parts.config.get('platform.install.allow-reinstall')
     return name === 'installed' && !mayReinstall ? 'installed' : undefined
   }
 
-  /** What this process knows without asking the database, for questions of every request; every instance is told of changes. */
+  /**
+   * The state that this process knows without a query, for checks of every request. Every instance is notified of
+   * changes.
+   */
   get isKnownInstalled(): boolean {
     return this.#parts.config.get(installedKey)
   }
 
-  /** @throws PlinthError `PLINTH_INSTALL_STATE_LOST` when this machine was installed and its database knows nothing of it */
+  /**
+   * @throws PlinthError `PLINTH_INSTALL_STATE_LOST` if this machine was installed but its database does not contain the
+   * state
+   */
   async assertNotLost(): Promise<void> {
     if ((await this.read()).doubt === 'lost') throw this.#lost()
   }
 
   async #find(): Promise<Reading & { readonly reason?: string }> {
     try {
-      // To read it would create the file, for example during `plinth doctor`.
+      // A query would create the file, for example during `plinth doctor`.
       const get = this.#isFileMissing() ? undefined : this.#parts.configCentre.get(installedKey)
       const { explanation, stored } = (await get) ?? {}
       if (explanation?.effective.value === true) return { name: 'installed', version: stored?.version ?? 0 }
@@ -109,7 +115,7 @@ export class InstallState {
     return dialect === 'sqlite' && place !== ':memory:' && !existsSync(place)
   }
 
-  /** Every call reads the state; only a change is news. */
+  /** Logs only a change, because every call reads the state. */
   #report({ doubt, reason }: Reading & { readonly reason?: string }): void {
     const { log } = this.#parts
     if (doubt === undefined) log.info('the install state can be read again')
@@ -122,10 +128,9 @@ export class InstallState {
   }
 
   /**
-   * Changes the state, if it is still the one that was read: of several callers on any number of instances, one does it.
-   *
-   * @returns false when somebody else was faster
-   * @throws BusinessError "503" when it cannot be stored
+   * Changes the state if it is still the given one. Among several callers on any number of instances, one succeeds.
+   * @returns false if another caller was faster
+   * @throws BusinessError "503" if it cannot be stored
    */
   async change(installed: boolean, seen: Reading, change: StateChange): Promise<boolean> {
     const { plugin, configCentre } = this.#parts
@@ -147,10 +152,9 @@ export class InstallState {
   }
 
   /**
-   * Closes the installation.
-   *
-   * @returns when it was closed, ISO 8601; empty when that is not known
-   * @throws StepFailure when somebody else changed the state at the same time and it is open
+   * Locks the installation.
+   * @returns the time of the lock, ISO 8601, or empty if unknown
+   * @throws StepFailure if another caller changed the state at the same time and it is open
    */
   async lock(change: StateChange): Promise<string> {
     const seen = await this.read()
@@ -162,14 +166,14 @@ export class InstallState {
   }
 
   /**
-   * Removes the marker, because this machine goes on with another database on which nothing is installed yet. For
-   * whoever was allowed to install.
+   * Removes the marker, because this machine continues with another database, which is not installed yet. The caller
+   * must have checked that an installation is allowed.
    */
   async leaveDatabase(): Promise<void> {
     await this.#marker.remove()
   }
 
-  /** Brings the copies in line with what counts, for example after a crash; what is unknown is left alone. Never throws. */
+  /** Updates the copies, for example after a crash. Does nothing if the state is unknown. Never throws. */
   async repair(): Promise<void> {
     const { name } = await this.read()
     if (name === 'unknown') return
@@ -179,7 +183,7 @@ export class InstallState {
     await this.#tryToCopy(installed, { by: row.changedBy || 'repair', traceId: '', sessionId: row.sessionId })
   }
 
-  /** The copy in the database; `undefined` when it cannot be read. */
+  /** Returns the copy in the database, or `undefined` if it cannot be read. */
   async #row(): Promise<StateRow | undefined> {
     const found = await this.#parts.database
       .fork()

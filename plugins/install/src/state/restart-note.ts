@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { codeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { InstallFiles } from '../files.ts'
 
-/** A small JSON document on the local disk: there whole, or not at all. */
+/** A small JSON file on the local disk, written atomically. */
 export class NoteFile<T extends object> {
   readonly #path: string
 
@@ -12,7 +12,7 @@ export class NoteFile<T extends object> {
     this.#path = path
   }
 
-  /** `undefined` when it is not there. What cannot be read is there. */
+  /** Returns `undefined` if the file does not exist, and an empty object if it cannot be read. */
   async read(): Promise<Partial<T> | undefined> {
     try {
       const content: unknown = JSON.parse(await readFile(this.#path, 'utf8'))
@@ -35,7 +35,7 @@ export class NoteFile<T extends object> {
 }
 
 interface Note {
-  /** Process that asked for the restart. */
+  /** Id of the start that requested the restart. */
   readonly by: string
 }
 
@@ -43,8 +43,8 @@ interface Note {
 const thisStart = randomUUID()
 
 /**
- * Remembers over a restart that one was asked for, so that a product that comes back with the old connection says so
- * instead of asking for ever.
+ * Stores that a restart was requested. A product that returns with the old connection then reports this and does not
+ * request restarts indefinitely.
  */
 export class RestartNote {
   readonly #file: NoteFile<Note>
@@ -61,7 +61,7 @@ export class RestartNote {
     return this.#file.remove()
   }
 
-  /** Whether a restart was asked for before the last start. */
+  /** Returns whether a restart was requested before the last start. */
   async wasRestarted(): Promise<boolean> {
     const note = await this.#file.read()
     return note !== undefined && note.by !== thisStart

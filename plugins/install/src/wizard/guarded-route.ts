@@ -24,7 +24,7 @@ export type WizardRouteParts = Pick<InstallServices, 'kernel'> & {
   readonly say: Say
 }
 
-/** Somebody who may not enter, with what may be said about it. */
+/** A rejected request and the message for its caller. */
 interface Refused<S extends RequestSchemas> {
   readonly message: string
   readonly caller: Caller
@@ -34,14 +34,14 @@ interface Refused<S extends RequestSchemas> {
 
 interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
   readonly method: 'GET' | 'POST'
-  /** Below the root of the wizard. */
+  /** Relative to the root of the wizard. */
   readonly path: string
   readonly summary: string
   readonly request?: S
   readonly response: R
-  /** Answer to who may not enter (decision B54); without one it is a failure. */
+  /** Result for a rejected caller (decision B54). Without it, a rejection is an error. */
   readonly refused?: (refused: Refused<S>) => Static<R> | Promise<Static<R>>
-  /** Answers nothing when the installation was closed meanwhile. */
+  /** Returns `undefined` if the installation was closed in the meantime. */
   handle(
     request: RouteRequest<S>,
     parts: WizardRouteParts & { readonly caller: Caller },
@@ -51,7 +51,7 @@ interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
 
 const { route } = routesWith<WizardRouteParts>()
 
-/** What all routes of the wizard have in common. A page that polls stays far below the limit. */
+/** Properties of all routes of the wizard. A polling page stays far below the rate limit. */
 export const common = {
   tags: ['install'],
   annotations: [
@@ -62,16 +62,16 @@ export const common = {
 
 export const root = '/api/v1/install'
 
-/** What this caller can do to be let in; empty where nothing is to be said. */
+/** Returns the action that would let this caller enter, or empty. */
 export const hintFor = ({ caller, verdict: { closed } }: Entered, say: Say) =>
   closed === undefined || !isOfCaller(closed) ? '' : say(caller.locale, `entry.closed.${closed}`)
 
-/** A token counts in its header alone (document 3, "Authentication" 1): elsewhere it has no effect. */
+/** The token is only accepted in its header (document 3, "Authentication" 1). Elsewhere it has no effect. */
 const tokenNames = ['token', 'x-install-token']
 const withoutToken = <S extends RequestSchemas>(request: S) =>
   Object.fromEntries(Object.entries(request).map(([part, schema]) => [part, ignoring(schema, tokenNames)])) as S
 
-/** A route that asks the entry check itself: no step trusts an earlier one. */
+/** A route that runs the entry check itself: no step trusts an earlier one. */
 export function guarded<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>({
   path,
   refused,

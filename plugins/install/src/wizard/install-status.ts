@@ -19,13 +19,13 @@ export class InstallStatus {
     this.#parts = parts
   }
 
-  /** As one caller of the install entry sees it: under a foreign host nothing may be entered. */
+  /** Returns the status for one caller. With an untrusted host, the installation is not allowed. */
   async forCaller(caller: Caller, seen?: Reading): Promise<StatusView> {
     const view = await this.snapshot(caller.prefix, seen)
     return { ...view, installAllowed: view.installAllowed && this.#parts.entry.closedTo(caller) !== 'host' }
   }
 
-  /** @param prefix of the request under a context path */
+  /** @param prefix path prefix of the request under a context path */
   async snapshot(prefix: string, seen?: Reading): Promise<StatusView> {
     const { config, state, entry, clock } = this.#parts
     const reading = seen ?? (await state.read())
@@ -44,7 +44,7 @@ export class InstallStatus {
     }
   }
 
-  /** Pages of the product that exist; none before the installation, because they may lead to it instead. */
+  /** Returns the existing pages of the product. Empty before the installation, because pages may redirect to it. */
   async entries(): Promise<EntryName[]> {
     const { state, productPages } = this.#parts
     return isInstalled(await state.read()) ? productPages.list() : []

@@ -25,7 +25,7 @@ const notExecuted = ({ message }: { readonly message: string }): view.ExecuteVie
   records: [],
 })
 
-/** The answer leaves before the product stops. */
+/** The response is sent before the product stops. */
 function restartAfter(
   { requestRestart }: Pick<Kernel, 'requestRestart'>,
   reply: HttpReply,
@@ -35,7 +35,7 @@ function restartAfter(
   return answer
 }
 
-/** For every caller: the status, the pages of an installed product, and the check of a token. */
+/** Open to every caller: the status, the pages of an installed product, and the check of a token. */
 const openRoutes = [
   route({
     ...common,
@@ -79,7 +79,7 @@ const openRoutes = [
   }),
 ]
 
-/** What is asked, and what the answers would change. */
+/** The form and the effect of its values. */
 const formRoutes = [
   guarded({
     method: 'GET',
@@ -115,7 +115,7 @@ const formRoutes = [
   }),
 ]
 
-/** The steps, each alone and all in one. */
+/** The steps, one by one or all together. */
 const stepRoutes = [
   guarded({
     method: 'POST',
@@ -186,7 +186,7 @@ const stepRoutes = [
   }),
 ]
 
-/** How far it has come. */
+/** The progress. */
 const recordRoutes = [
   guarded({
     method: 'GET',
@@ -217,7 +217,7 @@ const recordRoutes = [
   }),
 ]
 
-/** The install wizard. Every route but the first three needs the entry check. */
+/** The installer API. Every route but the first three requires the entry check. */
 export const wizardRoutes = [...openRoutes, ...formRoutes, ...stepRoutes, ...recordRoutes]
 
 export const sessionUnknown = () => refusal('session-unknown', { text: 'failure.session-unknown' })

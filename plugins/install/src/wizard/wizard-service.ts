@@ -38,8 +38,8 @@ type WizardServiceParts = Pick<InstallServices, 'kernel' | 'configAdmin' | 'sign
 type Form = InstallForm
 
 /**
- * The operations of the install wizard. Whoever calls has passed the entry check. What writes does so one after another
- * and looks again whether the installation is still open; `undefined` says that it is not.
+ * The operations of the installer. The caller has passed the entry check. Operations that write run one after another
+ * and check again whether the installation is open. They return `undefined` if it is not.
  */
 export class WizardService {
   readonly #parts: WizardServiceParts
@@ -103,7 +103,7 @@ export class WizardService {
   async write(form: Form, caller: Caller): Promise<view.PlanResult | undefined> {
     const { settings, steps, runner } = this.#parts
     const run = this.#newRun(form, caller)
-    // Before the turn of this call: a server that keeps silent must not hold up what others write.
+    // Runs before the queued part, so that a silent server does not delay other writes.
     const prepared = await runner.prepare(steps.write, run)
     return this.#oneByOne(async () => {
       const { status, message, field } = await runner.finish(steps.write, run, prepared)
@@ -125,7 +125,7 @@ export class WizardService {
     return this.#oneByOne(() => this.runMigration(caller, auditActions.migrate))
   }
 
-  /** Also for the administration, which needs no open installation. */
+  /** Also used by the administration, which needs no open installation. */
   async runMigration(caller: Caller, action: AuditAction): Promise<view.MigrateView> {
     const run = this.#newRun({}, caller)
     const { status, message } = await this.#parts.runner.run(this.#parts.steps.migration, run)
@@ -169,9 +169,8 @@ export class WizardService {
   }
 
   /**
-   * Runs the whole installation again with this form; the source session gets nothing but a note.
-   *
-   * @returns `unknown` when there is no such session
+   * Runs the whole installation again with this form. The source session only gets a note.
+   * @returns `unknown` if the session does not exist
    */
   async retry(sessionId: string, form: Form, caller: Caller): Promise<view.ExecuteView | 'unknown' | undefined> {
     const { journal, say } = this.#parts
