@@ -6,7 +6,7 @@ import type { RuleSettings, RuleType } from './rules/rule-types.ts'
 /** Sorts after every time on every database. Null would sort differently per database. */
 export const never = Number.MAX_SAFE_INTEGER
 
-/** `active` while units remain or are on hold. Then the status tells what took the last unit (decision B5). */
+/** `active` while units remain or are on hold. Afterwards the status shows what took the last unit (decision B5). */
 type SourceStatus = 'active' | 'exhausted' | 'expired' | 'reversed'
 type BatchStatus = 'running' | 'completed' | 'failed'
 

@@ -29,7 +29,7 @@ export interface MovedUnits {
   readonly createdAt: number
 }
 
-/** Unit that accounts count. */
+/** Kind of units in accounts, such as points or a currency. */
 export interface LedgerAsset {
   readonly displayName: LocalizedText
   /** Decimal places of the minor unit, 0 to 18: 0 for points, 2 for yuan. All amounts are integers in minor units. */

@@ -24,7 +24,6 @@ import { ledgerRoutes } from './routes/ledger-routes.ts'
 import { reconciliationRoutes } from './routes/reconciliation-routes.ts'
 import { holdExpiry, purge, reconcile } from './tasks.ts'
 
-/** Journal kinds of the ledger. */
 const kindNames = {
   'money.release': bilingual('Hold released', '冻结解除'),
   'money.hold-expired': bilingual('Hold expired', '冻结到期'),

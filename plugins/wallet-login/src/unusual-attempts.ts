@@ -3,7 +3,6 @@ import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { LimitedStep } from './attempt-limits.ts'
 
-/** Area of the alerts. */
 const area = 'wallet-login'
 
 interface UnusualParts {

@@ -88,7 +88,6 @@ const paidAmount = text('Paid amount', '实付金额')
 
 type Plan = Operations['postAdminWeb3PaymentConfirmations']['data']
 
-/** Columns of a plan. */
 const planColumns = (it: Row<Plan>) => [
   it.status('state', stateTones, { labels: states }),
   it.chips('reasons', undefined, { labels: reasons }),

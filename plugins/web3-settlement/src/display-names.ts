@@ -70,7 +70,6 @@ export const causes: Names<ReviewCause> = {
   'payer-mismatch': text('Sent by another address than the payer', '付款地址与订单不符'),
 }
 
-/** Names of the reasons that kept an attempt from starting. */
 const obstacles: Names<AttemptObstacle> = {
   'saver-not-active': text('The user who saved the review is disabled or deleted', '保存复核的用户已停用或删除'),
   'second-person-required': text('A second person has to settle', '须由第二人结算'),

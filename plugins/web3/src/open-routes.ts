@@ -30,7 +30,7 @@ const params = Type.Object({
     description: 'Name of a chain of the product, or `evm` for any.',
   }),
 })
-/** Also accepts invalid signatures, which give a result and not an error. */
+/** The limit is large, so that an invalid signature produces a result instead of an error. */
 const signature = Type.String({
   maxLength: 8194,
   description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`; at most 4096 for a contract wallet.',

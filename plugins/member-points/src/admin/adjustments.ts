@@ -23,7 +23,6 @@ interface Adjusted {
   readonly replayed: boolean
 }
 
-/** Effect of an adjustment at this time. */
 interface AdjustmentPreview {
   readonly asset: string
   readonly availableBefore: number

@@ -129,7 +129,7 @@ export class CheckIns {
     }
   }
 
-  /** The last check-in of a member. */
+  /** Returns the last check-in of a member. */
   async last(userId: number): Promise<LastCheckIn | undefined> {
     const [row] = await this.#parts.db.query<Record<string, unknown>>(
       `select check_date, consecutive_days from ${table} where user_id = ? order by check_date desc limit 1`,

@@ -9,7 +9,6 @@ import type { Parts } from '../parts.ts'
 import { type LapsedSource, lapsedSources, lapsePage } from './lapsing.ts'
 
 const table = 'points_expire_batch'
-/** Initial values of a scan. */
 const fresh = {
   status: 'running',
   cursorExpiresAt: 0,
@@ -40,7 +39,6 @@ interface TakenBatch {
   readonly holder: string
 }
 
-/** Result of a page. */
 interface PageResult {
   readonly scanned: number
   readonly expired: number

@@ -28,7 +28,6 @@ type Source = NewRow<typeof SourceRow>
 
 const shown = ['id', 'sourceType', 'sourceId', 'granted', 'remaining', 'held', 'expiresAt', 'createdAt'] as const
 const shownLots = selectionOf(SourceRow).pick(...shown)
-/** Columns of a new source. */
 const unused = { held: 0, consumed: 0, reversed: 0, expired: 0, status: 'active' } as const
 
 /** The lots of points accounts, in the table of sources. The ledger calls it under the lock of the account. */

@@ -29,7 +29,6 @@ interface OrderRefund {
 
 type OrderRewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
-/** Result of a refund. */
 interface Reversed {
   /** True if the refund waits for the payment of its order, because the events arrived in the other order. */
   readonly deferred: boolean
@@ -40,7 +39,6 @@ interface Reversed {
   readonly shortfall: number
 }
 
-/** Values of an order without posted events. */
 const awaited = {
   status: 'awaited',
   paidAmount: 0,
@@ -66,7 +64,7 @@ export class OrderRewards {
   }
 
   /**
-   * Grants the points of a paid order once, then posts the refunds that arrived earlier.
+   * Grants the points of a paid order once, then applies the refunds that arrived earlier.
    *
    * @throws BusinessError `409` `member-points.order-mismatch` if the order was already paid with other facts
    */
@@ -163,7 +161,7 @@ export class OrderRewards {
     return db.fork().findOneOrFail(OrderRewardRow, { orderNo })
   }
 
-  /** Posts one refund of a paid and locked order. */
+  /** Applies one refund to a paid and locked order. */
   async #book(orderNo: string, reversal: ReversalRow): Promise<Omit<Reversal, 'owed'>> {
     const { db } = this.#parts
     const order = await db.fork().findOneOrFail(OrderRewardRow, { orderNo })

@@ -20,8 +20,8 @@ interface GrantOfDebtor {
 }
 
 /**
- * Spent points that refunds could not take back and that later rewards pay, if the rule says so. The orders are changed
- * before the account of the ledger is locked, as refunds do.
+ * Spent points that refunds could not take back and that later rewards pay, if the rule allows it. The orders are
+ * changed before the account of the ledger is locked, as refunds do.
  */
 export class Debts {
   readonly #db: Database

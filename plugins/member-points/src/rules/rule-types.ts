@@ -80,7 +80,6 @@ const settingsBy: Readonly<
   expiry: { needs: ['expiresInDays', 'expiringSoonDays'], allows: [] },
 }
 
-/** A setting that is invalid for its type. */
 interface SettingFault {
   readonly field: string
   readonly rule: 'required' | 'not-allowed' | 'beyond-cycle' | 'repeated'

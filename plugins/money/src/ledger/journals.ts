@@ -42,7 +42,6 @@ export interface Closing {
   readonly released: number
 }
 
-/** Balance of an account directly after a movement. */
 interface AccountAfter {
   readonly accountId: number
   readonly available: number

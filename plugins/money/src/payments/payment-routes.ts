@@ -21,7 +21,6 @@ import { own } from './permissions.ts'
 const root = '/api/v1/admin/money'
 const amount = Type.Integer({ minimum: 0, description: 'Minor units of the asset.' })
 
-/** The exposed columns. */
 const exposedOrder = orders.pick(
   'outTradeNo',
   'provider',

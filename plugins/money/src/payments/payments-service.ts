@@ -229,7 +229,6 @@ export class PaymentsService implements Payments {
   }
 }
 
-/** Hash of a transaction on a chain. */
 const hashForm = /^0x[0-9a-fA-F]{64}$/
 
 const among = ({ rows = {}, ...filter }: PaymentFilter | TransactionFilter) => ({

@@ -31,7 +31,7 @@ export const refundType = 'refund'
 const largestRaw = 2n ** 256n - 1n
 /** Maximum of an integer column. */
 const largestInteger = 2 ** 31 - 1
-/** Characters of JSON. */
+/** Maximum characters of JSON. */
 const mostFacts = 16_384
 const longestReason = 200
 

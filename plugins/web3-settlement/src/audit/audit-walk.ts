@@ -44,7 +44,7 @@ const placeNames = Object.keys(suffixes) as PlaceName[]
 
 /**
  * Selects the settled orders of an audit run. Payments of the last day come first: new ones, then the others from the
- * latest back. The rest of the run walks slowly over all orders. At the end, this walk continues behind the floor,
+ * latest back. The rest of the run walks slowly over all orders. At the end, this walk restarts after the floor,
  * because the orders up to it are final.
  */
 export class AuditWalk {

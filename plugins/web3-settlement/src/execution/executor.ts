@@ -31,7 +31,6 @@ export interface SettlementResult {
   readonly plan: SettlementPlan
 }
 
-/** Options of an execution. */
 interface ExecutionOptions {
   /** An operator settles despite the causes and the other orders that the review shows. */
   readonly acceptsCauses?: boolean | undefined

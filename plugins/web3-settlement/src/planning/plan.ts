@@ -90,7 +90,7 @@ export interface PlannedTransfer {
   readonly value: string
 }
 
-/** The result of settling the order now. It changes nothing. */
+/** Expected result of a settlement at this time. A plan changes nothing. */
 export interface SettlementPlan {
   readonly outTradeNo: string
   readonly state: CandidateState

@@ -161,7 +161,7 @@ export class ChainFactCollector implements Chains {
     if (typeof first === 'string') return all(first)
     const receipts = receiptsOf(found)
     const highest = receipts.reduce((most, { blockNumber }) => Math.max(most, blockNumber), 0)
-    // A block may appear between two responses. A node that is behind is not that fast.
+    // A new block can appear between two responses. A node that is behind cannot catch up in that time.
     const [heads, blocks] = await Promise.all([
       highest > first.head ? this.#pool.heads(chain, provider) : first,
       findBlocks(provider.transactionRpc, receipts),

@@ -10,7 +10,7 @@ export interface BreakerSettings {
 /** Change of state to log. Each start and end of a pause is logged once. */
 type BreakerChange = 'opened' | 'closed' | undefined
 
-/** Pauses a provider that fails. After the pause, one caller may try. Other callers wait until this attempt ends. */
+/** Pauses a provider that fails. After the pause, one caller may use it. Other callers wait until this attempt ends. */
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #settings: () => BreakerSettings

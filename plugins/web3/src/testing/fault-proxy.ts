@@ -25,9 +25,9 @@ export type ProviderFault =
   | 'html'
   /** The connection is reset without a response. */
   | 'reset'
-  /** There is never a response. */
+  /** The server never responds. */
   | 'hang'
-  /** The response starts and does not end. */
+  /** The response starts and never ends. */
   | 'half'
   | 'rpc-error'
   | 'wrong-id'
@@ -49,9 +49,9 @@ export type ProviderFault =
   | 'other-receipt'
   /** A JSON-RPC error for each receipt, as geth returns while it indexes. Other calls pass. */
   | 'receipt-refused'
-  /** A request with a receipt call never gets a response. */
+  /** The server never responds to a request with a receipt call. */
   | 'receipt-hang'
-  /** A request with a contract call never gets a response. */
+  /** The server never responds to a request with a contract call. */
   | 'contract-hang'
   | 'removed-logs'
   /** Another block hash for the block of a receipt. */
