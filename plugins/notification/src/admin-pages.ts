@@ -197,7 +197,7 @@ const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
   ],
 }))
 
-/** What the back office shows of the send log. */
+/** Back office pages of the send log. */
 export const sendPages = [sendLog, send, summary]
 
 export const sendsNeedAttention = [
@@ -319,7 +319,7 @@ const message = adminDetail('getNotificationsById', (it) => ({
   ],
 }))
 
-/** What it shows of messages. */
+/** Back office pages of messages. */
 export const messagePages = [messages, message]
 
 const metric = 'platform_notification_sends_total'
@@ -333,7 +333,7 @@ const lines = [
   },
 ] as const
 
-/** Sends over time: on the overview all of them, on the page of the send log by channel. */
+/** Sends over time: the overview shows all of them, the page of the send log shows them by channel. */
 export const sendCharts = [
   measuredChart({ id: 'notification.sends', title: text('Messages sent', '消息发送'), order: 40, metric, lines }),
   measuredChart({

@@ -7,61 +7,65 @@ import {
   service,
 } from '@plinth/kernel'
 
-/** What a caller writes; the facade assigns the id and fills in what is absent. Subject, content or template is needed. */
+/** A message of a caller. The facade assigns the id and default values. Subject, content or template is required. */
 export type MessageDraft = Partial<Omit<NotificationMessage, 'id' | 'valueRanges'>>
 
 export interface SendOptions {
-  /** Same key, same message: an idempotent channel sends it once. Absent: the id that the facade assigns. */
+  /**
+   * The same key is the same message, and an idempotent channel sends it once. Default: the id that the facade assigns.
+   */
   readonly idempotencyKey?: string
-  /** Gives the send up when it aborts. */
+  /** Aborts the send. */
   readonly signal?: AbortSignal
 }
 
 export interface MultiSendOptions extends SendOptions {
-  /** Channel codes, in any case, duplicates count once. Absent or empty: the default channel. */
+  /** Channel codes, in any case, without duplicates. Default: the default channel. */
   readonly channels?: readonly string[]
 }
 
 export interface EnqueueOptions {
-  /** Channel codes, in any case, duplicates count once. Absent or empty: the default channel. */
+  /** Channel codes, in any case, without duplicates. Default: the default channel. */
   readonly channels?: readonly string[]
-  /** 1 to 200 characters. Same key, same message: a second call answers the id of the first and adds nothing. */
+  /**
+   * 1 to 200 characters. The same key is the same message. A second call returns the id of the first and has no other
+   * effect.
+   */
   readonly idempotencyKey?: string
-  /** Milliseconds since the epoch, at most 366 days ahead: nothing is sent before. Absent or past: at once. */
+  /** Milliseconds since the epoch, at most 366 days ahead. Nothing is sent before. Default: immediately. */
   readonly notBefore?: number
-  /** `critical` is sent in quiet hours too. `normal` by default. */
+  /** `critical` messages are also sent in quiet hours. Default: `normal`. */
   readonly priority?: 'normal' | 'critical'
 }
 
-/** A message that will be sent. */
+/** A message that a worker will send. */
 export interface EnqueuedMessage {
-  /** As the send log and the list of messages name it. */
+  /** Id of the message in the send log and in the list of messages. */
   readonly messageId: string
 }
 
-/** What became of a message on one channel (decision B25). Holds no secrets. */
+/** Result of a message on one channel (decision B25), without secrets. */
 export interface SendResult {
   readonly channel: string
   readonly success: boolean
   /**
-   * `accepted` on success. Otherwise `rejected`: trying again is useless; `deferred`: not sent, may be tried again, also of
-   * what is skipped; `unknown`: it may or may not have been sent, so nothing sends it again by itself unless its channel is
-   * idempotent.
+   * `accepted` on success. `rejected`: a retry is useless. `deferred`: not sent or skipped, a retry is possible.
+   * `unknown`: it may have been sent, so it is only retried automatically on an idempotent channel.
    */
   readonly outcome: OutcomeName
-  /** The provider's id when it gave one, otherwise the id that the facade assigned. */
+  /** Id of the provider or, if it returned none, of the facade. */
   readonly messageId: string
-  /** Stable code of the failure, `null` on success. */
+  /** Stable code of the failure; null on success. */
   readonly errorCode: string | null
   readonly errorMessage: string | null
   readonly provider?: string
   readonly providerCode?: string
   readonly providerMessage?: string
-  /** What the operator can do about it. */
+  /** Advice for the operator. */
   readonly hint?: string
-  /** Milliseconds to wait before trying again, when the provider said so. */
+  /** Milliseconds to wait before a retry, if the provider specified them. */
   readonly retryAfterMs?: number
-  /** True when nothing was tried: notifications or the channel are switched off, or no recipient wants the channel. */
+  /** True if nothing was tried: notifications or the channel are switched off, or no recipient wants the channel. */
   readonly skipped?: boolean
 }
 
@@ -70,41 +74,46 @@ export interface ChannelInfo {
   readonly displayName: LocalizedText
   readonly enabled: boolean
   readonly isDefault: boolean
-  /** Empty: it needs no recipient. */
+  /** Empty if the channel needs no recipient. */
   readonly recipientKinds: readonly RecipientKind[]
-  /** Services behind it that a message may name. */
+  /** Providers that a message may select. */
   readonly providers: readonly ChannelProvider[]
 }
 
 /**
- * Sends messages; callers bind to no channel implementation. Both operations throw `BusinessError` `400` with reason
- * `notification.channel-unknown` or `notification.message-empty` before anything is sent. In a product with a database
- * every send is a row of the send log, which is written beside it: that neither fails nor delays a send.
+ * Sends messages without a dependency on channel implementations. `send` and `sendTo` throw `BusinessError` "400"
+ * `notification.channel-unknown` or `notification.message-empty` before anything is sent. In a product with a database,
+ * each send has a row in the send log. Writing the row never makes a send fail, and a send waits for it only for a
+ * short time.
  */
 export interface Notification {
   /**
-   * Tries every channel and answers one result per channel, in the given order. A channel that fails, throws or hangs
-   * stops no other; a delivery failure never throws.
+   * Sends through all channels and returns one result per channel, in the given order. A channel that fails, throws or
+   * times out does not affect the others. A failed delivery never throws.
    */
   send(draft: MessageDraft, options?: MultiSendOptions): Promise<readonly SendResult[]>
   /**
-   * Sends to one channel, for critical notices: whatever keeps the message from being sent throws `BusinessError` `503`
-   * with reason `notification.delivery-failed`, `notification.channel-disabled` or `notification.disabled`.
+   * Sends through one channel, for critical notices.
+   *
+   * @throws BusinessError "503" `notification.delivery-failed`, `notification.channel-disabled` or
+   * `notification.disabled` if the message was not sent
    */
   sendTo(channel: string, draft: MessageDraft, options?: SendOptions): Promise<SendResult>
   /**
-   * Keeps a message to be sent by a process of the role `worker`: it survives the end of this process, goes out in parts of up
-   * to 1,000 recipients, and a part that was cut off goes on where it was. Joins the transaction around it: rolled back,
-   * nothing is sent. Needs `@plinth/database` and `@plinth/events` in the product.
+   * Stores a message, which a process with the role `worker` sends. The message survives a crash of this process. It is
+   * sent in parts of up to 1,000 recipients (5,000 on an idempotent channel), and an interrupted part continues where
+   * it stopped. Joins the current transaction, so a rollback also cancels the message. The product needs
+   * `@plinth/database` and `@plinth/events`.
    *
-   * Throws `BusinessError` `400` with reason `notification.channel-unknown`, `notification.message-empty`,
-   * `notification.not-before-too-far`, or `notification.not-durable`: it has secret variables or holds what may not be stored (the
-   * rules of a send log's payload); `RangeError` for other options outside their ranges; PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`.
+   * @throws BusinessError "400" `notification.channel-unknown`, `notification.message-empty`,
+   * `notification.not-before-too-far`, or `notification.not-durable` if the message has secret variables or other
+   * content that must not be stored (rules of the payload of the send log); RangeError for options out of range;
+   * PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
    */
   enqueue(draft: MessageDraft, options?: EnqueueOptions): Promise<EnqueuedMessage>
-  /** Loaded channels by code. */
+  /** Returns the loaded channels, sorted by code. */
   channels(): readonly ChannelInfo[]
 }
 
-/** The product's notifications. */
+/** The notifications of the product. */
 export const notification = service<Notification>('notification', { from: '@plinth/notification' })

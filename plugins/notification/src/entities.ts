@@ -3,14 +3,14 @@ import { column } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 
 /**
- * `retried`: a failed send that somebody sent again; what became of that is a row of its own (decision B26). Besides these:
- * `sending`, under way; `unknown`, it may or may not have been sent, because the channel could not tell or the process died;
- * `dead`, given up after its last automatic retry.
+ * `retried`: failed and sent again; the retry has its own row (decision B26). Other states: `sending`; `unknown`: it
+ * may have been sent, because the channel could not tell or the process died; `dead`: failed after the last automatic
+ * retry.
  */
 export const sendLogStates = ['success', 'failed', 'retried', 'sending', 'unknown', 'dead'] as const
 export type SendLogState = (typeof sendLogStates)[number]
 
-/** What became of one message on one channel. Every text is masked; only `payload` holds what is needed to send again. */
+/** The send of one message on one channel. All texts are masked. Only `payload` contains the data to send it again. */
 export const SendLog = defineEntity({
   name: 'SendLog',
   tableName: 'notification_send_log',
@@ -39,11 +39,11 @@ export const SendLog = defineEntity({
     channel: column.text(64),
     provider: column.text(64).nullable(),
     status: column.text(16).$type<SendLogState>(),
-    /** Null while it is being sent, and of rows from before the column. */
+    /** Null while it is being sent, and in rows that are older than the column. */
     outcome: column.text(16).$type<OutcomeName>().nullable(),
-    /** The provider's id when it gave one, otherwise the facade's. */
+    /** Id of the provider or, if it returned none, of the facade. */
     messageId: column.text(200),
-    /** The first of them, as `describeRecipient` writes them. */
+    /** The first recipients, in the form of `describeRecipient`. */
     recipients: column.json<string[]>(),
     recipientCount: column.integer(),
     subject: column.text(500),
@@ -53,25 +53,25 @@ export const SendLog = defineEntity({
     providerCode: column.text(128).nullable(),
     providerMessage: column.text(500).nullable(),
     hint: column.text(500).nullable(),
-    /** True while `payload` is there. */
+    /** True while `payload` is set. */
     restorable: column.boolean(),
-    /** A snapshot, see snapshot.ts; null for what needs no retry or cannot have one. */
+    /** A snapshot, see snapshot.ts. Null if no retry is needed or possible. */
     payload: column.longText().nullable(),
     /** 1 for the first send of the message on the channel. */
     attempt: column.integer(),
     retryOfId: column.id().nullable(),
     /**
-     * Of a `retried` row: the end of a retry that was claimed; null once it is under way. Of a `sending` row: when it has
-     * come to an end, whatever happens to its process.
+     * In a `retried` row, the end of the claim of a retry; null once the retry has begun. In a `sending` row, the time
+     * by which the send has certainly ended.
      */
     claimedUntil: column.timestamp().nullable(),
-    /** What a `retried` row was before a retry that is claimed, and is again when the claim comes to nothing. */
+    /** State of a `retried` row before the claim. It is restored if the retry does not begin. */
     claimedFrom: column.text(16).$type<SendLogState>().nullable(),
-    /** Of a delivery of an enqueued message: what keeps it from being sent twice. */
+    /** Key of a delivery of an enqueued message, which prevents sending it twice. */
     deliveryKey: column.text(200).nullable(),
-    /** The `NotificationRow` that it is a delivery of. */
+    /** The `NotificationRow` of the delivery. */
     notificationId: column.id().nullable(),
-    /** For whom it is: see recipient-owner.ts. Both null: only scope `all` sees it. */
+    /** Owner of the row, see recipients.ts. If both are null, only scope `all` sees it. */
     userId: column.id().nullable(),
     orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
@@ -80,7 +80,7 @@ export const SendLog = defineEntity({
 })
 export type SendLog = InferEntity<typeof SendLog>
 
-/** Rows of the send log by kind: see send-log/counts.ts. */
+/** Number of rows of the send log by kind, see send-log/counts.ts. */
 export const SendLogCount = defineEntity({
   name: 'SendLogCount',
   tableName: 'notification_send_log_count',
@@ -90,14 +90,14 @@ export const SendLogCount = defineEntity({
   },
 })
 
-/** `finished`: every part has come to an end, well or not. */
+/** `finished`: every part has ended, with or without success. */
 export const messageStates = ['queued', 'sending', 'finished'] as const
 export type MessageState = (typeof messageStates)[number]
 
 export const priorities = ['normal', 'critical'] as const
 export type Priority = (typeof priorities)[number]
 
-/** A message that was enqueued or sent by an administrator: what the list of notifications shows. */
+/** A message in the list of notifications, enqueued or sent by an administrator. */
 export const NotificationRow = defineEntity({
   name: 'NotificationRow',
   tableName: 'notification_message',
@@ -111,7 +111,7 @@ export const NotificationRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     messageId: column.text(36),
-    /** SHA-256 of the key that the sender gave. */
+    /** SHA-256 of the sender's idempotency key. */
     idempotencyHash: column.text(64).nullable(),
     subject: column.text(500),
     template: column.text(128).nullable(),
@@ -120,23 +120,23 @@ export const NotificationRow = defineEntity({
     priority: column.text(16).$type<Priority>(),
     state: column.text(16).$type<MessageState>(),
     notBefore: column.timestamp().nullable(),
-    /** The message without its recipients, which travel with the parts; null when it was not enqueued. */
+    /** The message without its recipients, which are in the events of its parts. Null if it was not enqueued. */
     payload: column.longText().nullable(),
-    /** Null when the product itself sent it. */
+    /** Null if the product itself sent it. */
     senderId: column.id().nullable(),
     senderName: column.text(64).nullable(),
-    /** For whom it is: see recipient-owner.ts. Both null: only scope `all` sees it. */
+    /** Owner of the row, see recipients.ts. If both are null, only scope `all` sees it. */
     userId: column.id().nullable(),
     orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
     parts: column.integer(),
     partsDone: column.integer(),
-    /** Deliveries by what became of them, the newest try of each. */
+    /** Deliveries by the outcome of their last attempt. */
     accepted: column.integer(),
     rejected: column.integer(),
     deferred: column.integer(),
     unknown: column.integer(),
-    /** Deliveries of which nothing was tried. */
+    /** Deliveries that were not tried. */
     skipped: column.integer(),
     createdAt: column.timestamp(),
     finishedAt: column.timestamp().nullable(),
@@ -144,7 +144,7 @@ export const NotificationRow = defineEntity({
 })
 export type NotificationRow = InferEntity<typeof NotificationRow>
 
-/** A part of a message that was begun. */
+/** A begun part of a message. */
 export const NotificationPart = defineEntity({
   name: 'NotificationPart',
   tableName: 'notification_message_part',
@@ -154,7 +154,7 @@ export const NotificationPart = defineEntity({
     notificationId: column.id(),
     /** `channel:number`. */
     part: column.text(150),
-    /** Places, among the recipients of the part, of those whom it does not send to: the first try decides. */
+    /** Indexes of the recipients who are left out. The first attempt decides. */
     leftOut: column.json<number[]>(),
     doneAt: column.timestamp().nullable(),
   },

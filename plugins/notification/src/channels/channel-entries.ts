@@ -8,15 +8,15 @@ import {
 } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
 
-/** A channel, or one of the services behind it, as operators see it. */
+/** A channel, or a provider behind it, for operators. */
 export interface ChannelEntry {
-  /** `mail`; of a service `webhook.dingtalk`. */
+  /** `mail`; for a provider, `webhook.dingtalk`. */
   readonly code: string
   /** Code of the channel. */
   readonly channelCode: string
   readonly channel: NotificationChannel
   readonly provider: ChannelProvider | undefined
-  /** Id of the plugin that brought the channel. */
+  /** Id of the plugin that contributed the channel. */
   readonly plugin: string | undefined
 }
 
@@ -24,14 +24,14 @@ interface ChannelEntriesParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly kernel: Pick<Kernel, 'plugins'>
   readonly log: Logger
-  /** Id of the plugin that contributed a channel. */
+  /** Returns the id of the plugin that contributed a channel. */
   readonly contributor: (code: string) => string | undefined
 }
 
-/** More channels and services than a page shows are left out. */
+/** Maximum number of entries. Others are omitted. */
 export const mostEntries = 500
 
-/** The channels of the product with their services, each found by its code. */
+/** The channels and providers of the product, found by code. */
 export class ChannelEntries {
   readonly #parts: ChannelEntriesParts
 
@@ -39,7 +39,7 @@ export class ChannelEntries {
     this.#parts = parts
   }
 
-  /** In the order of their codes, the services of a channel behind it. */
+  /** Returns entries in the order of their codes, so providers follow their channel. */
   all(): readonly ChannelEntry[] {
     const { channels, contributor } = this.#parts
     const entries = [...channels].flatMap(([channelCode, channel]): ChannelEntry[] => {
@@ -53,14 +53,14 @@ export class ChannelEntries {
     return entries.sort((a, b) => (a.code < b.code ? -1 : 1)).slice(0, mostEntries)
   }
 
-  /** @throws BusinessError `404` `notification.channel-not-found` */
+  /** @throws BusinessError "404" `notification.channel-not-found` */
   find(code: string): ChannelEntry {
     const found = this.all().find((entry) => entry.code === code)
     if (found === undefined) throw refusal('channel-not-found', { params: { channel: code } })
     return found
   }
 
-  /** Of a channel that says nothing of itself: the keys of its plugin that somebody sets. */
+  /** Returns the condition of a channel. Without one, it lists the keys of its plugin that an operator can set. */
   conditionOf({ code, channel, provider, plugin }: ChannelEntry): ChannelCondition {
     try {
       if (channel.condition !== undefined) return channel.condition(provider?.code)

@@ -6,26 +6,26 @@ import type { SendRecorder } from '../send-log/recorder.ts'
 import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 import { testFieldOf } from './channel-tests.ts'
 
-/** A send as the overview of channels needs it. */
+/** Fields of a send for the overview. */
 type RecentSend = Pick<SendLog, 'id' | 'channel' | 'provider' | 'status' | 'outcome' | 'errorMessage' | 'createdAt'>
 
-/** What lately became of sends through a channel or a service. */
+/** Recent sends of a channel or provider. */
 interface RecentSends {
   readonly success: RecentSend | undefined
   readonly failure: RecentSend | undefined
-  /** The first failure of those that had no success after them; absent while the channel works. */
+  /** Time of the first failure since the last success. Absent while the channel works. */
   readonly failingSince: Date | undefined
 }
 
-/** Rows of one channel in one state that are looked at: the newest ones. */
+/** Number of newest rows per channel and state. */
 const looked = 10
-/** Channels of one statement: SQLite takes 500 parts. */
+/** Channels per statement, because SQLite allows 500 parts. */
 const together = 50
 const states: readonly SendLogState[] = ['success', 'failed', 'retried', 'unknown', 'dead']
-/** Of rejected messages it may be these that are wrong; when so many follow each other it is the channel. */
+/** Fewer consecutive rejections may be caused by the messages. From this number on, the channel is failing. */
 const suspicious = 3
 
-/** The newest sends of channels, the newest first: two statements by indexes, however many rows the log has. */
+/** Returns the newest sends of channels, the newest first. It needs two indexed statements for any size of the log. */
 async function recentSends(db: Database, channels: readonly string[]): Promise<readonly RecentSend[]> {
   const ids: number[] = []
   for (let from = 0; from < channels.length; from += together) {
@@ -42,7 +42,7 @@ async function recentSends(db: Database, channels: readonly string[]): Promise<r
   return db.fork().find(SendLog, { id: { $in: ids } }, { fields, orderBy: { id: 'desc' } })
 }
 
-/** @param sends of one channel or service, the newest first */
+/** @param sends of one channel or provider, the newest first */
 function judgeSends(sends: readonly RecentSend[]): RecentSends {
   const success = sends.find(({ status }) => status === 'success')
   const failures = sends.filter(({ status }) => status !== 'success')
@@ -53,8 +53,8 @@ function judgeSends(sends: readonly RecentSend[]): RecentSends {
 }
 
 /**
- * `incomplete`: keys are missing. `disabled`: switched off. `resting`: it failed, and is asked after others until then.
- * `limited`: it had as many messages as it takes. `failing`: the last sends did not get through.
+ * `incomplete`: keys are missing. `disabled`: switched off. `resting`: it failed and is tried last for some time.
+ * `limited`: its rate limit is reached. `failing`: the last sends failed.
  */
 export const channelStates = ['ready', 'failing', 'resting', 'limited', 'incomplete', 'disabled'] as const
 type ChannelState = (typeof channelStates)[number]
@@ -63,12 +63,12 @@ interface OverviewParts {
   readonly entries: ChannelEntries
   readonly settings: NotificationSettings
   readonly clock: Pick<Clock, 'now'>
-  /** Absent together with the recorder, where the product has no database. */
+  /** Absent, like `recorder`, in a product without a database. */
   readonly db: Database | undefined
   readonly recorder: Pick<SendRecorder, 'written'> | undefined
 }
 
-/** Channels and the services behind them, with what is known of each. */
+/** Lists channels and providers with their state. */
 export class ChannelOverview {
   readonly #parts: OverviewParts
 
@@ -82,7 +82,7 @@ export class ChannelOverview {
     return entries.map((entry) => this.#viewOf(entry, sends, locale))
   }
 
-  /** @throws BusinessError `404` `notification.channel-not-found` */
+  /** @throws BusinessError "404" `notification.channel-not-found` */
   async one(code: string, locale: string) {
     const entry = this.#parts.entries.find(code)
     const { keys, missingKeys } = this.#parts.entries.conditionOf(entry)

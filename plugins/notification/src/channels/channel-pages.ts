@@ -33,7 +33,7 @@ const key = { labels: 'console.config-key', page: 'system-config.centre' }
 type Channel = Operations['getAdminNotificationChannels']['data'][number]
 type TestMember = keyof Operations['postAdminNotificationChannelsByCodeTest']['body'] & string
 
-/** Of a row, and of the page of one channel. */
+/** Actions of a row and of the detail page. */
 function actionsOf(row: Row<Channel>) {
   const params = { code: 'code' } as const
   const test = (testField: Channel['testField'], ask: readonly TestMember[] = []) =>
@@ -153,7 +153,7 @@ const channel = adminDetail('getAdminNotificationChannelsByCode', (it) => ({
   actions: actionsOf(it as unknown as Row<Channel>),
 }))
 
-/** What it shows of channels. */
+/** Back office pages of channels. */
 export const channelPages = [channels, channel]
 
 export const channelsNeedAttention = [

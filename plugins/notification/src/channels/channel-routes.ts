@@ -13,7 +13,7 @@ interface ChannelRouteParts {
   readonly overview: ChannelOverview
   readonly verifier: ChannelVerifier
   readonly tests: ChannelTests
-  /** Judges the data scope of who sends; absent where the product has no users. */
+  /** Checks the data scope of the sender. Absent in a product without users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
 
@@ -95,13 +95,13 @@ const testView = Type.Object({
 
 const { route } = routesWith<ChannelRouteParts>()
 
-/** The last sends of a channel are rows of all organisations: only scope `all` sees them. */
+/** The last sends of a channel include all organisations, so only scope `all` may see them. */
 const lastSends = (request: HttpRequest) =>
   requirePrincipal(request).dataScope === 'all'
     ? {}
     : { lastSuccessAt: null, lastFailureAt: null, lastFailureReason: null, lastFailureId: null }
 
-/** Channels for whoever runs the product: what there is, whether it works, and a message to try it. */
+/** Channels for operators: list, state, verification and test message. */
 export const channelRoutes = [
   route({
     method: 'GET',

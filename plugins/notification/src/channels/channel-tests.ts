@@ -10,23 +10,23 @@ import type { SendEntry } from '../send-log/row.ts'
 import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 import type { ChannelTexts } from './channel-verifier.ts'
 
-/** What somebody has to name for a test message: a member of its request, or nothing. */
+/** Input that a test message requires: a field of its request, or nothing. */
 export const testFields = ['nothing', 'email', 'mobile', 'userId', 'openId', 'receiver'] as const
 type TestField = (typeof testFields)[number]
 
-/** Whom a test message is for. */
+/** Recipient of a test message. */
 interface TestRecipient {
   readonly email?: string | undefined
   readonly mobile?: string | undefined
   readonly userId?: number | undefined
-  /** At the account `accountCode`. */
+  /** A follower of the account `accountCode`. */
   readonly openId?: string | undefined
   readonly accountCode?: string | undefined
-  /** Value of the attribute without which a service reaches nobody. */
+  /** Value of the attribute that the provider requires. */
   readonly receiver?: string | undefined
 }
 
-/** The channel of WeChat takes its recipient as an attribute (document 2, "Attributes of the `social` channel"). */
+/** The channel of WeChat expects its recipient in an attribute (document 2, "Attributes of the `social` channel"). */
 const social = 'social'
 
 export function testFieldOf({ channelCode, channel, provider }: ChannelEntry): TestField {
@@ -38,7 +38,10 @@ export function testFieldOf({ channelCode, channel, provider }: ChannelEntry): T
   return kinds.includes('user') || kinds.includes('websocket-user') ? 'userId' : 'nothing'
 }
 
-/** Recipients and attributes of a test message. @throws BusinessError `400` `notification.test-recipient-missing` */
+/**
+ * Returns recipients and attributes of a test message. @throws BusinessError "400"
+ * `notification.test-recipient-missing`
+ */
 function testTargetOf(entry: ChannelEntry, asked: TestRecipient) {
   const { channelCode, channel, provider } = entry
   const needed = <T>(field: keyof TestRecipient, value: T | undefined): T => {
@@ -77,11 +80,11 @@ interface ChannelTestParts {
   readonly kernel: Kernel
   readonly clock: Pick<Clock, 'now'>
   readonly site: Site | undefined
-  /** Absent where the product has no database. */
+  /** Absent in a product without a database. */
   readonly recorder: Pick<SendRecorder, 'written'> | undefined
 }
 
-/** Who wants a test message, and in which language it is. */
+/** The sender of a test message, and its language. */
 interface Tester {
   readonly locale: string
   readonly sender: Sender
@@ -90,13 +93,13 @@ interface Tester {
 
 interface ChannelTestResult {
   readonly result: SendResult
-  /** Why it was not accepted, in the language of who asked where the product knows it; null when it was. */
+  /** Reason why it was not accepted, in the caller's language if the product has a text for it. Null on success. */
   readonly reason: string | null
-  /** Row of the send log; null when nothing was tried, or where there is no log. */
+  /** Row of the send log. Null if nothing was sent or the product has no log. */
   readonly logId: number | null
 }
 
-/** Why nothing was tried, by the code of the result. */
+/** Reasons why nothing was sent, by result code. */
 const reasons = {
   'notification.disabled': 'all-off',
   'notification.channel-disabled': 'channel-off',
@@ -104,7 +107,7 @@ const reasons = {
 } as const
 const isKnown = (code: string | null): code is keyof typeof reasons => code !== null && code in reasons
 
-/** Sends a short fixed text through one channel, for somebody who wants to see it arrive. */
+/** Sends a short fixed text through one channel, to prove that it arrives. */
 export class ChannelTests {
   readonly #parts: ChannelTestParts
 
@@ -113,16 +116,16 @@ export class ChannelTests {
   }
 
   /**
-   * Sends at once, to be found in the send log and the list of messages like any other. Somebody in quiet hours gets nothing; a
-   * failed delivery is a result.
+   * Sends immediately. The message appears in the send log and the list of messages. A user in quiet hours gets
+   * nothing. A failed delivery is a result, not an error.
    *
-   * @throws BusinessError `404` `notification.channel-not-found`, `400` `notification.test-recipient-missing`
+   * @throws BusinessError "404" `notification.channel-not-found`, "400" `notification.test-recipient-missing`
    */
   async send(code: string, asked: TestRecipient, { locale, sender, caller }: Tester): Promise<ChannelTestResult> {
     const { entries, notification, kernel, quiet, recorder, texts } = this.#parts
     const entry = entries.find(code)
     const { recipients, attributes } = testTargetOf(entry, asked)
-    // What leaves no trace must not happen.
+    // Without an audit entry, nothing may be sent.
     await audit(kernel, { ...caller, action: 'notification-channel.test', subject: code })
     const { channelCode } = entry
     const [quietUntil] = (await quiet.on(channelCode, recipients)).values()
@@ -148,7 +151,7 @@ export class ChannelTests {
     return { subject: texts.say(locale, 'test-subject', named), content }
   }
 
-  /** In the zone of the site, with its name. */
+  /** In the time zone of the site, including its name. */
   #moment(ms: number, locale: string): string {
     const timeZone = this.#parts.site?.timeZone ?? 'UTC'
     const format = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone })

@@ -20,7 +20,7 @@ import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 
 type TextName = keyof (typeof en)['channel-page']
 
-/** What operators read when they check a channel, in their language; English in a product without languages. */
+/** Texts about channels in the operator's language; English in a product without languages. */
 export class ChannelTexts {
   readonly #translator: Pick<Translator, 'translate'> | undefined
 
@@ -34,7 +34,7 @@ export class ChannelTexts {
   }
 }
 
-/** Milliseconds that a channel has to say whether it could send. */
+/** Milliseconds for the verification of a channel. */
 export const verifyDeadlineMs = 10_000
 /** Characters of a reason. */
 const longestReason = 500
@@ -45,27 +45,27 @@ interface VerifierParts {
   readonly kernel: Kernel
   readonly clock: Clock
   readonly log: Logger
-  /** Masks what the configuration knows as secrets. */
+  /** Masks secrets of the configuration. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
 }
 
-/** What is known of a channel after it was asked. */
+/** Result of a verification. */
 interface ChannelVerification {
   readonly code: string
   readonly verified: boolean
-  /** What held, in the order in which it was looked at. */
+  /** Passed checks, in the order of execution. */
   readonly checked: readonly ChannelCheck[]
-  /** What did not; null when all did, or when nobody knows. */
+  /** The failed check. Null on success, or if it is unknown. */
   readonly failedCheck: ChannelCheck | null
-  /** In the language of who asked. */
+  /** In the caller's language. */
   readonly reason: string | null
-  /** What the next hop said in its own words. */
+  /** Original text of the next hop. */
   readonly detail: string | null
 }
 
 type Caller = Omit<AuditEntry, 'action' | 'subject' | 'summary'>
 
-/** Asks channels whether they could send, without sending. */
+/** Verifies channels without sending. */
 export class ChannelVerifier {
   readonly #parts: VerifierParts
   readonly #calls: ChannelCalls
@@ -75,7 +75,7 @@ export class ChannelVerifier {
     this.#calls = new ChannelCalls(parts.clock)
   }
 
-  /** @throws BusinessError `404` `notification.channel-not-found` */
+  /** @throws BusinessError "404" `notification.channel-not-found` */
   async verify(code: string, locale: string, caller: Caller): Promise<ChannelVerification> {
     const { entries, kernel } = this.#parts
     const result = await this.#ask(entries.find(code), locale)
@@ -85,7 +85,7 @@ export class ChannelVerifier {
     return result
   }
 
-  /** Makes channels that are being asked give up. */
+  /** Aborts running verifications. */
   stop(): void {
     this.#calls.giveUp()
   }
@@ -132,7 +132,7 @@ export class ChannelVerifier {
   }
 }
 
-/** Of what a channel says that it checked, what there is. */
+/** Keeps only checks that exist. */
 const known = (checks: readonly ChannelCheck[]) => channelChecks.filter((check) => checks.includes(check))
 
 const yes = (code: string, checked: readonly ChannelCheck[]): ChannelVerification => ({

@@ -14,16 +14,16 @@ const recipient: TUnsafe<Recipient> = Type.Unsafe<Recipient>(
   }),
 )
 
-/** Recipients of a part for a channel that takes them together: when the process dies, so many become `unknown`. */
+/** Recipients of a part on a channel that sends to all together. If the process dies, all of them become `unknown`. */
 export const largestPart = 1_000
-/** The same for an idempotent channel, where none become `unknown`: each part costs about ten statements of its own. */
+/** The same for an idempotent channel, where none become `unknown`. Fewer parts save statements, about ten per part. */
 export const largestPartOfIdempotent = 5_000
 /**
- * Recipients of a part for a channel that takes them one by one, `sentTogether` of them at a time: so many that a part ends before
- * the deadline of event handlers even when each send takes as long as it may.
+ * Recipients of a part on a channel with one recipient per send, of which `sentTogether` run in parallel. The part ends
+ * before the deadline of event handlers, even if each send takes its full time.
  */
 export const largestPartOfEach = 50
-/** When the process dies, what becomes `unknown` of a part on a channel that is not idempotent. */
+/** Maximum number of sends of a part that become `unknown` if the process dies, on a channel that is not idempotent. */
 export const sentTogether = 10
 
 /** A part of an enqueued message is due (document 2, facade operations; durable). */
@@ -32,26 +32,26 @@ export const messagePart = event(
   Type.Object({
     notificationId: Type.Integer(),
     channel: Type.String(),
-    /** Unique in the message: `channel:number`, with the moment of a delay behind it. */
+    /** Unique in the message: `channel:number`. A delayed part also has the time of the delay. */
     part: Type.String(),
-    /** Users alone are written as their ids, which is a quarter of the text. */
+    /** If all recipients are users, only their ids are stored, which is a quarter of the text. */
     userIds: Type.Optional(Type.Array(Type.Integer())),
     recipients: Type.Optional(Type.Array(recipient)),
   }),
 )
 
-/** Recipients as they are written: users alone as their ids. */
+/** Recipients in compact form: only ids, if all are users. */
 export interface CarriedRecipients {
   readonly userIds?: number[]
   readonly recipients?: Recipient[]
 }
 
-/** Recipients as the event of a part carries them. */
+/** Converts recipients to the form of the event. */
 export function carried(recipients: readonly Recipient[]): CarriedRecipients {
   const userIds = recipients.flatMap((one) => (one.kind === 'user' ? [one.userId] : []))
   return userIds.length === recipients.length ? { userIds } : { recipients: [...recipients] }
 }
 
-/** The recipients that an event of a part carries. */
+/** Returns the recipients of an event. */
 export const carriedBy = ({ userIds = [], recipients }: CarriedRecipients): readonly Recipient[] =>
   recipients ?? userIds.map((userId) => ({ kind: 'user', userId }))

@@ -19,7 +19,7 @@ import type { OwnerOf } from '../recipients.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
 import { carried, largestPart, largestPartOfEach, largestPartOfIdempotent, messagePart } from './message-part.ts'
 
-/** Who sends a message. */
+/** The sender of a message. */
 export interface Sender {
   readonly userId: number | null
   readonly name: string | null
@@ -44,7 +44,7 @@ interface Plan {
   readonly recipients: NotificationMessage['recipients']
 }
 
-/** Keeps messages that are to be sent, and lists those that administrators have sent. */
+/** Stores messages to send, and lists those of administrators. */
 export class MessageQueue {
   readonly #parts: QueueParts
 
@@ -52,7 +52,7 @@ export class MessageQueue {
     this.#parts = parts
   }
 
-  /** True where messages can be kept to be sent. */
+  /** True if messages can be stored to be sent later. */
   get isDurable(): boolean {
     return this.#parts.events !== undefined
   }
@@ -101,7 +101,7 @@ export class MessageQueue {
     })
   }
 
-  /** Puts a message into the list that is sent at once. */
+  /** Adds a message that is sent immediately to the list. */
   async keep(message: NotificationMessage, channels: readonly string[], sender: Sender): Promise<number> {
     const { db, clock, redact, subjectOf, ownerOf } = this.#parts
     const owner = await ownerOf(message.recipients)
@@ -117,7 +117,7 @@ export class MessageQueue {
     )
   }
 
-  /** @param skipped channels on which nothing was tried */
+  /** @param skipped number of channels on which nothing was tried */
   async finish(id: number, skipped: number): Promise<void> {
     const { db, clock } = this.#parts
     await db.execute(`update notification_message set state = 'finished', skipped = ?, finished_at = ? where id = ?`, [
@@ -138,7 +138,7 @@ async function insert(db: Database, message: NewMessage): Promise<number> {
   return id
 }
 
-/** No text holds a secret of the message or of the configuration. */
+/** Builds a row. Its texts contain no secrets of the message or of the configuration. */
 function rowOf(
   message: NotificationMessage,
   channels: readonly string[],
@@ -162,11 +162,11 @@ function rowOf(
   }
 }
 
-/** A channel that needs no recipient gets the message once, with the first of its recipients. */
+/** Splits the recipients into parts. A channel without recipients gets the message once. */
 function partsOf(code: string, channel: NotificationChannel, { recipients }: NotificationMessage): Plan[] {
   if (channel.recipientKinds.length === 0) return [{ channel: code, recipients: recipients.slice(0, largestPart) }]
   const reached = recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
-  // Without any, the one part says in the send log that the message reaches nobody.
+  // This part records in the send log that the message has no recipient on the channel.
   if (reached.length === 0) return [{ channel: code, recipients: [] }]
   const together = channel.traits.idempotent ? largestPartOfIdempotent : largestPart
   const size = channel.traits.recipients === 'each' ? largestPartOfEach : together
@@ -176,7 +176,7 @@ function partsOf(code: string, channel: NotificationChannel, { recipients }: Not
   }))
 }
 
-/** Required members of each kind of recipient. */
+/** Required field of each kind of recipient. */
 const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, type: 'number' | 'string'] | undefined>> =
   {
     user: ['userId', 'number'],
@@ -193,7 +193,7 @@ const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, ty
 const isRecipientKind = (kind: unknown): kind is RecipientKind =>
   typeof kind === 'string' && Object.hasOwn(recipientFields, kind)
 
-/** The message is sent later, from what is stored: a recipient that cannot be read then must be rejected now. */
+/** The message is sent later from its stored form, so invalid recipients must be rejected now. */
 function checkRecipients(recipients: readonly Recipient[]): void {
   for (const [index, recipient] of recipients.entries()) {
     const kind: unknown = Object(recipient).kind

@@ -23,14 +23,14 @@ import type { SendRecorder } from '../send-log/recorder.ts'
 
 interface MessageFilter {
   readonly state?: MessageState | undefined
-  /** The rows that the caller may read: `callerRows(request, recipientOwner)`. */
+  /** Rows that the caller may read: `callerRows(request, recipientOwner)`. */
   readonly rows: object
 }
 
-/** A message as the list has it. */
+/** A message in the list. */
 type ListedMessage = Omit<NotificationRow, 'payload'>
 
-/** The list of messages that were enqueued or sent by administrators (document 2, "Notification management"). */
+/** List of messages that were enqueued or sent by administrators (document 2, "Notification management"). */
 export class MessageList {
   readonly #db: Database
 
@@ -44,7 +44,7 @@ export class MessageList {
     return findPage<NotificationRow>(this.#db.fork(), NotificationRow, where, window, options)
   }
 
-  /** @throws BusinessError `404` `notification.message-not-found`, also for a row outside `rows` */
+  /** @throws BusinessError "404" `notification.message-not-found`, also for a row outside `rows` */
   async find(id: number, rows: object): Promise<ListedMessage> {
     const exclude = ['payload', 'idempotencyHash'] as const
     const row = await this.#db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude })

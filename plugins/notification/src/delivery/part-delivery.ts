@@ -21,7 +21,7 @@ interface PartDeliveryParts {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** A part of a message, as its event carries it. */
+/** A part of a message from its event. */
 interface Part {
   readonly notificationId: number
   readonly channel: string
@@ -31,25 +31,25 @@ interface Part {
 
 const minuteMs = 60_000
 
-/** What the tables know of a part. */
+/** Stored state of a part. */
 interface PartState {
   readonly payload: string | null
   readonly priority: string
   readonly state: string
-  /** Absent before the first try. */
+  /** Absent before the first attempt. */
   readonly leftOut: readonly number[] | undefined
 }
 
 interface FirstTry {
   readonly leftOut: readonly number[]
-  /** Absent when all are left out. */
+  /** Absent if all recipients are left out. */
   readonly prepared: Prepared | undefined
-  /** Notes that the part is begun: in the transaction of the first row of the send log, or of the end. */
+  /** Marks the part as begun, in the transaction of its first row in the send log or of its end. */
   readonly begin: () => Promise<void>
 }
 
 interface Sent {
-  /** The last sends, of which the send log does not know yet what became. */
+  /** The last sends, whose outcome is not written yet. */
   readonly finished: readonly SendEntry[]
   readonly isBegun: boolean
 }
@@ -63,9 +63,9 @@ interface Delivery {
 }
 
 /**
- * Sends one part of an enqueued message. The event of a part comes again when its process died, so every delivery has a key in the
- * send log, written before it leaves: what has an outcome is left alone; what says `sending` is sent again on an idempotent
- * channel, and becomes `unknown` on another.
+ * Sends one part of an enqueued message. If its process dies, the event of the part is delivered again. So each send
+ * has a key in the send log, which is written first. A send with an outcome is not repeated. A send in state `sending`
+ * is repeated on an idempotent channel, and becomes `unknown` on others.
  */
 export class PartDelivery {
   readonly #parts: PartDeliveryParts
@@ -74,11 +74,11 @@ export class PartDelivery {
     this.#parts = parts
   }
 
-  /** @throws what the database throws, and the reason of the signal: the part goes on where it was when its event comes again */
+  /** @throws errors of the database, and the reason of the signal; the next delivery of the event continues the part */
   async deliver(part: Part, signal: AbortSignal): Promise<void> {
     const { outgoing } = this.#parts
     const state = await this.#stateOf(part)
-    // Removed, because it is past its retention.
+    // The message was purged after its retention time.
     if (state?.payload == null) return
     const whole = { ...restored(state.payload).message, recipients: part.recipients }
     const first = state.leftOut === undefined ? await this.#firstTry(state, part, whole) : undefined
@@ -101,12 +101,12 @@ export class PartDelivery {
     )
     if (row === undefined) return undefined
     const { left_out: written, ...message } = row
-    // Drivers answer JSON as text or as what it says.
+    // Database drivers return JSON as text or as a parsed value.
     const leftOut = typeof written === 'string' ? JSON.parse(written) : (written ?? undefined)
     return { ...message, leftOut }
   }
 
-  /** The first try decides who is left out, and puts those aside who have quiet hours. */
+  /** The first attempt decides who is left out, and delays the part of users in quiet hours. */
   async #firstTry({ priority, state }: PartState, part: Part, message: NotificationMessage): Promise<FirstTry> {
     const { db, events, outgoing } = this.#parts
     const { notificationId, channel } = part
@@ -135,7 +135,7 @@ export class PartDelivery {
     return { leftOut, prepared, begin }
   }
 
-  /** Places of users in quiet hours by the minute in which these end. */
+  /** Returns the indexes of users in quiet hours, grouped by the minute in which these end. */
   async #quiet({ channel, recipients }: Part): Promise<ReadonlyMap<number, readonly number[]>> {
     const byEnd = new Map<number, number[]>()
     const ends = await this.#parts.quiet.on(channel, recipients)
@@ -149,7 +149,7 @@ export class PartDelivery {
     return byEnd
   }
 
-  /** @param begin of a first try: of one before it, the send log may know deliveries */
+  /** @param begin callback of a first attempt; without it, the send log may contain earlier sends */
   async #sendAll(
     prepared: Prepared,
     deliveries: readonly Delivery[],
@@ -167,7 +167,7 @@ export class PartDelivery {
     for (let from = 0; from < open.length && !signal.aborted; from += sentTogether) {
       const together = open.slice(from, from + sentTogether)
       const begun = together.map(({ key, sending }) => this.#entry(prepared, sending, known.get(key)?.id))
-      // What became of the last ones and what leaves now are one write.
+      // One write contains the outcomes of the last sends and the rows of the next ones.
       const entries = [...sent.finished, ...begun.filter(({ tried }) => !tried)]
       await this.#write(sent.finished, entries, sent.isBegun ? undefined : begin)
       await outgoing.tracked(this.#sendTogether(prepared, together, begun, signal))
@@ -176,7 +176,7 @@ export class PartDelivery {
     return sent
   }
 
-  /** Rows of the send log from a try before; those that were under way on a channel that is not idempotent become `unknown`. */
+  /** Returns the rows of earlier attempts. Interrupted sends on a channel that is not idempotent become `unknown`. */
   async #knownOf(prepared: Prepared, deliveries: readonly Delivery[]): Promise<ReadonlyMap<string, KnownRow>> {
     const { db, writer } = this.#parts
     const keys = deliveries.map(({ key }) => key)
@@ -190,7 +190,7 @@ export class PartDelivery {
     return new Map(rows.map(({ id, status, deliveryKey }) => [deliveryKey ?? '', { id, status }]))
   }
 
-  /** @param finished what must not be forgotten when it cannot be written now */
+  /** @param finished outcomes that are written later if this write fails */
   async #write(
     finished: readonly SendEntry[],
     entries: readonly SendEntry[],
@@ -208,7 +208,7 @@ export class PartDelivery {
     }
   }
 
-  /** @param id of a row that says `sending` already */
+  /** @param id of an existing row in state `sending` */
   #entry(prepared: Prepared, sending: Sending, id: number | undefined): SendEntry {
     const code = 'code' in prepared ? prepared.code : prepared.result.channel
     const entry = this.#parts.writer.entryOf(code, sending, prepared.shown)
@@ -231,7 +231,7 @@ export class PartDelivery {
     )
   }
 
-  /** Writes what became of the last sends, and that the part is done unless it was given up. */
+  /** Writes the outcomes of the last sends and, unless aborted, that the part is done. */
   async #end(
     { notificationId, part }: Part,
     finished: readonly SendEntry[],
@@ -248,7 +248,7 @@ export class PartDelivery {
         [now, notificationId, part],
       )
       if (ended === 0) return
-      // MySQL sets one column after the other, so the one that the others ask about comes last.
+      // MySQL evaluates assignments in order. The column that the conditions read must be last.
       await db.execute(
         `update notification_message set
            state = case when parts_done + 1 >= parts then 'finished' else state end,
@@ -276,7 +276,7 @@ const send = (
         signal,
       )
 
-/** Deliveries of which nothing is tried. */
+/** Returns the number of deliveries that are not tried. */
 function skippedOf(prepared: Prepared, recipients: number): number {
   if ('channel' in prepared)
     return prepared.channel.traits.recipients === 'each' ? recipients - prepared.source.recipients.length : 0

@@ -7,7 +7,7 @@ import type { QuietUsers } from '../recipients.ts'
 import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
 
-/** With more recipients a message is enqueued where the product can keep it. */
+/** With more recipients, a message is enqueued if the product has a queue. */
 export const mostAtOnce = 1_000
 
 interface AdministratorsSendParts {
@@ -16,19 +16,19 @@ interface AdministratorsSendParts {
 }
 
 interface AdministratorsOptions {
-  /** Empty: see `ChannelNotification.administratorsChannel`. */
+  /** Default: `ChannelNotification.administratorsChannel`. */
   readonly channels: readonly string[]
   /** Milliseconds since the epoch. */
   readonly notBefore: number | undefined
   readonly priority: Priority
 }
 
-/** The result of a message that is kept says `queued`: the queue took responsibility. */
+/** The result of an enqueued message has `queued`. */
 type AdministratorsResult = SendResult & { readonly queued?: true }
 
 /**
- * Sends what an administrator writes (document 2, "Admin send"): at once, or by a worker when it has many recipients, a moment of
- * its own, or recipients in quiet hours, who get it when these end.
+ * Sends a message of an administrator (document 2, "Admin send"). It is sent immediately, or by a worker if it has many
+ * recipients, a start time, or recipients in quiet hours, who get it when these end.
  */
 export class AdministratorsSend {
   readonly #parts: AdministratorsSendParts
@@ -38,8 +38,9 @@ export class AdministratorsSend {
   }
 
   /**
-   * @throws BusinessError "503" as `Notification.sendTo` when the only channel failed or nothing is sent at all; "400" as `enqueue`,
-   *   `notification.recipient-missing` when the only channel needs a recipient, and `notification.no-queue` for a moment in a product that keeps no messages
+   * @throws BusinessError "503" like `Notification.sendTo` if the only channel failed or nothing was sent; "400" like
+   * `enqueue`; "400" `notification.recipient-missing` if the only channel needs a recipient; "400"
+   * `notification.no-queue` for a start time without a queue
    */
   async send(
     draft: MessageDraft & Pick<NotificationMessage, 'recipients'>,
@@ -82,7 +83,7 @@ export class AdministratorsSend {
   }
 }
 
-/** Throws for what is a failure of the whole: the one channel failed, or nothing is sent at all (decision B43). */
+/** Throws if the only channel failed or nothing was tried (decision B43). */
 function requireAnything(results: readonly SendResult[]): void {
   const [first] = results
   const nothingTried = results.every(({ errorCode }) => errorCode === 'notification.disabled')

@@ -1,9 +1,9 @@
 import { type Clock, Deadlines } from '@plinth/kernel'
 
-/** What a call answers that has no answer in time. */
+/** Result of a call that timed out. */
 export const late = Symbol('no answer in time')
 
-/** Calls of channels that are under way: each has a deadline, and all can be given up. */
+/** Running calls of channels. Each has a deadline, and all can be aborted. */
 export class ChannelCalls {
   readonly #deadlines: Deadlines
   readonly #calls = new Set<AbortController>()
@@ -14,12 +14,13 @@ export class ChannelCalls {
   }
 
   /**
-   * What the channel answers, or `late`; whatever it does after that is left to end by itself. The signal of the work aborts
-   * when its time is over, when the caller gives up and when the product stops: the answer is awaited still in the last two cases.
+   * Returns the result of the channel, or `late` at the deadline; the channel may continue after that. The signal of
+   * the work aborts at the deadline, when the caller aborts, and when the product stops. In the last two cases the
+   * result is still awaited.
    *
    * @param ms deadline in milliseconds
-   * @param outer the caller's
-   * @throws what the work throws
+   * @param outer signal of the caller
+   * @throws errors of the work
    */
   run<T>(
     ms: number,
@@ -56,7 +57,7 @@ export class ChannelCalls {
     return promise
   }
 
-  /** Makes channels that are asked now, or later, give up. */
+  /** Aborts all running and future calls. */
   giveUp(): void {
     this.#stopped = new Error('The product stops')
     for (const call of this.#calls) call.abort(this.#stopped)

@@ -22,24 +22,24 @@ interface NotificationParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly settings: NotificationSettings
   readonly outgoing: Outgoing
-  /** Absent where the product has no database. */
+  /** Absent in a product without a database. */
   readonly queue: MessageQueue | undefined
-  /** Absent where the product has no database. */
+  /** Absent in a product without a database. */
   readonly recorder: SendRecorder | undefined
 }
 
 type Logged = (entry: SendEntry) => void
 
-/** What goes with the sends of one call. */
+/** Options of all sends of one call. */
 interface Around {
   readonly signal: AbortSignal | undefined
   readonly logged: Logged | undefined
 }
 
-/** Sends to recipients of one message on a channel that takes them one by one, at a time. */
+/** Parallel sends of one message on a channel with one recipient per send. */
 const atATime = 10
 
-/** The facade: finds the channels, records what leaves and turns whatever happens into a result. */
+/** The facade: finds the channels, records the sends and converts every outcome to a result. */
 export class ChannelNotification implements Notification {
   readonly #parts: NotificationParts
 
@@ -61,9 +61,9 @@ export class ChannelNotification implements Notification {
   }
 
   /**
-   * As `send`, kept in the list of messages when the product has a database and a sender is named.
+   * Like `send`. The message is added to the list if the product has a database and a sender is given.
    *
-   * @param logged told of each row of the send log before its message leaves
+   * @param logged called with each row of the send log before its message is sent
    */
   async sendAs(
     draft: MessageDraft,
@@ -87,7 +87,7 @@ export class ChannelNotification implements Notification {
     return results
   }
 
-  /** As `enqueue`, with the person who sends. */
+  /** Like `enqueue`, with a sender. */
   async enqueueAs(draft: MessageDraft, options: EnqueueOptions, sender?: Sender): Promise<EnqueuedMessage> {
     const { queue } = this.#parts
     if (queue === undefined || !queue.isDurable) {
@@ -106,7 +106,7 @@ export class ChannelNotification implements Notification {
     return this.#parts.queue?.isDurable === true
   }
 
-  /** Lower case, each once. Throws `400` with reason `notification.channel-unknown`. */
+  /** Returns distinct codes in lower case. @throws BusinessError "400" `notification.channel-unknown` */
   codesOf(channels: readonly string[] | undefined): readonly string[] {
     const { settings, outgoing } = this.#parts
     const asked = channels?.length ? channels : [settings.defaultChannel]
@@ -163,7 +163,7 @@ export class ChannelNotification implements Notification {
   }
 }
 
-/** Throws `400` with reason `notification.message-empty`. */
+/** @throws BusinessError "400" `notification.message-empty` */
 export function compose(draft: MessageDraft): NotificationMessage {
   const written = (text: string | undefined) => text !== undefined && text.trim() !== ''
   if (!written(draft.subject) && !written(draft.content) && !written(draft.template)) {

@@ -1,12 +1,12 @@
 import type { Recipient } from '@plinth/kernel'
 import type { MessageDraft } from '../contract.ts'
 
-/** What becomes a variable: everything but `null` becomes text; a `Date` in the form of ISO 8601. */
+/** Value of a variable. All values except null are converted to text, a `Date` to ISO 8601. */
 export type VariableValue = string | number | bigint | boolean | Date | null
 
 /**
- * Builds a draft step by step (document 2, "Message"): `new MessageBuilder().subject('Paid').variable('order', 42).toUser(7).draft()`.
- * Recipients add up; a variable or attribute that is given twice has the last value.
+ * Builds a draft step by step (document 2, "Message"): `new MessageBuilder().subject('Paid').variable('order',
+ * 42).toUser(7).draft()`. Recipients accumulate. For variables and attributes, the last value applies.
  */
 export class MessageBuilder {
   #texts: Pick<MessageDraft, 'subject' | 'content' | 'html' | 'template' | 'locale'> = {}
@@ -55,13 +55,13 @@ export class MessageBuilder {
     return this
   }
 
-  /** A variable that no log and no record may hold, such as a one-time code. */
+  /** A variable that logs and records must not contain, such as a one-time code. */
   secretVariable(name: string, value: VariableValue): this {
     this.#secret.add(name)
     return this.variable(name, value)
   }
 
-  /** Channel-private data; never keys, tokens or passwords. */
+  /** Data for a channel; never keys, tokens or passwords. */
   attribute(name: string, value: unknown): this {
     this.#attributes.set(name, value)
     return this

@@ -20,7 +20,7 @@ import type { Sending, Shown } from '../send-log/row.ts'
 import { ChannelCalls, late } from './channel-calls.ts'
 import { failure, resultOf, withoutSecrets } from './results.ts'
 
-/** Read at every send, so that a live change counts at once. */
+/** Read at every send, so that a live change takes effect immediately. */
 export interface NotificationSettings {
   readonly enabled: boolean
   readonly defaultChannel: string
@@ -32,7 +32,7 @@ const inbox = 'database'
 
 /** Counts and times sends. Must not throw. */
 export interface SendMeter {
-  /** @returns ends the wait; called once, with what became of it */
+  /** @returns function that ends the measurement; called once, with the outcome */
   begin(channel: string): (outcome: SendResult['outcome']) => void
 }
 
@@ -40,35 +40,35 @@ export interface OutgoingParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly clock: Clock
   readonly log: Logger
-  /** Masks what the configuration knows as secrets. */
+  /** Masks secrets of the configuration. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly settings: NotificationSettings
   readonly rendering: Rendering
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
   readonly meter: SendMeter | undefined
-  /** A hint in the language of the site, whose operators read it. */
+  /** Returns a hint in the language of the site, for its operators. */
   readonly hintText: (hint: string) => string
-  /** The subject that operators see, also of a message whose channel translates it for each reader. */
+  /** Returns the subject for operators, also if the channel translates it per reader. */
   readonly subjectOf: (message: NotificationMessage) => string
 }
 
-/** A message as a channel gets it. */
+/** A message in the form for a channel. */
 export interface Ready {
   readonly code: string
   readonly channel: NotificationChannel
   readonly message: NotificationMessage
-  /** What the sender wrote, for those recipients who are left. */
+  /** The message of the sender, without recipients who do not want it. */
   readonly source: NotificationMessage
   readonly shown: Shown
 }
-/** A message that cannot be sent, and why. */
+/** A message that cannot be sent, with the reason. */
 interface Refused {
   readonly result: SendResult
   readonly shown: Shown
 }
 export type Prepared = Ready | Refused
 
-/** The way of a message to a channel: whether it may go, in which form, under which deadline, and what became of it. */
+/** Passes messages to channels: checks, renders, applies the deadline and returns the result. */
 export class Outgoing {
   readonly #parts: OutgoingParts
   readonly #calls: ChannelCalls
@@ -84,15 +84,18 @@ export class Outgoing {
   }
 
   /**
-   * Channel of an administrator's message that names none: `database` (document 2, "Admin send"; decision D.52), the default
-   * channel where no plugin brings that.
+   * Default channel for messages of administrators: `database` (document 2, "Admin send"; decision D.52), or the
+   * default channel if `database` is not loaded.
    */
   get administratorsChannel(): string {
     const { channels, settings } = this.#parts
     return channels.has(inbox) ? inbox : settings.defaultChannel
   }
 
-  /** Throws `400` with reason `notification.channel-unknown`, and the member of the request that named it. */
+  /**
+   * @param field field of the request that contains the code, for `data.field`
+   * @throws BusinessError "400" `notification.channel-unknown`
+   */
   requireChannel(code: string, field?: string): NotificationChannel {
     const { channels } = this.#parts
     const channel = channels.get(code)
@@ -103,7 +106,10 @@ export class Outgoing {
     throw refusal('channel-unknown', { text, params, data: field === undefined ? params : { ...params, field } })
   }
 
-  /** Throws `PLINTH_NOTIFICATION_UNKNOWN_CHANNEL`: a default that is not there is the operator's to mend. */
+  /**
+   * @throws PlinthError `PLINTH_NOTIFICATION_UNKNOWN_CHANNEL` if the default channel is not loaded; the operator must
+   * fix it
+   */
   checkDefaultChannel(code: string): void {
     const { channels } = this.#parts
     if (channels.has(code)) return
@@ -114,7 +120,7 @@ export class Outgoing {
     })
   }
 
-  /** What the channel gets, or why it gets nothing. */
+  /** Returns the message for the channel, or the reason why it is not sent. */
   async prepare(code: string, { message }: Pick<Sending, 'message'>): Promise<Prepared> {
     const { settings, rendering, channels, subjectOf } = this.#parts
     const channel = channels.get(code)
@@ -150,7 +156,7 @@ export class Outgoing {
     }
   }
 
-  /** Recipients without the users who have switched the channel or the category off. */
+  /** Returns the recipients without users who switched off the channel or the category. */
   async #wanting(channel: string, { recipients, attributes }: NotificationMessage): Promise<readonly Recipient[]> {
     const { preferences } = this.#parts
     if (preferences === undefined) return recipients
@@ -159,7 +165,7 @@ export class Outgoing {
     return recipients.filter((recipient) => !('userId' in recipient) || wanted.has(recipient.userId))
   }
 
-  /** Hands a message to its channel, under the deadline; whatever happens is a result. */
+  /** Passes a message to its channel under the deadline. Every error becomes a result. */
   async call(
     { code, channel, message }: Ready,
     { idempotencyKey, attempt }: Omit<Sending, 'message'>,
@@ -188,12 +194,12 @@ export class Outgoing {
     return result
   }
 
-  /** Waits for what is being sent. */
+  /** Waits for running sends. */
   async drain(): Promise<void> {
     await Promise.allSettled(this.#inFlight)
   }
 
-  /** Makes channels that still send give up. */
+  /** Aborts running sends. */
   stop(): void {
     this.#calls.giveUp()
   }
@@ -213,8 +219,8 @@ export class Outgoing {
   }
 
   /**
-   * What a channel throws may hold addresses and tokens: it goes to the log, which masks secrets, and no further. The log does
-   * not know those of the message, and they may be in any member of the error.
+   * Errors of a channel may contain addresses and tokens, so they are only logged. The log masks secrets of the
+   * configuration, but not those of the message, which may be anywhere in the error.
    */
   #logThrown(channel: string, message: NotificationMessage, error: unknown): void {
     const secrets = secretsOf(message)
@@ -225,7 +231,10 @@ export class Outgoing {
 
 const hasUsers = ({ recipients }: NotificationMessage) => recipients.some((recipient) => 'userId' in recipient)
 
-/** Whether a channel can do something with these recipients. @param needsOne also of a channel that needs none */
+/**
+ * Returns true if a channel can send to these recipients. @param needsOne true if a channel without recipient kinds
+ * also needs a recipient
+ */
 const reaches = (
   { recipientKinds }: NotificationChannel,
   recipients: readonly Recipient[],
@@ -235,7 +244,7 @@ const reaches = (
     ? !needsOne || recipients.length > 0
     : recipients.some(({ kind }) => recipientKinds.includes(kind))
 
-/** One sending per recipient for a channel that takes them one by one, each with an idempotency key of its own. */
+/** Returns one sending per recipient, each with its own idempotency key, if the channel requires it. */
 export function sendingsOf<S extends Pick<Sending, 'message' | 'idempotencyKey'>>(
   channel: NotificationChannel,
   sending: S,

@@ -26,7 +26,7 @@ export const sendResult = Type.Object({
 
 type Failure = Partial<SendResult> & Pick<SendResult, 'outcome'>
 
-/** The result of a message that was not sent. */
+/** Result of a message that was not sent. */
 export const failure = (
   channel: string,
   { id }: Pick<NotificationMessage, 'id'>,
@@ -35,7 +35,7 @@ export const failure = (
   more: Failure = { outcome: 'rejected' },
 ): SendResult => ({ channel, success: false, messageId: id, errorCode, errorMessage, ...more })
 
-/** What a channel answered, as a result. */
+/** Converts the outcome of a channel to a result. */
 export function resultOf(
   channel: string,
   message: NotificationMessage,
@@ -58,16 +58,16 @@ export function resultOf(
   return failure(channel, message, delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
 }
 
-/** Code points of a text that a provider sent. */
+/** Code points of a text from a provider. */
 const longestText = 1_000
 
 /**
- * A result without secrets. Every result of a channel passes here, so a channel that repeats a secret shows none: a provider
- * may return the credentials or the content of a request. Secrets of the configuration are masked in every member; those of
- * the message only in texts, because a short one may be part of an id or a code by chance.
+ * Returns a result without secrets. A provider may repeat credentials or the content of a request, so each result of a
+ * channel passes this function. Secrets of the configuration are masked in every field. Secrets of the message are only
+ * masked in texts, because a short one may be part of an id or a code by chance.
  *
- * @param redact masks the secrets of the configuration and the given ones
- * @param secrets those of the message
+ * @param redact masks secrets of the configuration and the given ones
+ * @param secrets secrets of the message
  */
 export function withoutSecrets(
   result: SendResult,
@@ -76,7 +76,7 @@ export function withoutSecrets(
 ): SendResult {
   const masked = Object.entries(result).map(([name, value]) => {
     if (typeof value !== 'string' || name === 'channel' || name === 'outcome') return [name, value]
-    // The text is cut after the search: the first half of a secret is not recognised.
+    // Masked before cutting, because a cut secret would not be recognised.
     return [name, texts.has(name) ? columnText(redact(value, secrets), longestText) : redact(value)]
   })
   return Object.fromEntries(masked)
@@ -84,7 +84,7 @@ export function withoutSecrets(
 
 const texts: ReadonlySet<string> = new Set(['errorMessage', 'providerMessage', 'hint'])
 
-/** One result for a message that went to its recipients one by one: that of the first that failed, when one did. */
+/** Combines the results of a message with one send per recipient. If any failed, the first failure is returned. */
 export function resultOfAll(messageId: string, results: readonly SendResult[]): SendResult {
   const failed = results.filter(({ success }) => !success)
   const [first] = failed
@@ -97,7 +97,7 @@ export function resultOfAll(messageId: string, results: readonly SendResult[]): 
   }
 }
 
-/** Answers the result; throws when the message was not sent. */
+/** Returns a successful result. @throws BusinessError "503" otherwise */
 export function requireSuccess(result: SendResult): SendResult {
   if (result.success) return result
   const reason =

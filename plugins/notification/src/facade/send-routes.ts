@@ -13,7 +13,7 @@ import { requireSentAttributes, sentAttributes, socialFields, socialMessageTypes
 
 const attributeValue = Type.Union([Type.String({ maxLength: 2_000 }), Type.Number(), Type.Boolean()])
 
-/** What a message says, in words of its own or by a template. */
+/** Text of a message, or its template. */
 const messageTexts = {
   template: Type.Optional(Type.String({ maxLength: 128, description: 'Template code' })),
   variables: Type.Optional(
@@ -103,7 +103,7 @@ interface SendRouteParts {
   readonly administrators: AdministratorsSend
   readonly outgoing: Pick<Outgoing, 'requireChannel' | 'administratorsChannel'>
   readonly rendering: Rendering
-  /** Judges the data scope of who sends (decision A5); absent where the product has no users. */
+  /** Checks the data scope of the sender (decision A5). Absent in a product without users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
 
@@ -122,7 +122,7 @@ const providerView = ({ code, displayName, messageTypes, attributes }: ChannelPr
   })),
 })
 
-/** Routes of document 2, "Endpoints", with the permission of decision B41; the preview is of decision B35. */
+/** Routes of document 2, "Endpoints", with the permission of decision B41. The preview follows decision B35. */
 export const sendRoutes = [
   route({
     method: 'POST',

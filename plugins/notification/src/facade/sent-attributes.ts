@@ -3,7 +3,7 @@ import type { ChannelInfo } from '../contract.ts'
 import { refusal } from '../failures.ts'
 import { secretAttributeName } from '../masking.ts'
 
-/** Kinds of messages of the channel `social` (document 2, "Attributes of the `social` channel"). */
+/** Message types of the channel `social` (document 2, "Attributes of the `social` channel"). */
 export const socialMessageTypes: readonly { readonly code: string; readonly displayName: LocalizedText }[] = [
   { code: 'official-template', displayName: { en: 'Official-account template message', 'zh-CN': '公众号模板消息' } },
   {
@@ -17,11 +17,11 @@ interface SocialField {
   readonly name: string
   readonly displayName: LocalizedText
   readonly required: boolean
-  /** Message types that must have it, on top of `required`; it may then come from elsewhere, see the document. */
+  /** Message types that need it in addition to `required`. Its value may have another source, see the document. */
   readonly requiredFor: readonly string[]
-  /** True: never shown in a list or log, and not kept by a form. */
+  /** True if lists and logs never show it, and forms do not store it. */
   readonly sensitive: boolean
-  /** Message types that it has an effect on. */
+  /** Message types that use it. */
   readonly messageTypes: readonly string[]
 }
 
@@ -36,7 +36,7 @@ const field = (name: string, en: string, zh: string, more: Partial<SocialField> 
   ...more,
 })
 
-/** Attributes of a message for the channel `social`. */
+/** Attributes of messages of the channel `social`. */
 export const socialFields: readonly SocialField[] = [
   field('account-code', 'Account code', '账号编码', { required: true }),
   field('message-type', 'Message type', '消息类型', { required: true }),
@@ -53,7 +53,7 @@ export const socialFields: readonly SocialField[] = [
   field('lang', 'Language', '语言', { messageTypes: ['miniapp-subscribe'] }),
 ]
 
-/** Where a click leads and what it is about; the inbox stores them. */
+/** Jump target and subject of a message, which the inbox stores. */
 const jump = [
   'module',
   'event',
@@ -66,12 +66,12 @@ const jump = [
   'targetUserId',
   'dedupeKey',
 ]
-/** What a page may choose of a channel. Endpoints, secrets and whole payloads come from configuration only. */
+/** Options of channels. Endpoints, secrets and whole payloads only come from the configuration. */
 const ofChannels = ['webhook.provider', 'webhook.message-type', 'sms.template-code', 'sms.sign-name', 'sms.provider']
 
 /**
- * Names of attributes that an administrator may give a message whatever channels are loaded. `social.to-user` is the one that is sensitive: no record keeps
- * it (decision D.59).
+ * Attributes that administrators may set, for any set of channels. `social.to-user` is the only sensitive one. No
+ * record contains it (decision D.59).
  */
 const always: readonly string[] = [
   ...jump,
@@ -80,14 +80,14 @@ const always: readonly string[] = [
   ),
 ]
 
-/** Names of attributes that an administrator may give a message: also those of the providers that are not sensitive. */
+/** Returns the attributes that administrators may set, including those of providers that are not sensitive. */
 export const sentAttributes = (channels: readonly ChannelInfo[]): ReadonlySet<string> => {
   const own = channels.flatMap(({ providers }) => providers.flatMap(({ attributes }) => attributes))
   const open = own.filter(({ name, sensitive }) => !sensitive && !secretAttributeName.test(name))
   return new Set([...always, ...open.map(({ name }) => name)])
 }
 
-/** Throws `BusinessError` `400` with reason `notification.attribute-refused` and the name in `data.attribute`. */
+/** @throws BusinessError "400" `notification.attribute-refused` with the name in `data.attribute` */
 export function requireSentAttributes(
   attributes: Readonly<Record<string, unknown>>,
   channels: () => readonly ChannelInfo[],
