@@ -11,7 +11,7 @@ import { recipientOwner } from './recipients.ts'
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: mostLabels, offset: 0, count: 'none' } as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
-/** Channels by their codes. */
+/** Channels by code. */
 export const channelLabels = (notification: Pick<ChannelNotification, 'channels'>): LabelSource =>
   listedLabels(
     (locale) =>
@@ -28,7 +28,7 @@ const sendLabel = ({ id, channel, subject }: Pick<SendLog, 'id' | 'channel' | 's
   name: `${channel}: ${subject === '' ? id : subject}`,
 })
 
-/** Messages of the list and rows of the send log; both are found by their ids alone, as no index has their texts. */
+/** Messages of the list and rows of the send log. A search only finds ids, because no index contains their texts. */
 export function messageLabels(db: Database): Readonly<Record<string, LabelSource>> {
   return {
     'notification.message': {

@@ -1,21 +1,21 @@
 import type { Recipient } from '@plinth/kernel'
 
 /**
- * Names of attributes that hold secrets or what leads to a person (decisions D.58 and D.59). `endpoint` is one of them
- * because webhook addresses carry tokens.
+ * Names of attributes with secrets or personal data (decisions D.58 and D.59). `endpoint` is included because webhook
+ * URLs contain tokens.
  */
 export const secretAttributeName =
   /secret|token|passw|pwd|credential|(api|access|private|device|signing)[-_.]?key|authori[sz]ation|cookie|signature|endpoint|to-user|open-?id/i
 
-/** The same names as members or parameters in a text. */
+/** The same names as fields or parameters in a text. */
 const secretMember = new RegExp(`(?:${secretAttributeName.source})[\\w.-]{0,32}["']?\\s*[:=]`, 'i')
 
-/** Whether a text that is sent as it is may hold a secret: it names one, as JSON or a form would. */
+/** Returns true if a raw text may contain a secret: a field of JSON or of a form has such a name. */
 export const mayHoldSecret = (text: string): boolean => secretMember.test(text)
 
 const deepest = 8
 
-/** A copy for logs and records: members with a secret's name are left out, at any depth. */
+/** Returns a copy for logs and records, without fields with such names at any depth. */
 export function withoutSecretAttributes(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth === deepest) return '...'
@@ -27,7 +27,7 @@ export function withoutSecretAttributes(value: unknown, depth = 0): unknown {
   )
 }
 
-/** What `withoutSecretAttributes` leaves out, in written form: to mask it in texts that may repeat it. */
+/** Returns the values that `withoutSecretAttributes` removes, to mask them in other texts. */
 export function secretAttributeValues(value: unknown, isSecret = false, depth = 0): string[] {
   if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
   if (typeof value !== 'object' || value === null || depth > deepest) return []
@@ -36,7 +36,10 @@ export function secretAttributeValues(value: unknown, isSecret = false, depth = 
   )
 }
 
-/** Enough to tell recipients apart in logs and records, not enough to write to them. */
+/**
+ * Describes a recipient for logs and records. Addresses are masked, so the result cannot be used to contact the
+ * recipient.
+ */
 export function describeRecipient(recipient: Recipient): string {
   const { kind } = recipient
   switch (kind) {

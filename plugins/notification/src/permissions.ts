@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin (decision B41). */
+/** Decision B41. */
 export const own = {
   messageView: 'notification:message:view',
   messageSend: 'notification:message:send',

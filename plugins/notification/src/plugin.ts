@@ -32,7 +32,7 @@ import { SendLogReader } from './send-log/send-log-reader.ts'
 import { retryDue } from './send-log/send-log-writer.ts'
 import { requires, resolvers, type Wired } from './wiring.ts'
 
-/** Sends messages through the channels that other plugins bring; with a database it keeps a send log. */
+/** Sends messages through the channels that other plugins contribute. With a database, it also has a send log. */
 export default definePlugin({
   id: 'notification',
   version: '1.0.0',
@@ -80,7 +80,7 @@ export default definePlugin({
     onStop,
   }) {
     const { http, metrics, database: db, events, i18n: translator, site } = services
-    // Without a database nothing is stored.
+    // Without a database, nothing is stored.
     const clock = db?.clock ?? processClock
     const settings = {
       enabled: config.get('platform.notification.enabled'),

@@ -2,26 +2,26 @@ import type { Identity } from '@plinth/iam'
 import type { NotificationPreferences } from '@plinth/inbox'
 import type { Clock, Recipient } from '@plinth/kernel'
 
-/** How a row of the send log or of the list of messages leads to its user, for `callerRows`. */
+/** Columns of the owner in the send log and the list of messages, for `callerRows`. */
 export const recipientOwner = { user: 'user_id', org: 'org_id' } as const
 
-/** The user, or the organisation of several users, that a message is for. */
+/** Owner of a message: its user, or the organisation of its users. */
 interface RecipientOwner {
   readonly userId: number | null
   readonly orgId: number | null
 }
 
-/** For whom a message is. */
+/** Returns the owner of a message. */
 export type OwnerOf = (recipients: readonly Recipient[]) => Promise<RecipientOwner>
 
-/** Of rows that name no user. */
+/** Owner of messages without users. */
 const nobody: RecipientOwner = { userId: null, orgId: null }
 
 /**
- * Finds for whom messages are: one user, or users of one organisation. A message for users of several organisations, or also for
- * addresses, belongs to nobody: only operators with scope `all` see it.
+ * Finds the owner of messages: one user, or the organisation of several users. Messages for several organisations or
+ * for addresses have no owner, so only operators with scope `all` see them.
  *
- * @param identity absent where the product has no users
+ * @param identity absent in a product without users
  */
 export const ownerFinder =
   (identity: Pick<Identity, 'commonOrganisation'> | undefined): OwnerOf =>
@@ -34,7 +34,7 @@ export const ownerFinder =
     return { userId: null, orgId: (await identity?.commonOrganisation([...userIds])) ?? null }
   }
 
-/** Channels that disturb: in quiet hours they wait. */
+/** Channels that do not send in quiet hours. */
 const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 
 interface QuietUsersParts {
@@ -42,7 +42,7 @@ interface QuietUsersParts {
   readonly preferences: Pick<NotificationPreferences, 'quietUntil'> | undefined
 }
 
-/** Users in quiet hours. */
+/** Finds users in quiet hours. */
 export class QuietUsers {
   readonly #parts: QuietUsersParts
 
@@ -50,7 +50,10 @@ export class QuietUsers {
     this.#parts = parts
   }
 
-  /** The end of the quiet hours of each user who has them now, in milliseconds since the epoch; of nobody on a channel that does not disturb. */
+  /**
+   * Returns the users in quiet hours with their end, in milliseconds since the epoch. Empty for a channel that also
+   * sends in quiet hours.
+   */
   async on(channel: string, recipients: readonly Recipient[]): Promise<ReadonlyMap<number, number>> {
     const { preferences, clock } = this.#parts
     if (preferences === undefined || !disturbing.includes(channel)) return new Map()

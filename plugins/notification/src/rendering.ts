@@ -10,13 +10,13 @@ import {
 import type { RenderedTemplate, Templates } from '@plinth/template'
 import { refusal } from './failures.ts'
 
-/** Values of a message for a text of the catalogue. */
+/** Returns variables of a message as parameters of a catalogue text. */
 export const textParams = (variables: NotificationMessage['variables']): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(variables).map(([name, value]) => [name, typeof value === 'number' ? value : String(value ?? '')]),
   )
 
-/** Noncharacters of Unicode, which no text contains: they enclose the values until their ranges are known. */
+/** Unicode noncharacters, which texts never contain. They mark values until their ranges are known. */
 const [opened, closed] = ['\uFDD0', '\uFDD1']
 const marks = /[\uFDD0\uFDD1]/g
 
@@ -41,8 +41,8 @@ function unmarked(text: string): { readonly text: string; readonly ranges: reado
 }
 
 /**
- * Subject and content in the language of the message, where they are keys of the catalogue, `messages.<path>` or
- * `{messages.<path>}` (document 2, "Message"); a key without a translation stays as it was written.
+ * Translates subject and content into the language of the message if they are keys of the catalogue, `messages.<path>`
+ * or `{messages.<path>}` (document 2, "Message"). A key without a translation stays unchanged.
  */
 export function localized(
   message: NotificationMessage,
@@ -64,8 +64,8 @@ export function localized(
 const mayBeKey = (text: string) => text.startsWith('messages.') || text.startsWith('{messages.')
 
 /**
- * The message with U+FFFD for each half of a surrogate pair that stands alone. Such a half is no character: it has no UTF-8 form,
- * and each next hop would do something else with it. Lengths stay, so ranges of values stay valid.
+ * Replaces each unpaired surrogate by U+FFFD, because it has no UTF-8 form and recipients would handle it differently.
+ * Lengths do not change, so ranges of values stay valid.
  */
 function wellFormed(message: NotificationMessage): NotificationMessage {
   const { subject, content, html, variables, attributes } = message
@@ -83,7 +83,7 @@ function wellFormed(message: NotificationMessage): NotificationMessage {
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
 
-/** @param seen objects that need no second look, which also ends cycles */
+/** @param seen objects that were already checked, which also stops at cycles */
 function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (seen.has(value) || !(Array.isArray(value) || isPlain(value))) return true
@@ -91,7 +91,7 @@ function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
   return Object.values(value).every((member) => isWellFormed(member, seen))
 }
 
-/** @param around objects that hold the value, which ends cycles */
+/** @param around enclosing objects, to stop at cycles */
 function repaired(value: unknown, around: readonly unknown[] = []): unknown {
   if (typeof value === 'string') return value.toWellFormed()
   if (around.includes(value) || !(Array.isArray(value) || isPlain(value))) return value
@@ -129,18 +129,18 @@ interface RenderingParts {
   readonly translator: Translator | undefined
 }
 
-/** A message as a channel would get it. */
+/** Preview of a message for a channel. */
 interface Preview {
   readonly subject: string
   readonly content: string
   readonly html: string | null
-  /** What its template needs and it does not have. */
+  /** Variables of the template without a value. */
   readonly missingVariables: readonly string[]
 }
 
 type Traits = Pick<NotificationChannel['traits'], 'texts'>
 
-/** The step of a send that fills in the template of a message (document 2, "Template rules") and translates its texts. */
+/** Renders the template of a message (document 2, "Template rules") and translates its texts. */
 export class Rendering {
   readonly #parts: RenderingParts
 
@@ -149,11 +149,11 @@ export class Rendering {
   }
 
   /**
-   * The message as a channel gets it, at once where it names no template. Without a template of its code it stays as it is given
-   * (N-023).
+   * Returns the message for a channel, synchronously if it has no template code. If no template matches the code, the
+   * message stays unchanged (N-023).
    *
-   * @throws BusinessError "400" `notification.variables-missing` with `data.missingVariables`, when
-   *   `platform.notification.template.fail-on-missing-variables` is on, and as `Templates.render` does
+   * @throws BusinessError "400" `notification.variables-missing` with `data.missingVariables`, if
+   * `platform.notification.template.fail-on-missing-variables` is true; errors of `Templates.render`
    */
   fill(
     message: NotificationMessage,
@@ -168,7 +168,7 @@ export class Rendering {
     })
   }
 
-  /** What `fill` makes of a message, missing variables or not. Sends nothing and logs nothing (decision B35). */
+  /** Returns the result of `fill`, also if variables are missing. Sends and logs nothing (decision B35). */
   async preview(message: NotificationMessage, channel: string, traits: Traits): Promise<Preview> {
     const rendered = await this.#render(message, channel)
     const { subject, content, html = null } = this.#shown(message, rendered, traits)
@@ -201,7 +201,7 @@ export class Rendering {
   }
 }
 
-/** An HTML form that the sender gave belongs to the text that the sender gave. */
+/** The HTML form of the sender is dropped, because it belongs to the sender's text. */
 function withTexts({ html: _, ...message }: NotificationMessage, rendered: RenderedTemplate): NotificationMessage {
   const { subject, content, valueRanges, html } = rendered
   return { ...message, subject, content, valueRanges, ...(html === undefined ? {} : { html }) }

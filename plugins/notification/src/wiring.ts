@@ -46,7 +46,7 @@ export const requires = {
   templates: optional(templates),
 } as const
 
-/** Values that the plugin gets when it is set up. */
+/** Values from the setup of the plugin. */
 interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact'>, Pick<RecorderParts, 'countLost'> {
   readonly db: Database | undefined
   readonly translator: Translator | undefined
@@ -54,22 +54,25 @@ interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact
   readonly clock: Clock
   readonly log: Logger
   readonly channels: ReadonlyMap<string, NotificationChannel>
-  /** Id of the plugin that contributed a channel. */
+  /** Returns the id of the plugin that contributed a channel. */
   readonly contributor: (code: string) => string | undefined
   readonly settings: NotificationSettings
   readonly meter: SendMeter | undefined
 }
 
-/** The objects of the plugin by name. Each class declares what its constructor takes; nothing but the plugin imports this file. */
+/**
+ * The objects of the plugin by name. Each class declares its dependencies in its constructor. Only the plugin imports
+ * this file.
+ */
 export interface Wired extends Given, Pick<OutgoingParts, 'hintText' | 'subjectOf'> {
   readonly ownerOf: OwnerOf
-  /** Absent where the product has no database. */
+  /** Absent in a product without a database. */
   readonly writer: SendLogWriter | undefined
-  /** Absent where the product has no database. */
+  /** Absent in a product without a database. */
   readonly recorder: SendRecorder | undefined
   readonly rendering: Rendering
   readonly outgoing: Outgoing
-  /** Absent where the product has no database. */
+  /** Absent in a product without a database. */
   readonly queue: MessageQueue | undefined
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers

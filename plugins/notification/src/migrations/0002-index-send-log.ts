@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Every order and filter of the list is one walk of an index, and so are the totals. */
+/** Each order and filter of the list reads one index, and so do the totals. */
 export const indexSendLog = defineChangeSet({
   id: '0002-index-send-log',
   up: ({ schema }) => [

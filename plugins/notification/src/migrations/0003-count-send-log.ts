@@ -1,7 +1,7 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** The summary reads counts that are kept with the rows; both filters of the list together have an index. */
+/** The summary reads stored counts. The combination of both filters of the list has an index. */
 export const countSendLog = defineChangeSet({
   id: '0003-count-send-log',
   up: ({ schema, type }) => [

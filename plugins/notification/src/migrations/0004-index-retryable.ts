@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** What can be sent again of one channel, in the order of time. */
+/** Retryable sends of one channel, in order of time. */
 export const indexRetryable = defineChangeSet({
   id: '0004-index-retryable',
   up: ({ schema }) => [

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Sends are recorded before they leave, with what became of them in a column of its own; deliveries of a queue have a key. */
+/** Sends are recorded before they are sent, with the outcome in a separate column. Deliveries of a queue have a key. */
 export const recordBeforeSending = defineChangeSet({
   id: '0005-record-before-sending',
   up: ({ schema, type }) => {

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Messages that are sent in parts, and which of their parts have been begun. */
+/** Messages that are sent in parts, and their begun parts. */
 export const createMessage = defineChangeSet({
   id: '0006-create-message',
   up: ({ schema, type }) => {

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Retries that were cut off are looked for before each retry, among all rows that were ever sent again. */
+/** Each retry first searches interrupted retries among all rows that were ever retried. */
 export const indexClaims = defineChangeSet({
   id: '0007-index-claims',
   up: ({ schema }) => [

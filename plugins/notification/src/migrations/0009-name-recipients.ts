@@ -1,8 +1,8 @@
 import { defineChangeSet } from '@plinth/migrations'
 
 /**
- * For whom a message or a delivery is: a user, or users of one organisation. Earlier rows do not say it: only operators with
- * scope `all` see them.
+ * Owner of a message or delivery: a user, or the organisation of several users. Earlier rows have none, so only
+ * operators with scope `all` see them.
  */
 export const nameRecipients = defineChangeSet({
   id: '0009-name-recipients',

@@ -3,16 +3,16 @@ import type { SendResult } from '../contract.ts'
 import type { SendLogState } from '../entities.ts'
 import type { SendLogRow } from './row.ts'
 
-/** The state of a row whose send has ended. */
+/** State of a row after its send. */
 interface Verdict {
   readonly status: SendLogState
-  /** Milliseconds after which it is sent again automatically. */
+  /** Milliseconds until the automatic retry. */
   readonly retryInMs?: number | undefined
 }
 
 interface RetrySettings {
   readonly enabled: boolean
-  /** Sends in all, the first one included. */
+  /** Maximum number of sends, including the first. */
   readonly maxAttempts: number
   /** Milliseconds. */
   readonly firstDelayMs: number
@@ -22,11 +22,11 @@ interface RetrySettings {
 }
 
 /**
- * Decides what the row of a send becomes. A message is sent again automatically if it was not sent, or if it may have been sent on an
- * idempotent channel, and never before the time that the provider specified.
+ * Decides the state of a row after its send. A message is sent again automatically if it was not sent, or if it may
+ * have been sent on an idempotent channel. The retry is never earlier than the provider specified.
  *
- * @param random returns a number from 0 to below 1: half of the delay is random, so that messages that failed together are not
- *   sent again together
+ * @param random returns a number from 0 to below 1; half of the delay is random, so that messages that failed together
+ * are not retried together
  */
 export function verdictOn(
   { success, outcome, retryAfterMs = 0 }: SendResult,

@@ -2,7 +2,7 @@ import { addToRows, type Database, exactInteger } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 import { SendLogCount, type SendLogState } from '../entities.ts'
 
-/** A delivery of a message that came to an end, or one that is tried again. */
+/** A delivery of a message ended (1) or is tried again (-1). */
 export interface OutcomeChange {
   readonly notificationId: number
   readonly outcome: OutcomeName
@@ -12,8 +12,8 @@ export interface OutcomeChange {
 const columns = ['accepted', 'rejected', 'deferred', 'unknown'] as const
 
 /**
- * Keeps the counts of a message in step with its deliveries: whoever writes the outcome of a row of the send log calls it in the
- * same transaction, after the rows and before the counts of the log.
+ * Updates the counts of a message. Each writer of an outcome in the send log calls it in the same transaction, after
+ * the rows and before the counts of the log.
  */
 export async function changeMessageCounts(db: Database, changes: readonly OutcomeChange[]): Promise<void> {
   const byMessage = new Map<number, Record<OutcomeName, number>>()
@@ -29,15 +29,15 @@ export async function changeMessageCounts(db: Database, changes: readonly Outcom
   }
 }
 
-/** What the summary tells rows by: their state, and of the failed ones those that can be sent again. */
+/** Groups of the summary: the state, and `retryable` for failed rows that can be sent again. */
 export type SendLogKind = SendLogState | 'retryable'
 type Changes = Readonly<Partial<Record<SendLogKind, number>>>
 
-/** @param row of the send log; `restorable` also as a driver returns it */
+/** @param row of the send log; `restorable` may have the form of a database driver */
 export const kindOf = (row: { readonly status: SendLogState; readonly restorable?: unknown }): SendLogKind =>
   row.status === 'failed' && row.restorable ? 'retryable' : row.status
 
-/** How many rows there are of each kind, for `changeCounts`. */
+/** Counts rows by kind, for `changeCounts`. */
 export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number]>): Changes {
   const counts: Partial<Record<SendLogKind, number>> = {}
   for (const [kind, number] of rows) counts[kind] = (counts[kind] ?? 0) + number
@@ -45,8 +45,8 @@ export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number
 }
 
 /**
- * Keeps the counts of the send log in step with its rows: whoever writes, changes or removes rows calls it in the same
- * transaction, after the rows, so that no two transactions wait for each other in a circle.
+ * Updates the counts of the send log. Each writer of rows calls it in the same transaction, after the rows. This order
+ * prevents deadlocks.
  */
 export async function changeCounts(db: Database, changes: Changes): Promise<void> {
   const changed = Object.entries(changes).filter(([, number]) => number !== 0)
@@ -54,13 +54,13 @@ export async function changeCounts(db: Database, changes: Changes): Promise<void
   await addToRows(db, SendLogCount, { key: 'kind', sums: ['total'] }, rows)
 }
 
-/** A condition for rows of the send log. */
+/** SQL condition for rows of the send log. */
 export interface RowsSql {
   readonly sql: string
   readonly parameters: readonly (string | number)[]
 }
 
-/** The rows of each kind among some, counted one by one. */
+/** Counts the matching rows by kind. */
 export async function countKinds(db: Database, { sql, parameters }: RowsSql): Promise<Record<SendLogKind, number>> {
   const rows = await db.query<{ status: SendLogState; restorable: unknown; total: unknown }>(
     `select status, restorable, count(*) as total from notification_send_log where ${sql} group by status, restorable`,
@@ -71,7 +71,7 @@ export async function countKinds(db: Database, { sql, parameters }: RowsSql): Pr
   return counts
 }
 
-/** The rows of each kind. */
+/** Returns the stored counts. */
 export async function readCounts(db: Database): Promise<Record<SendLogKind, number>> {
   const rows = await db.query<{ kind: SendLogKind; total: unknown }>(
     'select kind, total from notification_send_log_count',

@@ -16,7 +16,7 @@ const tally = {
     changeCounts(db, tallied(groups.map(({ rows, values }) => [kindOf(kinds.read(values)), -rows]))),
 }
 
-/** Removes rows past their retention, the oldest first, and gives back those whose retry was cut off. */
+/** Removes rows after their retention time, the oldest first, and releases interrupted retries. */
 export const purge = purgeTask<Uses>('platform.notification.send-log', {
   displayName: { en: 'Remove old rows of the send log', 'zh-CN': '清理旧的发送记录' },
   old({ config, clock }) {

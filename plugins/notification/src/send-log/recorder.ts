@@ -11,68 +11,72 @@ export interface RecorderParts {
   readonly writer: Pick<SendLogWriter, 'conclude' | 'entryOf' | 'write'>
   readonly clock: Pick<Clock, 'sleep'>
   readonly log: Logger
-  /** Counts sends that are not in the table and never will be. */
+  /** Counts sends that are permanently missing in the table. */
   readonly countLost: ((rows: number) => void) | undefined
 }
 
-/** Rows of one write. */
+/** Rows per write. */
 const largestBatch = 200
 /**
- * Characters that may wait for the database, a row being `rowWeight` and its payload; what comes on top is not recorded. That
- * is 50,000 rows of sends that worked: a database that stands still for 20 s at 2,000 sends a second loses none.
+ * Maximum characters that wait for the database. A row counts as `rowWeight` plus its payload. Further sends are not
+ * recorded. The limit allows 50,000 rows of successful sends. A database outage of 20 s at 2,000 sends per second loses
+ * none.
  */
 export const largestBacklog = 50_000_000
 export const rowWeight = 1_000
-/** Milliseconds without a write that worked, after which sends wait for their rows no more. */
+/** Milliseconds without a successful write, after which sends no longer wait for their rows. */
 const patienceMs = 500
-/** Rows before a new one at which its send does not wait for it. */
+/** Maximum queue length at which a send waits for its row. */
 const longestQueue = 20 * largestBatch
-/** Milliseconds before the next try, doubled with each, up to the longest. */
+/** Milliseconds before the next attempt. The pause doubles each time, up to the maximum. */
 const firstPause = 250
 const longestPause = 5_000
-/** Tries of a row that is refused by a database which answers otherwise. */
+/** Attempts for a row that a working database rejects. */
 const triesOfARow = 3
 /** Milliseconds. */
 const pingTimeout = 5_000
 
 /**
- * Passes the row of a send to the writer before the message leaves, and again with its outcome. What comes while a write is under
- * way waits in memory and goes with the next one, so that writes grow with the load. A send waits for its row as long as
- * writes work: when none has worked for `patienceMs` the message leaves all the same and its row follows, and while that lasts
- * no other send waits at all. What finds no room in memory is lost, counted, and reported in the log at the beginning and at the end. A write joins
- * no transaction of the sender: rolling that back does not bring the message back. A graceful stop writes what waits; a process
- * that is killed leaves rows that say `sending`, which become `unknown`.
+ * Passes the row of a send to the writer before the message is sent, and again with its outcome.
+ *
+ * Rows wait in memory during a write and are part of the next one, so the size of writes grows with the load. A send
+ * waits for its row while writes succeed. If none has succeeded for `patienceMs`, the message is sent first and its row
+ * follows. Until a write succeeds, other sends do not wait. A row without room in memory is lost. Lost rows are
+ * counted, and logged at the start and at the end of the loss.
+ *
+ * A write does not join the transaction of the sender, because a rollback cannot undo the send. A graceful stop writes
+ * the waiting rows. A killed process leaves rows in state `sending`, which become `unknown`.
  */
 export class SendRecorder {
   readonly #parts: RecorderParts
-  /** The async context of the plugin, which is in no transaction. */
+  /** The async context of the plugin, outside any transaction. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #closing = new AbortController()
-  /** The oldest first, each once. */
+  /** The oldest first, without duplicates. */
   #waiting: SendEntry[] = []
   #weight = 0
-  /** Entries that ever waited, and those of them that wait no more. */
+  /** Number of entries that were queued, and number that left the queue. */
   #taken = 0
   #settled = 0
   #writer: Promise<void> | undefined
-  /** Tries since the last write that worked. */
+  /** Failed attempts since the last successful write. */
   #failures = 0
-  /** The database has taken no rows for too long: nobody waits for it. */
+  /** True if no write has succeeded for too long, so sends do not wait. */
   #isBehind = false
-  /** Ends when that begins. */
+  /** Resolves when `#isBehind` becomes true. */
   #fallingBehind = Promise.withResolvers<void>()
-  /** Ends the wait for a write that works. */
+  /** Cancels the timer of `patienceMs`. */
   #patience: AbortController | undefined
-  /** Lost since the log last reported it. */
+  /** Rows lost since the last report in the log. */
   #lost = 0
-  /** Ends when the next write has ended, well or not. */
+  /** Resolves at the end of the next write, successful or not. */
   #nextEnd = Promise.withResolvers<void>()
 
   constructor(parts: RecorderParts) {
     this.#parts = parts
   }
 
-  /** Records that a message is about to leave; resolves when that is in the table, or when it has waited long enough. */
+  /** Records a send before the message is sent. Resolves when the row is in the table, or after the maximum wait. */
   async begin(channel: string, sending: Sending, shown: Shown): Promise<SendEntry> {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.#queue(entry)
@@ -84,32 +88,32 @@ export class SendRecorder {
     return entry
   }
 
-  /** Records a send that ended before anything left. */
+  /** Records a send that ended before the message was sent. */
   record(channel: string, sending: Sending, shown: Shown, result: SendResult): SendEntry {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.finish(entry, result)
     return entry
   }
 
-  /** Records what became of a send that was begun, whether its row is written already or not. */
+  /** Records the outcome of a send, for a waiting or a written row. */
   finish(entry: SendEntry, result: SendResult): void {
     if (entry.isLost) return
     this.#parts.writer.conclude(entry, result)
     this.#queue(entry)
   }
 
-  /** Writes rows as soon as it can, whatever became of earlier tries. */
+  /** Queues rows again after a failed write elsewhere. */
   writeLater(entries: readonly SendEntry[]): void {
     for (const entry of entries) this.#queue(entry)
   }
 
-  /** Resolves when everything that was recorded before is in the table, or lost, or when a write of it has failed. */
+  /** Resolves when all earlier rows are written or lost, or when a write has failed. */
   async written(): Promise<void> {
     const wanted = this.#taken
     while (this.#settled < wanted && this.#failures === 0) await this.#nextEnd.promise
   }
 
-  /** Writes what waits, tries once, and takes no more. */
+  /** Writes the waiting rows with one attempt, and accepts no more. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#writer
@@ -142,7 +146,10 @@ export class SendRecorder {
     entry.weight = weight
   }
 
-  /** SQLite has one connection: the writer waits for the transaction of the sender, which waits for the send. */
+  /**
+   * SQLite has one connection. Waiting here would be a deadlock: the writer waits for the sender's transaction, which
+   * waits for the send.
+   */
   #isInTransaction(): boolean {
     const { db } = this.#parts
     return db.dialect === 'sqlite' && db.fork().isInTransaction()
@@ -161,7 +168,7 @@ export class SendRecorder {
     this.#fallingBehind.resolve()
   }
 
-  /** A write has worked. */
+  /** Called after a successful write. */
   #progress(): void {
     this.#patience?.abort()
     this.#patience = this.#waiting.length > 0 ? this.#wait() : undefined
@@ -174,10 +181,10 @@ export class SendRecorder {
     const { clock, log, writer } = this.#parts
     let size = largestBatch
     while (this.#waiting.length > 0) {
-      // SQLite answers without leaving the event loop; and the sends of one turn go together.
+      // SQLite does not yield to the event loop. In addition, sends of one tick share a write.
       await nextTurn()
       const batch = this.#waiting.slice(0, size)
-      // Whoever changes an entry from now on queues it again.
+      // A later change of an entry queues it again.
       for (const entry of batch) entry.isQueued = false
       const waiters = batch.map(({ written }) => written)
       try {
@@ -218,7 +225,7 @@ export class SendRecorder {
       this.#drop(batch, reason)
       return
     }
-    // What changed meanwhile waits once: its place is the first one.
+    // An entry that changed meanwhile is only queued once, at its first position.
     const again = new Set(batch)
     const twice = this.#waiting.slice(batch.length).filter((entry) => again.has(entry))
     this.#settled += twice.length
@@ -226,7 +233,7 @@ export class SendRecorder {
     for (const entry of batch) entry.isQueued = true
   }
 
-  /** Whether the database works, so that it is the row that it does not take. */
+  /** Returns true if the database works, which means that the row is the problem. */
   async #answers(): Promise<boolean> {
     return this.#parts.db.ping(AbortSignal.timeout(pingTimeout)).then(
       () => true,
@@ -256,7 +263,7 @@ export class SendRecorder {
     this.#nextEnd = Promise.withResolvers()
   }
 
-  /** The log names the first of them, and later how many there were. */
+  /** Logs the first lost row, and later their number. */
   #lose(entries: readonly SendEntry[], reason: string): void {
     const { log, countLost } = this.#parts
     const [first] = entries

@@ -8,20 +8,20 @@ import type { SendEntry, Sending } from './row.ts'
 import { type Claim, refuseRows, releaseInterrupted, type SendLogWriter } from './send-log-writer.ts'
 import { restored } from './snapshot.ts'
 
-/** Rows of one batch: they are sent one after the other while the caller waits. */
+/** Maximum number of rows of a batch, because the caller waits while they are sent one after another. */
 export const largestBatch = 50
 
-/** Milliseconds after the end of a claim at which it is over for every process. */
+/** Milliseconds after the end of a claim at which it has expired for every process. */
 const claimEndMs = 1_000
 
 interface RetryOutcome {
   readonly id: number
-  /** The new row; `null` when nothing was tried. */
+  /** The new row; null if nothing was tried. */
   readonly logId: number | null
   readonly result: SendResult
 }
 
-/** Who asks, as the audit names it. */
+/** The caller in the audit entry. */
 type RetryCaller = Pick<AuditEntry, 'actor' | 'clientIp' | 'traceId'>
 
 interface RetryParts {
@@ -39,14 +39,17 @@ interface Claimed extends Claim {
   readonly before: SendLogState
 }
 
-/** States that one retry takes: what may have been sent is sent again when somebody asks for just that row. */
+/**
+ * States that a single retry accepts. A message that may have been sent is only repeated on request for exactly this
+ * row.
+ */
 const taken: readonly SendLogState[] = ['failed', 'unknown', 'dead']
 
 /**
- * Sends failed messages again (document 2, "Batch retry rule"). A row is claimed first, to `retried` in one conditional update
- * together with the audit record, so of several callers one sends. When its turn comes, the claim ends together with the new
- * row, which says `sending` before anything leaves: when the process dies before that, the claim runs out and the row is as it
- * was; when it dies after it, the new row becomes `unknown`. Who comes to its turn when the claim has run out has lost it.
+ * Sends failed messages again (document 2, "Batch retry rule"). A conditional update first claims the row as `retried`,
+ * together with the audit entry, so only one of several callers sends. Before the message is sent, one transaction ends
+ * the claim and writes the new row in state `sending`. If the process dies earlier, the claim expires and the row gets
+ * its old state back. If it dies later, the new row becomes `unknown`. A caller whose claim has expired does not send.
  */
 export class SendLogRetries {
   readonly #parts: RetryParts
@@ -56,18 +59,18 @@ export class SendLogRetries {
   }
 
   /**
-   * Sends one row again, also one of unknown outcome.
+   * Sends one row again, also one with an unknown outcome.
    *
-   * @param rows those that the caller may send again: others are not found
-   * Throws `BusinessError` `404` `notification.send-log-not-found`, `409`
-   * `notification.send-log-not-failed`, `409` `notification.send-log-not-restorable`, `400` `notification.channel-unknown`.
+   * @param rows rows that the caller may send again; others are treated as missing
+   * @throws BusinessError "404" `notification.send-log-not-found`, "409" `notification.send-log-not-failed`, "409"
+   * `notification.send-log-not-restorable`, "400" `notification.channel-unknown`
    */
   async retry(id: number, caller: RetryCaller, rows: object): Promise<RetryOutcome> {
     const [claimed] = await this.#claim([id], taken, rows, { ...caller, action, subject: id })
     return this.#sendAgain(claimed as Claimed)
   }
 
-  /** Sends failed rows again, or none: throws as `retry` does when one of them cannot be. Duplicates count once. */
+  /** Sends failed rows again, without duplicates. Throws like `retry` and sends nothing if one row cannot be sent. */
   async retryAll(ids: readonly number[], caller: RetryCaller, rows: object): Promise<readonly RetryOutcome[]> {
     const wanted = [...new Set(ids)]
     const outcomes: RetryOutcome[] = []
@@ -79,8 +82,8 @@ export class SendLogRetries {
   }
 
   /**
-   * Sends a row again by itself, unless somebody has done so, or it cannot be any more. Of one that is claimed, perhaps by this
-   * very retry in a process that died, that shows when the claim ends.
+   * Sends a row again automatically, unless it was already retried or cannot be retried. If the row is claimed,
+   * possibly by an interrupted run of this retry, it is checked again at the end of the claim.
    */
   async retryByItself(id: number): Promise<void> {
     const { db, outgoing, writer } = this.#parts
@@ -96,7 +99,7 @@ export class SendLogRetries {
       for (const claimed of await this.#claim([id], ['failed', 'unknown'], {})) await this.#sendAgain(claimed)
     } catch (error) {
       if (!isBusinessError(error)) throw error
-      // Somebody was faster, and may yet come to nothing.
+      // Another caller has claimed the row, and its retry may still not begin.
       if (error.reason === 'notification.send-log-not-failed') await writer.retryLater(id, claimEndMs)
     }
   }
@@ -110,7 +113,7 @@ export class SendLogRetries {
     const { db, kernel, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
     return db.transactional(async (em) => {
-      // In the order of the ids, so that two batches never wait for each other.
+      // Ordered by id, to prevent deadlocks between batches.
       const among = { $and: [{ id: { $in: [...ids] } }, within] }
       const rows = await em.find(SendLog, among, { orderBy: { id: 'asc' } })
       const byId = new Map(rows.map((row) => [row.id, row]))
@@ -160,7 +163,7 @@ export class SendLogRetries {
     return { id, logId: entry.id as NonNullable<SendEntry['id']>, result }
   }
 
-  /** Of a row that was not sent. What fails here is made good when the claim runs out. */
+  /** Releases the claim of a row that was not sent. If this fails, the claim expires later. */
   async #release(claimed: Claimed): Promise<void> {
     const { log, writer } = this.#parts
     const { id, before } = claimed
@@ -176,7 +179,7 @@ const action = 'notification-send-log.retry'
 
 const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id)
 
-/** Undefined when the message cannot be restored. */
+/** Returns undefined if the message cannot be restored. */
 function sendingOf(row: SendLog, stored: string | null | undefined): Sending | undefined {
   const { id, payload, attempt, notificationId, restorable } = row
   if (!restorable || payload == null) return undefined

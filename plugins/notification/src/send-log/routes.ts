@@ -31,7 +31,7 @@ interface SendLogRouteParts {
   readonly retries: SendLogRetries
 }
 
-/** Without `/admin/`, as document 2 has it (D.16). */
+/** Without `/admin/`, as in document 2 (D.16). */
 const path = '/api/v1/notification-send-logs'
 
 const textOrNull = nullable(text)
@@ -116,7 +116,7 @@ const once = 'A retry is a row of its own, whether it worked or not; the old one
 
 const { route } = routesWith<SendLogRouteParts>()
 
-/** The send log for operators (document 2, "Send logs"). */
+/** Send log for operators (document 2, "Send logs"). */
 export const sendLogRoutes = [
   route({
     method: 'GET',

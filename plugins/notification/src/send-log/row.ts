@@ -6,25 +6,25 @@ import type { SendLog, SendLogState } from '../entities.ts'
 import { describeRecipient, secretAttributeValues } from '../masking.ts'
 import { partSnapshotText, snapshotText } from './snapshot.ts'
 
-/** A send on its way into the send log. */
+/** A send whose row is written to the send log. */
 export interface SendEntry {
   readonly message: NotificationMessage
   row: SendLogRow
-  /** Milliseconds after which it is sent again automatically. */
+  /** Milliseconds until the automatic retry. */
   retryInMs: number | undefined
   /** Assigned by the first write. */
   id: number | undefined
-  /** A write of it was begun: it may be in the table. */
+  /** True after the start of the first write, so the row may be in the table. */
   tried: boolean
-  /** What waits to be written is as it should be. */
+  /** True while the current state waits to be written. */
   isQueued: boolean
   isLost: boolean
   weight: number
-  /** Ends when what was queued last is written, or lost. */
+  /** Settles when the last queued state is written or lost. */
   written: PromiseWithResolvers<void>
 }
 
-/** The entry of a row that was never written. */
+/** Returns the entry of a new row. */
 export const entryOf = (message: NotificationMessage, row: SendLogRow): SendEntry => ({
   message,
   row,
@@ -37,23 +37,26 @@ export const entryOf = (message: NotificationMessage, row: SendLogRow): SendEntr
   written: Promise.withResolvers<void>(),
 })
 
-/** Options of a read that keeps its rows as they are until the transaction ends; on SQLite nobody else writes meanwhile. */
+/**
+ * Options of a read that locks its rows until the end of the transaction. SQLite needs no lock, because only one
+ * transaction writes.
+ */
 export const rowLock = ({ dialect }: Pick<Database, 'dialect'>) =>
   dialect === 'sqlite' ? {} : ({ lockMode: LockMode.PESSIMISTIC_WRITE } as const)
 
-/** A delivery of a message of the list. */
+/** Delivery of a message of the list. */
 interface DeliveryOf {
   /** Id of the `NotificationRow`. */
   readonly notificationId: number
-  /** Of the send log; absent where nothing is ever delivered again by itself. */
+  /** Key in the send log. Absent if the message is never delivered again automatically. */
   readonly deliveryKey?: string | undefined
-  /** True when the message lies in the `NotificationRow`, so that the row need not keep it. */
+  /** True if the `NotificationRow` contains the message, so the row of the send log does not store it. */
   readonly isStored: boolean
 }
 
-/** One message on its way to one channel. */
+/** One send of a message to one channel. */
 export interface Sending {
-  /** As the sender wrote it: what a retry sends again. */
+  /** The original message, which a retry sends again. */
   readonly message: NotificationMessage
   readonly idempotencyKey: string
   /** 1 for the first send of the message on the channel. */
@@ -69,13 +72,13 @@ type Mask = (text: string, more?: Iterable<unknown>) => string
 
 const shownRecipients = 20
 
-/** The subject that recipients get; the text of the row. */
+/** Subject that recipients see, for the text of the row. */
 export type Shown = Pick<NotificationMessage, 'subject'>
 
 /**
- * The row of a send that has not left yet. No text holds a secret of the message or of the configuration.
+ * Returns the row of a send that has not started. Its texts contain no secrets of the message or of the configuration.
  *
- * @param until when it will have come to an end
+ * @param until time by which the send has certainly ended
  */
 export function sendingRow(
   channel: string,
@@ -119,7 +122,7 @@ export function sendingRow(
   }
 }
 
-/** The row of a send that came to an end. No text holds a secret, whatever a provider says. */
+/** Returns the row of a send that ended. Its texts contain no secrets, also if the provider repeats them. */
 export function finishedRow(
   row: SendLogRow,
   message: NotificationMessage,
@@ -152,7 +155,7 @@ function textOf(message: NotificationMessage, mask: Mask) {
   return (value: string, length: number) => columnText(mask(value, secrets), length)
 }
 
-/** Properties that change when a send comes to an end. */
+/** Properties that change at the end of a send. */
 export const outcomeProperties = [
   'provider',
   'status',

@@ -9,43 +9,43 @@ interface SendLogFilter {
   readonly channel?: string | undefined
   /** Only failed sends that can be sent again. */
   readonly retryableOnly?: boolean | undefined
-  /** Only rows of this state; with `retryableOnly` it has no effect. */
+  /** Only rows in this state. The state of `retryableOnly` takes precedence. */
   readonly status?: SendLogState | undefined
   /** Only deliveries of this message of the list. */
   readonly notificationId?: number | undefined
-  /** The rows that the caller may read: `callerRows(request, recipientOwner)`. */
+  /** Rows that the caller may read: `callerRows(request, recipientOwner)`. */
   readonly rows: object
 }
 
-/** Rows of the send log in numbers (decision B28). */
+/** Counts of the send log (decision B28). */
 interface SendLogSummary {
   readonly total: number
   readonly success: number
   readonly failed: number
-  /** Of the failed ones. */
+  /** Part of `failed`. */
   readonly retryable: number
   readonly retried: number
-  /** Of the failed ones, at most 10,000. */
+  /** Part of `failed`, at most 10,000. */
   readonly failedLast24h: number
-  /** `capped`: there are more than `failedLast24h`. */
+  /** `capped`: the true number exceeds `failedLast24h`. */
   readonly counted: 'exact' | 'capped'
-  /** Under way now. */
+  /** Sends that are running now. */
   readonly sending: number
-  /** May or may not have been sent. */
+  /** Sends that may have been sent. */
   readonly unknown: number
-  /** Given up after the last automatic retry. */
+  /** Sends that failed after the last automatic retry. */
   readonly dead: number
 }
 
 const dayMs = 86_400_000
 
-/** Only failed rows can be sent again, and only those whose message can be restored. */
+/** Only failed rows with a restorable message can be sent again. */
 export const retryable = { status: 'failed', restorable: true } as const
 
-/** A row as the list has it. */
+/** A row in the list. */
 export type ListedSendLog = Omit<SendLog, 'payload'>
 
-/** What operators see of the send log. */
+/** Reads the send log for operators. */
 export class SendLogReader {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
@@ -68,7 +68,7 @@ export class SendLogReader {
     return findPage<SendLog>(this.#db.fork(), SendLog, { $and: [where, rows] }, window, { exclude: ['payload'] })
   }
 
-  /** @throws BusinessError `404` `notification.send-log-not-found`, also for a row outside `rows` */
+  /** @throws BusinessError "404" `notification.send-log-not-found`, also for a row outside `rows` */
   async find(id: number, rows: object): Promise<ListedSendLog> {
     const row = await this.#db.fork().findOne(SendLog, { $and: [{ id }, rows] }, { exclude: ['payload'] })
     if (row === null) throw refusal('send-log-not-found', { params: { ids: id }, data: { ids: [id] } })
@@ -76,9 +76,9 @@ export class SendLogReader {
   }
 
   /**
-   * With `retryableOnly` all numbers are of those rows (D.51).
+   * With `retryableOnly`, all counts only include those rows (D.51).
    *
-   * @param rows those that the caller may read, as `callerRowsSql` returns them; undefined: all
+   * @param rows rows that the caller may read, from `callerRowsSql`; undefined for all
    */
   async summary(
     { retryableOnly = false }: Pick<SendLogFilter, 'retryableOnly'>,

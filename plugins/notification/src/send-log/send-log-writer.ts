@@ -22,24 +22,24 @@ import {
   sendingRow,
 } from './row.ts'
 
-/** A row of the send log is to be sent again automatically. */
+/** A row of the send log is due for an automatic retry. */
 export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))
 
 export interface SendLogWriterParts {
   readonly db: Database
-  /** Absent: nothing is sent again automatically. */
+  /** If absent, there are no automatic retries. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly clock: Pick<Clock, 'now'>
   readonly config: Pick<ConfigView<typeof config>, 'get'>
   readonly settings: Pick<NotificationSettings, 'sendDeadlineMs'>
   readonly channels: ReadonlyMap<string, Pick<NotificationChannel, 'traits'>>
-  /** Masks what the configuration knows as secrets. */
+  /** Masks secrets of the configuration. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
-  /** For whom a message is. */
+  /** Returns the owner of a message. */
   readonly ownerOf: OwnerOf
 }
 
-/** The right to send a row again. Its end identifies it: a later claim of the row has a later end. */
+/** The claim to send a row again. Its end identifies it, because a later claim of the row has a later end. */
 export interface Claim {
   readonly id: number
   readonly claimedUntil: Date
@@ -49,13 +49,13 @@ type Stored = Pick<SendLog, 'id' | 'status' | 'restorable' | 'outcome'>
 
 /** Milliseconds after the deadline of its channel at which a send has certainly ended. */
 const recordSlackMs = 30_000
-/** Milliseconds that a retry may take in addition to the deadline of its channel until its turn comes. */
+/** Milliseconds that a retry may wait, in addition to the deadline of its channel. */
 const claimSlackMs = 30_000
 
 /**
- * The only writer of the send log, except for the purge: rows of sends, their outcomes, claims of retries, and rows whose process
- * ended. It decides what a row becomes and when it is sent again automatically. Each change keeps the counts of the log and of the
- * message in step, in one transaction.
+ * The only writer of the send log, except for the purge: rows of sends, their outcomes, claims of retries, and rows of
+ * dead processes. It decides the state of a row and its automatic retry. Each change also updates the counts of the log
+ * and of the message, in one transaction.
  */
 export class SendLogWriter {
   readonly #parts: SendLogWriterParts
@@ -64,7 +64,7 @@ export class SendLogWriter {
     this.#parts = parts
   }
 
-  /** The entry of a send that has not left yet. Nothing is written. */
+  /** Returns the entry of a send that has not started. Writes nothing. */
   entryOf(channel: string, sending: Sending, shown: Shown): SendEntry {
     const { clock, redact, settings } = this.#parts
     const now = clock.now()
@@ -72,7 +72,7 @@ export class SendLogWriter {
     return entryOf(sending.message, sendingRow(channel, sending, shown, redact, new Date(now), until))
   }
 
-  /** Gives an entry its outcome, and decides whether it is sent again. Nothing is written. */
+  /** Sets the outcome of an entry and decides about a retry. Writes nothing. */
   conclude(entry: SendEntry, result: SendResult): void {
     const { channels, config, events, redact } = this.#parts
     const retry = {
@@ -89,10 +89,10 @@ export class SendLogWriter {
   }
 
   /**
-   * Writes entries as they are now: new rows, and the outcomes of existing rows. Retries go into the outbox. Joins the transaction
-   * around it. Repeating a write that was not confirmed changes nothing.
+   * Writes the current state of entries: new rows, and outcomes of existing rows. Publishes retries through the outbox.
+   * Joins the current transaction. Repeating an unconfirmed write has no effect.
    *
-   * @throws as `Database.transactional` does
+   * @throws like `Database.transactional`
    */
   async write(entries: readonly SendEntry[]): Promise<void> {
     if (entries.length === 0) return
@@ -105,7 +105,7 @@ export class SendLogWriter {
     })
     await db.transactional(async (em) => {
       const known = batch.flatMap(({ id, tried }) => (tried ? [id] : []))
-      // Another process may have marked a row that was long under way, or removed it.
+      // Another process may have marked the row as interrupted, or removed it.
       const fields = ['id', 'status', 'restorable', 'outcome'] as const
       const rows: readonly Stored[] =
         known.length === 0
@@ -147,16 +147,17 @@ export class SendLogWriter {
     })
   }
 
-  /** Publishes `retryDue` for a row after a delay, in the transaction around it. */
+  /** Publishes `retryDue` for a row after a delay, in the current transaction. */
   async retryLater(logId: number, delayMs: number): Promise<void> {
     await this.#parts.events?.publish(retryDue, { logId }, { delayMs })
   }
 
   /**
-   * Claims rows for a retry, for as long as their sends may take one after the other. Call it in a transaction that read the rows.
+   * Claims rows for a retry, for the maximum time of their sends one after another. Call it in the transaction that
+   * read the rows.
    *
    * @returns the end of the claims
-   * @throws BusinessError "409" `notification.send-log-not-failed` when another caller has claimed a row; roll back then
+   * @throws BusinessError "409" `notification.send-log-not-failed` if another caller has claimed a row; then roll back
    */
   async claim(rows: readonly Pick<SendLog, 'id' | 'status' | 'restorable'>[]): Promise<Date> {
     const { db, settings } = this.#parts
@@ -175,7 +176,7 @@ export class SendLogWriter {
   /**
    * Ends the claim of a row and writes the row of its retry.
    *
-   * @throws BusinessError "409" `notification.send-log-not-failed` when the claim has ended before
+   * @throws BusinessError "409" `notification.send-log-not-failed` if the claim has expired
    */
   async beginRetry(claim: Claim, retry: SendEntry): Promise<void> {
     const { db } = this.#parts
@@ -199,18 +200,18 @@ export class SendLogWriter {
     })
   }
 
-  /** Gives back a claimed row that was not sent. @param status the state before the claim */
+  /** Releases a claimed row that was not sent. @param status the state before the claim */
   async release(claim: Claim, status: SendLogState): Promise<void> {
     await giveBack(this.#parts.db, heldBy(claim), status)
   }
 
-  /** Marks rows `unknown` that say `sending`, because their process died. */
+  /** Marks rows in state `sending` as `unknown`, because their process died. */
   async markUnknown(ids: readonly number[]): Promise<void> {
     await markUnknown(this.#parts.db, { id: { $in: [...ids] } })
   }
 }
 
-/** A row that is under way, or was marked `unknown`, ends; other changes since then stay. */
+/** Returns true if an outcome applies to a row in state `sending` or `unknown`. Other changes are kept. */
 const isEnding = (before: Stored | undefined, row: SendLogRow) =>
   before !== undefined &&
   row.status !== 'sending' &&
@@ -234,7 +235,7 @@ const giveBack = (db: Database, where: object, status: SendLogState) =>
     )
   })
 
-/** Gives back rows whose retry never began, because their process died. */
+/** Releases rows whose retry did not begin, because their process died. */
 export async function releaseInterrupted(db: Database): Promise<void> {
   const interrupted = {
     status: 'retried' as const,
@@ -242,13 +243,13 @@ export async function releaseInterrupted(db: Database): Promise<void> {
     claimedUntil: { $lt: new Date(db.clock.expiryNow()) },
   }
   const found = await db.fork().find(SendLog, interrupted, { fields: ['claimedFrom'], limit: markedTogether })
-  // A row that an earlier release has claimed does not say what it was.
+  // Rows from older versions do not contain their earlier state.
   for (const claimedFrom of new Set(found.map((row) => row.claimedFrom ?? null))) {
     await giveBack(db, { ...interrupted, claimedFrom }, claimedFrom ?? 'failed')
   }
 }
 
-/** Marks rows `unknown` that have been under way for longer than a send can be: their process died. Returns how many. */
+/** Marks rows as `unknown` whose send must have ended long ago, because their process died. Returns their number. */
 export function markInterrupted(db: Database): Promise<number> {
   return markUnknown(db, { claimedUntil: { $lt: new Date(db.clock.expiryNow()) } })
 }
@@ -274,7 +275,7 @@ const markUnknown = (db: Database, where: object): Promise<number> =>
     return changed
   })
 
-/** Rows of one statement. */
+/** Rows per statement. */
 const markedTogether = 1_000
 const interruption = {
   errorCode: 'notification.interrupted',
@@ -286,7 +287,7 @@ type RowsReason = 'send-log-not-failed' | 'send-log-not-found' | 'send-log-not-r
 const refusedRows = (reason: RowsReason, ids: readonly number[]) =>
   refusal(reason, { params: { ids: ids.join(', ') }, data: { ids } })
 
-/** @throws BusinessError with the ids in `data.ids`, unless there are none */
+/** @throws BusinessError with the ids in `data.ids`, if there are any */
 export function refuseRows(reason: RowsReason, ids: readonly number[]): void {
   if (ids.length > 0) throw refusedRows(reason, ids)
 }

@@ -2,24 +2,24 @@ import type { NotificationMessage, Recipient } from '@plinth/kernel'
 import { type CarriedRecipients, carried, carriedBy } from '../delivery/message-part.ts'
 import { mayHoldSecret, withoutSecretAttributes } from '../masking.ts'
 
-/** What sends a message again as it was sent: the same message under the same idempotency key. */
+/** Data to send a message again unchanged, with the same idempotency key. */
 interface Snapshot {
   readonly message: NotificationMessage
   readonly idempotencyKey: string
 }
 
-/** Characters. What is larger is not kept. */
+/** Characters. Larger snapshots are not stored. */
 const largest = 1_048_576
 
-/** Recipients that are known by what D.59 calls sensitive, or by what only a live session means. */
+/** Kinds of recipients that are not stored, because they are sensitive (D.59) or only valid during a session. */
 const keptNowhere: readonly string[] = ['social-openid', 'websocket-session']
 
 /**
- * The snapshot as text, or null when the message cannot be restored from what may be stored (decisions B23, B27, D.58,
- * D.59): it has secret variables or secret attributes, holds a secret of the configuration, or is no plain JSON.
+ * Returns the snapshot as text, or null if it must not or cannot be stored (decisions B23, B27, D.58, D.59): the
+ * message has secret variables or secret attributes, contains a secret of the configuration, or is not plain JSON.
  *
- * @param mask masks what the configuration knows as secrets
- * @param without leaves the recipients out, which are judged all the same
+ * @param mask masks secrets of the configuration
+ * @param without omits the recipients, which are still checked
  */
 export function snapshotText(
   { message, idempotencyKey }: Snapshot,
@@ -58,12 +58,12 @@ export function snapshotText(
   return text === undefined || text.length > largest || mask(text) !== text ? null : text
 }
 
-/** What sends a part of an enqueued message again; the message itself lies with the list of messages, once. */
+/** Data to send a part of an enqueued message again. The message itself is stored once, in the list of messages. */
 interface PartSnapshot extends CarriedRecipients {
   readonly idempotencyKey: string
 }
 
-/** Of a part of a message that `snapshotText` could keep. */
+/** For a part of a message that `snapshotText` can store. */
 export const partSnapshotText = (recipients: readonly Recipient[], idempotencyKey: string): string =>
   JSON.stringify({ ...carried(recipients), idempotencyKey } satisfies PartSnapshot)
 
@@ -75,14 +75,16 @@ export function restored(text: string, stored?: string | null): Snapshot {
   return { message: { ...message, recipients: carriedBy(kept) }, idempotencyKey: kept.idempotencyKey }
 }
 
-/** Also what lies too deep to be looked at counts, and a whole payload, written as text, that names a secret. */
+/**
+ * Also true for attributes that are nested too deeply to check, and for a raw payload text with the name of a secret.
+ */
 function holdsSecrets(attributes: NotificationMessage['attributes']): boolean {
   const payload = attributes['webhook.payload']
   if (typeof payload === 'string' && mayHoldSecret(payload)) return true
   return exactJson(withoutSecretAttributes(attributes)) !== exactJson(attributes)
 }
 
-/** JSON that reads back as the same value; `undefined` when there is none, as for dates, maps and cycles. */
+/** Returns JSON that parses to the same value, or undefined if that is impossible, as for dates, maps and cycles. */
 function exactJson(value: unknown): string | undefined {
   let isExact = true
   try {
