@@ -319,8 +319,8 @@ export interface MonthTotal {
  * account leave a system account, which stores no balance. Journals and entries never change.
  *
  * Every method joins the transaction of its caller. A business error also rolls back that transaction. Without a
- * transaction of the caller, concurrent credits, debits and holds share one, and an error of one does not affect the
- * others.
+ * transaction of the caller, concurrent credits, debits and holds share one, and a business error of one does not
+ * affect the others.
  *
  * All methods throw BusinessError: `400` `money.posting-invalid` with the field and its rule, `400`
  * `money.asset-unknown`, `409` `money.idempotency-mismatch` if the key belongs to another movement, `409`
@@ -376,8 +376,9 @@ export interface Ledger {
   /** Returns the account and creates it if it does not exist. */
   ensureAccount(ref: AccountRef): Promise<AccountView>
   /**
-   * A closed account rejects new postings. Open holds can still be closed. @throws BusinessError `404`
-   * `money.account-unknown`
+   * A closed account rejects new postings. Open holds can still be closed.
+   *
+   * @throws BusinessError `404` `money.account-unknown`
    */
   setStatus(accountId: number, status: AccountStatus): Promise<void>
   accounts(filter: AccountFilter, window: PageWindow): Promise<FoundPage<AccountView>>

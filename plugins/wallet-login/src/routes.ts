@@ -27,8 +27,9 @@ function checkedAddress(text: string) {
 }
 
 /**
- * Returns the chain of a challenge. @throws BusinessError "400" `wallet-login.chain-refused` if the configuration
- * requires another chain
+ * Returns the chain of a challenge.
+ *
+ * @throws BusinessError "400" `wallet-login.chain-refused` if the configuration requires another chain
  */
 function chainOf(asked: number | undefined, config: WalletLoginConfig): number {
   const usual = config.get('platform.wallet-login.chain-id')

@@ -122,7 +122,10 @@ export class LotClaims {
     return left
   }
 
-  /** Replaces points of other sources by units of this source, and returns them to these sources. */
+  /**
+   * Uses units of a source to replace points that other sources gave in its place, and returns those to the other
+   * sources.
+   */
   async #replace({ sourceId, units }: ReturnedPart): Promise<readonly { lenderId: number; units: number }[]> {
     const rows = await substitutes.select(this.#db, 'where source_id = ? order by id', [sourceId])
     const back: { lenderId: number; units: number }[] = []

@@ -14,8 +14,9 @@ export class Texts {
   }
 
   /**
-   * Returns a text; undefined if it does not exist. @param path relative to the texts of this plugin, such as
-   * `kinds.check-in`
+   * Returns a text; undefined if it does not exist.
+   *
+   * @param path relative to the texts of this plugin, such as `kinds.check-in`
    */
   find(locale: string, path: string, params: Params = {}): string | undefined {
     const found = path.split('.').reduce<unknown>((branch, name) => Object(branch)[name], en['member-points'])

@@ -99,7 +99,9 @@ export class Journals {
   }
 
   /**
-   * Returns the outcome of an earlier call with the same key. @throws BusinessError `409` `money.idempotency-mismatch`
+   * Returns the outcome of an earlier call with the same key.
+   *
+   * @throws BusinessError `409` `money.idempotency-mismatch`
    */
   async replay(movement: Movement, earlier: EarlierJournal): Promise<Outcome> {
     if (earlier.fingerprint !== movement.draft.fingerprint) throw refusal('idempotency-mismatch')

@@ -110,8 +110,9 @@ export class AuditLogs {
   }
 
   /**
-   * Returns advice, based on the logs or, with `recheck`, on the current state of the chain. Writes nothing. @throws as
-   * `recheck`
+   * Returns advice, based on the logs or, with `recheck`, on the current state of the chain. Writes nothing.
+   *
+   * @throws as `recheck`
    */
   async plans(ids: readonly number[], recheck: boolean, rows: object): Promise<readonly CompensationPlan[]> {
     if (recheck) return this.recheck(ids, rows)
