@@ -311,5 +311,5 @@ const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
   ],
 }))
 
-/** What the back office shows of accounts. */
+/** Back office pages of accounts. */
 export const pages = [ownAccount, ownSessions, users, user, userSessions, roles, roleDetail, audit, loginAudit]

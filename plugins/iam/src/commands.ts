@@ -7,10 +7,10 @@ import { type Accounts, accounts } from './contract.ts'
 import { Role, RolePermission } from './entities.ts'
 import { iamError } from './errors.ts'
 
-/** More than any policy allows; standard input may be anything. */
+/** Longer than any allowed password. It limits how much of the standard input is read. */
 const longestInput = 4096
 
-/** Where people type, and where they read. */
+/** Input and output of the person at the terminal. */
 interface Terminal {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly output: { write(text: string): unknown }
@@ -19,15 +19,14 @@ interface Terminal {
 const ownTerminal: Terminal = { input: process.stdin, output: process.stderr }
 
 /**
- * A password that is never part of a command line: from standard input up to the first line break, or typed twice on a
- * terminal that does not show it.
- *
+ * Reads a password, which is never part of a command line: from standard input up to the first line break, or typed
+ * twice on a terminal without echo.
  * @throws PlinthError `PLINTH_IAM_PASSWORD_INPUT`
  */
 export function readPassword(options: {
   readonly fromStandardInput: boolean
   readonly signal: AbortSignal
-  /** The process's own when absent. */
+  /** Default: the terminal of the process. */
   readonly terminal?: Terminal
 }): Promise<string> {
   const { fromStandardInput, signal, terminal = ownTerminal } = options
@@ -51,7 +50,7 @@ async function ask({ input, output }: Terminal, signal: AbortSignal): Promise<st
   }
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const prompt = createInterface({ input, output: silent, terminal: true, historySize: 0, signal })
-  // Not question(): of two lines that are pasted together it would lose the second.
+  // `question()` would lose the second of two lines that are pasted together.
   const lines = prompt[Symbol.asyncIterator]()
   const question = async (text: string) => {
     output.write(text)
@@ -118,13 +117,13 @@ const permissions: Command = {
 
 export const commands: readonly Command[] = [adminCreate, permissions]
 
-/** A command migrates nothing by itself. */
+/** Commands never migrate automatically. */
 async function assertMigrated(db: Database): Promise<void> {
   const { pending } = await db.migrationStatus()
   if (pending.length > 0) throw iamError('PLINTH_IAM_MIGRATION_PENDING', { count: pending.length })
 }
 
-/** `undefined` before the database is migrated: the declarations can be listed all the same. */
+/** Returns `undefined` before the database is migrated. The declarations can be listed anyway. */
 async function rolesByPermission(db: Database): Promise<Map<string, string[]> | undefined> {
   const { pending } = await db.migrationStatus()
   if (pending.length > 0) return undefined

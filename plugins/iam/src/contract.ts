@@ -2,51 +2,54 @@ import { event } from '@plinth/events'
 import { type HttpServer, Type } from '@plinth/http'
 import { extensionPoint, service, shape } from '@plinth/kernel'
 
-/** Which users' data an operator may touch (decision A5): everybody's, those of the same organisation, the own. */
+/**
+ * Users whose data an operator may access (decision A5): all users, those of the same organisation, or only the
+ * operator.
+ */
 export type DataScope = 'all' | 'org' | 'self'
 
-/** Code of the built-in role that passes every permission test (K-007). */
+/** Code of the built-in role that passes every permission check (K-007). */
 export const superAdminRole = 'super-admin'
 
-/** Who calls, as of the last check of the token. */
+/** The caller, as of the last check of the token. */
 export interface Principal {
   readonly userId: number
   readonly username: string
   readonly orgId: number | null
-  /** Id of the session; 0 when there is none, as for `Identity.principalOf`. */
+  /** Id of the session; 0 if there is none, for example from `Identity.principalOf`. */
   readonly sessionId: number
   readonly roles: readonly string[]
   readonly isSuperAdmin: boolean
-  /** Codes that the roles grant. A super administrator holds more than these: ask `can`. */
+  /** Codes that the roles grant. A super administrator may do more, so use `can`. */
   readonly permissions: ReadonlySet<string>
-  /** The widest of the roles' scopes; `self` without a role. */
+  /** The widest scope of the roles; `self` without a role. */
   readonly dataScope: DataScope
   can(permission: string): boolean
 }
 
-/** What is known of the caller of a use case; goes into the audit. */
+/** Facts about the caller of a use case, for the audit. */
 export interface CallOrigin {
   readonly clientIp: string
   readonly traceId: string
   readonly userAgent: string
-  /** Why, as the caller said. */
+  /** The reason that the caller stated. */
   readonly reason?: string
 }
 
-/** A user who does something, and from where. */
+/** A user who acts, and the origin of the call. */
 export interface Operator extends Omit<CallOrigin, 'userAgent'> {
   readonly principal: Principal
 }
 
-/** Who does something, and from where. `name` is for what acts without a user: `cli`, `install`. */
+/** An actor and the origin of the call. `name` is for actors without a user: `cli`, `install`. */
 export type Actor = CallOrigin & ({ readonly principal: Principal } | { readonly name: string })
 
 /**
- * How a row leads to the user that it belongs to. All members are names in the database, never values of a request.
- *
+ * How a row refers to the user that it belongs to. All members are names in the database, never values of a request.
  * - text: the column with the id of the user, such as `owner_id`
- * - `type` and `id`: columns with the type of the owner and its id as decimal text. The type `user` names a user.
- * - `user` and `org`: columns with the id of a user or, for rows of several users, of their organisation. Either may be null.
+ * - `type` and `id`: columns with the type of the owner and its id as decimal text. The type `user` means a user.
+ * - `user` and `org`: columns with the id of a user or, for rows of several users, of their organisation. Either may be
+ * null.
  * - `through`: the table with the row that belongs to the user. Its column `key` equals the `column` of this row.
  */
 export type RowOwner =
@@ -56,7 +59,7 @@ export type RowOwner =
   | { readonly column: string; readonly through: string; readonly key: string; readonly owner: RowOwner }
 
 export interface Session {
-  /** Opaque and shown once: only its SHA-256 is stored. */
+  /** Opaque. It is returned only once, because only its SHA-256 is stored. */
   readonly accessToken: string
   readonly tokenType: 'Bearer'
   /** ISO 8601. */
@@ -65,71 +68,70 @@ export interface Session {
 
 export interface Identity {
   /**
-   * Who holds this token. Answers at once while the token is known and its state is fresh.
-   *
+   * Returns the user of a token. The result is synchronous while the token is cached and its state is fresh.
    * @throws BusinessError "401" with reason `iam.token-invalid` or `iam.token-expired`
    */
   authenticate(token: string): Principal | Promise<Principal>
-  /** An enabled user with what the roles grant now; `undefined` for others. */
+  /** Returns an enabled user with the current grants of the roles, or `undefined`. */
   principalOf(userId: number): Promise<Principal | undefined>
   /**
-   * Those of the sessions that still let their users in: not ended, not expired, not idle, and the user is enabled. It is no
-   * use of them. For connections that outlive the request whose token opened them.
-   *
+   * Returns the sessions that are still valid: not ended, expired or idle, and the user is enabled. Does not count as
+   * use of the sessions. For connections that outlive the request that opened them.
    * @param sessionIds any number
    */
   standingSessions(sessionIds: readonly number[]): Promise<ReadonlySet<number>>
   /**
-   * Refuses when any of the users is outside the principal's data scope or does not exist.
-   *
-   * @param field member of the request that names them, for whoever shows the refusal
+   * Rejects the call if any user is outside the principal's data scope or does not exist.
+   * @param field member of the request with the ids, for the error
    * @throws BusinessError "403" with reason `iam.out-of-scope`
    */
   assertInScope(principal: Principal, userIds: readonly number[], field?: string): Promise<void>
   /**
-   * Whether the user exists within the principal's data scope. For what names one user: what is out of scope is answered
-   * as if it did not exist (decision B34).
+   * Returns whether the user exists within the principal's data scope. For input with one user: a user out of scope is
+   * treated like an unknown user (decision B34).
    */
   isInScope(principal: Principal, userId: number): Promise<boolean>
-  /** Those of the users who exist within the principal's data scope. @param userIds any number */
+  /** Returns the users that exist within the principal's data scope. @param userIds any number */
   reachedOf(principal: Principal, userIds: readonly number[]): Promise<ReadonlySet<number>>
-  /** The organisation that all these users belong to; null if one of them does not exist, has none or another one. */
+  /**
+   * Returns the organisation that all these users belong to, or null if one of them does not exist, has no organisation
+   * or another one.
+   */
   commonOrganisation(userIds: readonly number[]): Promise<number | null>
   /**
-   * Refuses when the principal may not assign this organisation: with scope `all` any, with `org` the own one, with
+   * Rejects an organisation that the principal may not assign. Scope `all` allows any, `org` only the principal's own,
    * `self` none.
-   *
    * @param orgId null: no organisation
    * @throws BusinessError "403" with reason `iam.organisation-out-of-scope`
    */
   assertOrgInScope(principal: Principal, orgId: number | null): void
   /**
-   * A condition of the entity manager for the rows that belong to users within the principal's data scope. Only scope `all`
+   * Returns a condition of the entity manager for the rows of users within the principal's data scope. Only scope `all`
    * includes rows without a user and rows whose user was deleted. A handler with a request calls `callerRows`.
-   *
-   * @param owner how a row leads to its user; never from a request
+   * @param owner how a row refers to its user; never from a request
    */
   rowsInScope(principal: Principal, owner: RowOwner): object
   /**
-   * Opens a session for a user whose identity another plugin has proven (a wallet, a code): the same tokens, guards and
-   * audit as with a password.
-   *
-   * @throws BusinessError "403" `iam.user-disabled`, "404" `iam.user-unknown`, or what a login guard throws
+   * Opens a session for a user whose identity another plugin has proven (a wallet, a code), with the same tokens,
+   * guards and audit as with a password.
+   * @throws BusinessError "403" `iam.user-disabled`, "404" `iam.user-unknown`, or the error of a login guard
    */
   openSession(userId: number, attempt: LoginAttempt): Promise<Session>
   /**
-   * As `openSession`, for a proof that has yet to be checked: the guards are asked before it is, and a refusal is in the login
-   * audit like a wrong password.
-   *
-   * @param account user whom the attempt is made on; null when it names nobody's account
-   * @param prove checks the proof and answers whose it is, a user that it may create. Its `BusinessError` is what the caller
-   *   learns; with a `RefusedProof` as cause the audit learns more
-   * @throws BusinessError as `openSession`, and what `prove` throws
+   * Like `openSession`, for a proof that is not checked yet. The guards run before the check. A rejection is in the
+   * login audit like a wrong password.
+   * @param account user of the attempt, or null if it does not refer to an account
+   * @param prove checks the proof and returns the user, which it may create. The caller receives its `BusinessError`.
+   * With a `RefusedProof` as cause, the audit contains more details.
+   * @throws BusinessError like `openSession`, and the errors of `prove`
    */
   openProvenSession(account: number | null, attempt: LoginAttempt, prove: () => Promise<number>): Promise<Session>
 }
 
-/** Why a proof was refused, for the login audit: the caller gets one answer for all of it. Cause of a `BusinessError`. */
+/**
+ * Why a proof was rejected, for the login audit. All callers receive the same error. Used as the cause of a
+ * `BusinessError`.
+ */
 export class RefusedProof extends Error {
   override readonly name = 'RefusedProof'
   /** Stable dotted code. */
@@ -141,12 +143,12 @@ export class RefusedProof extends Error {
   }
 }
 
-/** Checks tokens and knows what their holders may do. */
+/** Checks tokens and returns the authority of their users. */
 export const identity = service<Identity>('iam.identity', { from: '@plinth/iam' })
 
 /**
- * A user was deleted, with sessions, roles and external identities. Published in the transaction of the deletion, when
- * the product has events, under the key `user:{userId}`.
+ * A user was deleted, with sessions, roles and external identities. Published in the transaction of the deletion with
+ * the key `user:{userId}`, if the product has events.
  */
 export const userDeleted = event('iam.user.deleted', Type.Object({ userId: Type.Integer({ minimum: 1 }) }))
 
@@ -155,7 +157,7 @@ export interface NewUser {
   readonly email?: string | null
   /** E.164, for example `+8613800000000`. */
   readonly mobile?: string | null
-  /** Without one the user logs in by an external identity alone. */
+  /** Without a password, the user can only sign in with an external identity. */
   readonly password?: string
   readonly enabled?: boolean
   readonly orgId?: number | null
@@ -176,16 +178,16 @@ export interface ExternalSubject {
   /** For example `evm`. */
   readonly provider: string
   readonly chainType: string
-  /** Normalised by the caller: equal subjects are equal texts. */
+  /** Normalised by the caller, so that equal subjects are equal texts. */
   readonly subject: string
   /**
-   * How the owner proved it, as a stable code of the provider, for example `ecrecover`. At most 64 characters. Absent where
-   * nobody proved it, for example when an administrator binds it.
+   * How the owner proved it, as a stable code of the provider, for example `ecrecover`. At most 64 characters. Absent
+   * without a proof, for example if an administrator binds the identity.
    */
   readonly proof?: string
 }
 
-/** A rule for a name or an address of an account that a text breaks. */
+/** A rule for names and addresses of accounts that a text breaks. */
 export interface AccountFault {
   readonly field: 'username' | 'email' | 'mobile'
   readonly rule: 'username' | 'username-mixed-script' | 'email' | 'mobile'
@@ -193,44 +195,42 @@ export interface AccountFault {
 
 export interface Accounts {
   hasUsers(): Promise<boolean>
-  /** What speaks against these texts as such; whether somebody has them already is not looked at. */
+  /** Returns the rules that these texts break. Does not check whether another account has them. */
   check(user: Partial<Pick<NewUser, AccountFault['field']>>): readonly AccountFault[]
   find(userId: number): Promise<Account | undefined>
   findByUsername(username: string): Promise<Account | undefined>
-  /** Enabled users who hold the role, in order of id. */
+  /** Returns enabled users with the role, ordered by id. */
   findByRole(roleCode: string): Promise<readonly Account[]>
   /**
-   * @throws BusinessError "400" for a bad name, address or password, "409" `iam.username-taken`, `iam.email-taken`,
-   *   `iam.mobile-taken`
+   * @throws BusinessError "400" for an invalid name, address or password, "409" `iam.username-taken`,
+   * `iam.email-taken`, `iam.mobile-taken`
    */
   create(user: NewUser, actor: Actor): Promise<Account>
-  /** Creates a user with the role `super-admin`. Throws as `create`. */
+  /** Creates a user with the role `super-admin`. Throws like `create`. */
   createSuperAdministrator(user: NewUser, actor: Actor): Promise<Account>
   /**
-   * Creates the first user, with the role `super-admin`. Where there is a user already, nothing is left to do; of many
-   * calls at once, on any number of instances, one creates.
+   * Creates the first user, with the role `super-admin`. Does nothing if a user exists. Among concurrent calls on any
+   * number of instances, one creates the user.
    */
   createAdministrator(
     user: NewUser & { readonly password: string },
     actor: Actor,
   ): Promise<{ readonly created: boolean; readonly account: Account | undefined }>
   /**
-   * Gives a user another name, after asking the rename guards.
-   *
-   * @throws BusinessError "404" `iam.user-unknown`, "400", "409" `iam.username-taken`, or what a guard throws
+   * Renames a user after calling the rename guards.
+   * @throws BusinessError "404" `iam.user-unknown`, "400", "409" `iam.username-taken`, or the error of a guard
    */
   rename(userId: number, username: string, actor: Actor): Promise<Account>
-  /** The user of an external identity, with the proof that is stored for the identity; null: without one. */
+  /** Returns the user of an external identity and its stored proof, or null for an identity without a proof. */
   findByExternal(
     subject: Pick<ExternalSubject, 'provider' | 'subject'>,
   ): Promise<(Account & { readonly externalProof: string | null }) | undefined>
   /**
-   * The user of an external identity, created with the first login: named as suggested, or `<fallbackPrefix>_<random>` when
-   * that name is taken (decision A4).
-   *
-   * @param subject its proof is stored with a new identity; that of a known one stays as it is
-   * @returns `proof` as it is stored: null where it was bound without one, or by an earlier release. The caller decides
-   *   whether its own proof may open the account
+   * Returns the user of an external identity. The first login creates the user with the suggested name, or with
+   * `<fallbackPrefix>_<random>` if that name is taken (decision A4).
+   * @param subject its proof is stored with a new identity; the proof of a known identity stays unchanged
+   * @returns `proof` as it is stored: null if the identity was bound without a proof or by an earlier release. The
+   * caller decides whether its own proof may open the account.
    */
   resolveExternal(
     subject: ExternalSubject,
@@ -238,43 +238,41 @@ export interface Accounts {
     actor: Actor,
   ): Promise<{ readonly created: boolean; readonly account: Account; readonly proof: string | null }>
   /**
-   * Replaces the stored proof of an external identity. Where another proof was stored, all sessions of the user end: somebody
-   * else may have opened them by that proof. Does nothing when nobody has the identity.
+   * Replaces the stored proof of an external identity. If another proof was stored, all sessions of the user end,
+   * because another person may have opened them with that proof. Does nothing for an unknown identity.
    */
   storeExternalProof(subject: Pick<ExternalSubject, 'provider' | 'subject'>, proof: string): Promise<void>
   /**
-   * Says that a user has proven to own the e-mail address of the account, by a code that was sent there. From then on it
-   * signs in, and nobody else can have it.
-   *
-   * @throws BusinessError "404" `iam.user-unknown`, "409" `iam.email-changed` when the account has another address now,
-   *   `iam.email-taken`
+   * Confirms that a user owns the e-mail address of the account, proven by a code that was sent there. The address can
+   * then be used to sign in, and no other account can use it.
+   * @throws BusinessError "404" `iam.user-unknown`, "409" `iam.email-changed` if the account has another address now,
+   * `iam.email-taken`
    */
   confirmEmail(userId: number, email: string, actor: Actor): Promise<void>
-  /** Ties an external identity to a user. Throws "409" `iam.external-identity-taken` when it is another's. */
+  /** Binds an external identity to a user. Throws "409" `iam.external-identity-taken` if another user has it. */
   bindExternal(userId: number, subject: ExternalSubject, actor: Actor): Promise<void>
-  /** Writes the built-in data that a fresh database lacks: the catalogue of permissions. May run any number of times. */
+  /** Writes the built-in data of a new database: the permission catalogue. Idempotent. */
   seed(): Promise<void>
 }
 
-/** Users, for other plugins: the installer, logins of other kinds, commands. */
+/** Users, for other plugins: the installer, other sign-in methods, commands. */
 export const accounts = service<Accounts>('iam.accounts', { from: '@plinth/iam' })
 
-/** A broken rule of the password policy: a stable code with what it asks for. */
+/** A broken rule of the password policy: a stable code and its limit. */
 export interface PasswordFault {
   readonly rule: 'too-short' | 'too-long' | 'needs-letter-and-digit' | 'needs-three-kinds' | 'well-known' | 'pattern'
   /** Characters, for the two lengths. */
   readonly limit?: number
-  /** For people, in English. */
+  /** English text for people. */
   readonly message: string
 }
 
 export interface Passwords {
   readonly policy: 'low' | 'medium' | 'high' | 'custom'
   /**
-   * Returns the rules of the effective policy that a password breaks; empty when it is allowed.
-   *
+   * Returns the rules of the effective policy that a password breaks; empty if it is allowed.
    * @param isOperator the account has permissions, so `platform.iam.password.operator-min-length` applies too
-   * @param policy the effective one when absent
+   * @param policy default: the effective policy
    */
   check(
     password: string,
@@ -283,8 +281,7 @@ export interface Passwords {
     policy?: Passwords['policy'],
   ): readonly PasswordFault[]
   /**
-   * As `check`. `field` is the member of the request that has the password; `password` when absent.
-   *
+   * Like `check`. `field` is the member of the request that has the password; default: `password`.
    * @throws BusinessError "400" `iam.password-refused` with `data.faults` and `data.field`
    */
   assertAllowed(
@@ -293,37 +290,40 @@ export interface Passwords {
   ): void
 }
 
-/** The password policy in force. */
+/** The effective password policy. */
 export const passwords = service<Passwords>('iam.passwords', { from: '@plinth/iam' })
 
 export interface LoginAttempt extends CallOrigin {
   /** `password`, `password-change`, `email-change`, `wallet`. */
   readonly method: string
-  /** As the caller typed it. Never store or log it in clear. */
+  /** As the caller typed it. Never store or log it unmasked. */
   readonly identifier: string
   /**
-   * Text that the login audit shows instead of the identifier, at most 64 characters, without anything that must stay secret. Absent:
-   * its first character.
+   * Text that the login audit shows instead of the identifier, at most 64 characters. Must not contain secrets.
+   * Default: the first character of the identifier.
    */
   readonly shownIdentifier?: string
-  /** Sets a header of the answer, also of a refusal. */
+  /** Sets a header of the response, also for a rejected attempt. */
   setHeader(name: string, value: string): void
 }
 
-/** An attempt with the account that it is made on. */
+/** An attempt and its account. */
 export interface GuardedAttempt extends LoginAttempt {
-  /** Whose account the identifier names, by name or by e-mail address; null for nobody's. Never show it to the caller. */
+  /** Account that the identifier refers to, by name or e-mail address, or null. Never show it to the caller. */
   readonly userId: number | null
 }
 
-/** Asked before any credential is looked at. */
+/** Called before any credential is checked. */
 export interface LoginGuard {
-  /** Throws a `BusinessError` to refuse the attempt. The refusal goes into the login audit with its text. */
+  /** Throws a `BusinessError` to reject the attempt. The rejection is in the login audit with its text. */
   beforeAttempt(attempt: GuardedAttempt): void | Promise<void>
   afterAttempt?(attempt: GuardedAttempt, outcome: { readonly success: boolean }): void | Promise<void>
 }
 
-/** Guards of logins, for example a rate limit; all of them are asked, in order of their names. Whoever contributes one may require accounts. */
+/**
+ * Guards of logins, for example a rate limit. All of them are called, ordered by name. A plugin that contributes a
+ * guard may require `accounts`.
+ */
 export const loginGuard = extensionPoint<LoginGuard>('iam.login-guard', {
   from: '@plinth/iam',
   live: true,
@@ -331,14 +331,14 @@ export const loginGuard = extensionPoint<LoginGuard>('iam.login-guard', {
   shape: shape.object<LoginGuard>({ beforeAttempt: shape.function }, { afterAttempt: shape.function }),
 })
 
-/** What a rename guard may ask. */
+/** Queries that a rename guard may use. */
 export interface ExternalIdentityLookup {
   isBound(userId: number, provider: string, subject: string): Promise<boolean>
 }
 
-/** Asked when a user or an administrator renames a user (decision A3); not when one is created. */
+/** Called when a user or an administrator renames a user (decision A3), but not when a user is created. */
 export interface RenameGuard {
-  /** Throws a `BusinessError` when the user must not have the name. */
+  /** Throws a `BusinessError` if the user must not have the name. */
   assertUsernameAllowed(userId: number, username: string, identities: ExternalIdentityLookup): void | Promise<void>
 }
 
@@ -355,9 +355,9 @@ export type GuardedRequest = Parameters<NonNullable<HandlerOfGuard>>[0]
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls; `undefined` on public routes. */
+    /** The caller; `undefined` on public routes. */
     principal: Principal | undefined
-    /** Monotonic time at which the access guard looked at a request that may have a body. */
+    /** Monotonic time of the access check of a request that may have a body. */
     admittedAt: number
   }
 }

@@ -17,16 +17,16 @@ export const User = defineEntity({
   properties: {
     id: column.primaryKey(),
     username: column.text(64),
-    /** Folded form: names that differ in case or compatible characters alone are the same name. */
+    /** Folded form. Names that differ only in case or compatible characters are equal. */
     usernameKey: column.text(128),
     email: column.text(254).nullable(),
-    /** Folded form of an address that signs in. Null for one that nobody has proven or vouched for. */
+    /** Folded form of an address for signing in. Null if the address was neither proven nor set by an administrator. */
     emailKey: column.text(254).nullable(),
-    /** Folded form of the address, proven or not, empty without one: what users are sorted by. */
+    /** Folded form of the address, proven or not, for sorting. Empty without an address. */
     emailFolded: column.text(254).default('').onCreate(foldedEmail).onUpdate(foldedEmail),
     /** E.164. */
     mobile: column.text(16).nullable(),
-    /** PHC string. Null for those who log in by an external identity alone. */
+    /** PHC string. Null for users who only sign in with an external identity. */
     passwordHash: column.text(255).nullable(),
     enabled: column.boolean(),
     orgId: column.id().nullable(),
@@ -56,7 +56,9 @@ export const Role = defineEntity({
 })
 export type Role = InferEntity<typeof Role>
 
-/** What plugins declared, also those that are no longer loaded: roles may still hold their permissions. */
+/**
+ * Permissions that plugins declared, also of plugins that are no longer loaded, because roles may still contain them.
+ */
 export const Permission = defineEntity({
   name: 'IamPermission',
   tableName: 'iam_permission',
@@ -131,14 +133,14 @@ export const LoginAudit = defineEntity({
     id: column.primaryKey(),
     occurredAt: column.timestamp(),
     method: column.text(32),
-    /** Masked: people type passwords into the wrong field. */
+    /** Masked, because people type passwords into the wrong field. */
     identifier: column.text(64),
     userId: column.id().nullable(),
     success: column.boolean(),
-    /** Stable code of a failure, with the text that the caller was told. */
+    /** Stable code of a failure, and the text that the caller received. */
     reason: column.text(128).nullable(),
     message: column.text(255).nullable(),
-    /** Attempts that the record stands for: of a flood, not each has a row of its own. */
+    /** Number of attempts of the record. During an attack, several attempts share one row. */
     attempts: column.integer().default(1),
     clientIp: column.text(64),
     userAgent: column.text(255),
@@ -164,17 +166,17 @@ export const Audit = defineEntity({
   properties: {
     id: column.primaryKey(),
     occurredAt: column.timestamp(),
-    /** `user:<id>`, or the name of what acted by itself: `cli`, `install`. */
+    /** `user:<id>`, or the name of an actor without a user: `cli`, `install`. */
     actor: column.text(64),
-    /** The user of `actor`, whose data scope decides who may read the record. */
+    /** The user of `actor`. The data scope of a reader is compared with it. */
     actorUserId: column.id().nullable(),
     action: column.text(64),
     targetType: column.text(32),
-    /** 0 for what has no number. */
+    /** 0 for a target without a number. */
     targetId: column.id(),
     targetName: column.text(200).nullable(),
     summary: column.json<Record<string, unknown>>(),
-    /** What the administrator gave as the reason, masked. */
+    /** The reason that the administrator stated, masked. */
     reason: column.text(200).nullable(),
     clientIp: column.text(64),
     traceId: column.text(128),
@@ -193,13 +195,13 @@ export const ExternalIdentity = defineEntity({
     chainType: column.text(32),
     subject: column.text(255),
     userId: column.id(),
-    /** See `ExternalSubject.proof`. Null: bound without a proof, or by an earlier release. */
+    /** See `ExternalSubject.proof`. Null if it was bound without a proof or by an earlier release. */
     proof: column.text(64).nullable(),
     createdAt: column.timestamp(),
   },
 })
 
-/** One row: the number of changes so far to who may do what. See authority.ts. */
+/** A single row with the number of changes of authority. See authority.ts. */
 const Epoch = defineEntity({
   name: 'IamEpoch',
   tableName: 'iam_epoch',
@@ -209,14 +211,14 @@ const Epoch = defineEntity({
   },
 })
 
-/** A change that made the epoch what its id is. Removed when no instance can still have to read it. */
+/** A change of authority. Its id is the epoch after it. Purged when no instance can still need it. */
 const AuthorityChange = defineEntity({
   name: 'IamAuthorityChange',
   tableName: 'iam_authority_change',
   indexes: [{ properties: ['changedAt'] }],
   properties: {
     id: column.primaryKey(),
-    /** Whose authority changed; null: that of many. */
+    /** The user whose authority changed, or null for many users. */
     userId: column.id().nullable(),
     changedAt: column.timestamp(),
   },

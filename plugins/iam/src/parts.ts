@@ -27,10 +27,10 @@ import { Login, loginLimiter } from './sessions/login.ts'
 import { Sessions } from './sessions/sessions.ts'
 import { TokenCheck } from './sessions/token-check.ts'
 
-/** Services and values that the product passes to the plugin. */
+/** Services and values that are passed to the plugin. */
 interface IamServices {
   readonly db: Database
-  /** Absent: nobody is told of deleted users. */
+  /** If absent, deletions of users are not published. */
   readonly events: Events | undefined
   readonly rateLimiter: RateLimiter | undefined
   readonly plugins: Kernel['plugins']
@@ -38,13 +38,13 @@ interface IamServices {
   readonly config: ConfigView<typeof keys>
   readonly clock: Clock
   readonly log: Logger
-  /** Masks what the configuration knows as secrets. */
+  /** Masks the secrets of the configuration. */
   readonly redact: (text: string) => string
   readonly loginGuards: ReadonlyMap<string, LoginGuard>
   readonly renameGuards: ReadonlyMap<string, RenameGuard>
 }
 
-/** Every part of the plugin, by the name under which the others receive it. */
+/** All parts of the plugin, by the name under which other parts receive them. */
 export interface Parts extends IamServices {
   readonly catalogue: PermissionCatalogue
   readonly passwords: PasswordPolicy
@@ -57,14 +57,14 @@ export interface Parts extends IamServices {
   readonly sessions: Sessions
   readonly users: Users
   readonly roles: Roles
-  /** The plugin's own guard of logins, asked first. */
+  /** The login guard of this plugin, which is called first. */
   readonly limiter: LoginGuard | undefined
   readonly login: Login
   readonly accounts: AccountService
   readonly identity: IdentityService
 }
 
-/** A resolver for each part that the product does not pass. */
+/** A resolver for each part that is not passed in. */
 export const resolvers: Resolvers<Parts, IamServices> = {
   catalogue: asFunction(({ plugins }) => new PermissionCatalogue(plugins)),
   passwords: asFunction(({ config }) => new PasswordPolicy(config)),

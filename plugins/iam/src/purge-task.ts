@@ -2,15 +2,15 @@ import { olderThan, purgeTask } from '@plinth/coordination'
 import type { database } from '@plinth/database'
 import type { keys } from './config.ts'
 
-/** Sessions are kept for a day after they ended, for whoever looks into an incident. */
+/** Ended sessions are stored for a day, for the investigation of incidents. */
 const keptAfterEndMs = 86_400_000
 
-/** An instance that has not looked for so long forgets all that it knows. */
+/** Retention of changes of authority, in milliseconds. If changes are missing, an instance drops its cached users. */
 const keptChangesMs = 3_600_000
 
 type Uses = { requires: { database: typeof database }; config: typeof keys }
 
-/** Removes tokens that ended and audit records past their retention. */
+/** Removes ended tokens, and audit records after their retention. */
 export const purge = purgeTask<Uses>('platform.iam', {
   displayName: { en: 'Remove ended sessions and old audit records', 'zh-CN': '清除已结束的会话和过期审计记录' },
   old({ config, clock }) {

@@ -6,7 +6,10 @@ import { refusal } from '../failures.ts'
 import { assertOwnPage, clearAllCookies, cookieToken, isAmbiguous, sessionCookie } from '../sessions/session-cookie.ts'
 import { longestTrust } from './authority.ts'
 
-/** True for a user with a permission. Anybody else may be a stranger: some ways to sign in create accounts. */
+/**
+ * True for a user with any permission. Users without permissions may be strangers, because some sign-in methods create
+ * accounts.
+ */
 export const isOperator = ({ isSuperAdmin, permissions }: Pick<Principal, 'isSuperAdmin' | 'permissions'>): boolean =>
   isSuperAdmin || permissions.size > 0
 
@@ -16,8 +19,7 @@ type Request = Pick<Operator, 'clientIp' | 'traceId'> & {
 }
 
 /**
- * Who asks for something, as use cases and the audit need it.
- *
+ * Returns the caller of a request for use cases and the audit.
  * @throws BusinessError "401" for a request without a principal
  */
 export function operatorOf(request: Request): Operator {
@@ -26,10 +28,9 @@ export function operatorOf(request: Request): Operator {
 }
 
 /**
- * Lets a request pass that may: a valid token for `user` routes, the permission as well where a route asks for one. That
- * is looked at before the body is read. A body may take its time, so what has a body is looked at again when that took
- * longer than knowledge of authority is trusted: no handler begins on authority that was withdrawn a second ago. One that
- * has begun is finished.
+ * Guards that admit permitted requests. A `user` route requires a valid token, other routes also require their
+ * permission. The first check runs before the body is read. If reading the body takes longer than cached authority is
+ * valid, a second check runs before the handler. A handler that has started is not stopped.
  */
 export function accessGuards(
   identity: Pick<Identity, 'authenticate'>,
@@ -80,7 +81,7 @@ function admit(request: GuardedRequest, access: GuardedAccess, principal: Princi
   request.principal = principal
 }
 
-/** Whether the access guard admits a user to what has this access. */
+/** Returns whether the access guard admits a user to a route with this access. */
 export const isAdmitted = (principal: Principal, access: Access): boolean =>
   typeof access === 'string' ||
   (principal.can(access.permission) && (access.scope !== 'all' || principal.dataScope === 'all'))
@@ -95,15 +96,15 @@ export function assertPermitted({ permission, scope }: PermissionAccess, princip
   if (scope === 'all' && principal.dataScope !== 'all') throw refusal('scope-all-required')
 }
 
-/** The caller of a route that is not public. Throws "401" `iam.token-missing` on one that is. */
+/** Returns the caller of a route that is not public. Throws "401" `iam.token-missing` on a public route. */
 export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Principal {
   if (request.principal === undefined) throw refusal('token-missing')
   return request.principal
 }
 
 /**
- * Of the header, which no page of another site can make a browser send; else of the cookie, which it can. Two cookies of the
- * name are cleared: nobody knows which one this site has set.
+ * Returns the token of the header, which a page of another site cannot set, else the token of the cookie. If two
+ * cookies have the name, both are cleared, because it is unknown which one this site has set.
  */
 function tokenOf(request: GuardedRequest, reply: Reply): string {
   const { authorization } = request.headers
@@ -121,9 +122,8 @@ function bearerToken(header: string): string {
 }
 
 /**
- * Every permission that a route asks for must be one that roles can be given.
- *
- * @throws PlinthError `PLINTH_IAM_PERMISSION_UNDECLARED` with all such routes and their plugins
+ * Checks that a plugin declares each permission that a route requires.
+ * @throws PlinthError `PLINTH_IAM_PERMISSION_UNDECLARED` with all other routes and their plugins
  */
 export function assertPermissionsDeclared(routes: HttpServer['routes'], isDeclared: (code: string) => boolean): void {
   const undeclared = routes.flatMap(({ method, path, plugin, access }) =>

@@ -1,40 +1,39 @@
 import type { Database } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 
-/** How old knowledge of the epoch may be, in milliseconds. Half of the second within which a revocation must hold. */
+/** Maximum age of the known epoch in milliseconds: half of the second within which a revocation must take effect. */
 export const longestTrust = 500
-/** Changes that one reading takes in. Of more it only knows that there were many. */
+/** Maximum number of changes in one query. If there are more, all users are treated as changed. */
 const mostChanges = 1_000
-/** Users whose last change is remembered one by one. */
+/** Maximum number of users whose last change is stored individually. */
 const mostUsers = 10_000
 
 interface Reading {
   readonly startedAt: number
-  /** Local changes that the reading can know of. */
+  /** Number of local changes before the query started. */
   readonly changes: number
   readonly done: Promise<number>
 }
 
 /**
- * The number of changes so far to who may do what (the epoch: one row that every such change increments in its own
- * transaction, so that their order is that of the commits), and for each of the latest whose authority it changed. What an
- * instance knows about a token counts as long as nothing has changed for its user, or for everybody, since it was read.
- *
- * The epoch is read when a request needs it and the last reading is older than `longestTrust`, by one query for all requests
- * of that moment, together with what has changed since. So an idle product asks nothing, no timer has to be stopped, and
- * when the database does not answer, nobody is let in.
+ * Tracks changes of permissions. The epoch is the number of such changes. It is one row that every change increments in
+ * its own transaction, so the order of changes is the order of commits. A row per recent change contains the user whose
+ * authority changed. Cached facts about a token are valid as long as neither its user nor all users have changed since.
+ * The epoch is read when a request needs it and the last read is older than `longestTrust`. One query serves all
+ * concurrent requests and also returns the recent changes. Therefore an idle product sends no queries, no timer has to
+ * be stopped, and no request is admitted while the database does not respond.
  */
 export class Authority {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   #changes = 0
-  /** `undefined` before the first reading. */
+  /** `undefined` before the first query. */
   #epoch: number | undefined
   #readAt = Number.NEGATIVE_INFINITY
   #reading: Reading | undefined
-  /** Epoch of the last change to everybody's authority. */
+  /** Epoch of the last change that affected all users. */
   #changedAll = 0
-  /** Epoch of the last change to a user's own; of users who are not in it, it is at most `#changedAll`. */
+  /** Epoch of the last change of each user. For a user who is not in the map, it is at most `#changedAll`. */
   readonly #changedUsers = new Map<number, number>()
 
   constructor(db: Database, clock: Pick<Clock, 'now' | 'monotonic'>) {
@@ -42,17 +41,20 @@ export class Authority {
     this.#clock = clock
   }
 
-  /** Whether knowledge of the epoch is fresh. Takes the monotonic time: one look at the clock is enough for a request. */
+  /**
+   * Returns whether the known epoch is fresh. The caller passes the monotonic time, so that each request reads the
+   * clock once.
+   */
   isFreshAt(moment: number): boolean {
     return moment - this.#readAt < longestTrust
   }
 
-  /** Whether nothing is known to have changed for a user since an epoch. */
+  /** Returns whether no change of a user is known since an epoch. */
   stands(userId: number, since: number): boolean {
     return since >= this.#changedAll && since >= (this.#changedUsers.get(userId) ?? 0)
   }
 
-  /** The epoch, read when necessary. What changed up to it is known then. */
+  /** Returns the epoch and reads it if necessary. All changes up to it are then known. */
   async current(): Promise<number> {
     const startedAt = this.#clock.monotonic()
     if (this.#epoch !== undefined && this.isFreshAt(startedAt)) return this.#epoch
@@ -70,20 +72,20 @@ export class Authority {
     }
   }
 
-  /** Announces that the authority of one user changes, inside the transaction that changes it. Takes the lock as well. */
+  /** Records a change of one user's authority in the transaction of the change. Also takes the lock. */
   async changeOf(userId: number): Promise<void> {
     await this.#change(userId)
   }
 
-  /** Announces a change to what many may do, such as the content of a role. As `changeOf`. */
+  /** Records a change that affects many users, such as the content of a role. Like `changeOf`. */
   async changeOfAll(): Promise<void> {
     await this.#change(null)
   }
 
   /**
-   * Takes the lock under which accounts and roles change one after another, on all instances, so that rules about several
-   * rows (names are unique, the last administrator stays) can be checked by reading. Before anything else in the
-   * transaction; what turns out to change nothing of anybody's authority leaves the epoch as it is.
+   * Takes the lock that serialises changes of accounts and roles on all instances. Rules about several rows, such as
+   * unique names and the last administrator, can then be checked by reading. Call it first in the transaction. It does
+   * not change the epoch.
    */
   async lock(): Promise<void> {
     await this.#db.execute('update iam_epoch set epoch = epoch where id = 1')
@@ -91,7 +93,7 @@ export class Authority {
 
   async #change(userId: number | null): Promise<void> {
     await this.#db.execute('update iam_epoch set epoch = epoch + 1 where id = 1')
-    // The id of a change is the epoch that it made.
+    // The id of a change is the epoch after it.
     const insert =
       'insert into iam_authority_change (id, user_id, changed_at) select epoch, ?, ? from iam_epoch where id = 1'
     await this.#db.execute(insert, [userId, new Date(this.#clock.now())])
@@ -101,7 +103,7 @@ export class Authority {
     })
   }
 
-  /** One statement, so that the epoch and the changes are of one moment. */
+  /** One statement, so that the epoch and the changes are consistent. */
   async #read(): Promise<number> {
     const from = this.#epoch ?? Number.MAX_SAFE_INTEGER
     const rows = await this.#db.query<{ epoch: unknown; change_id: unknown; user_id: unknown }>(
@@ -112,7 +114,7 @@ export class Authority {
     )
     const epoch = Number(rows[0]?.epoch)
     const changes = rows.filter(({ change_id: id }) => id !== null)
-    // Changes may have been purged, or be too many: then it could be anybody's.
+    // Changes may have been purged or exceed the limit. Then any user may be affected.
     const isComplete = changes.length === epoch - from
     if (!isComplete || changes.some(({ user_id: user }) => user === null)) this.#forgetUsers(epoch)
     else for (const { change_id: id, user_id: user } of changes) this.#remember(Number(user), Number(id))
@@ -125,7 +127,7 @@ export class Authority {
     this.#changedUsers.set(userId, Math.max(changedAt, this.#changedUsers.get(userId) ?? 0))
   }
 
-  /** From here on everybody's authority counts as changed at this epoch. */
+  /** Treats all users as changed at this epoch. */
   #forgetUsers(epoch: number): void {
     this.#changedAll = Math.max(this.#changedAll, epoch)
     for (const [userId, changedAt] of this.#changedUsers) {

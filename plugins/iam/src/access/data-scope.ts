@@ -7,26 +7,27 @@ import { requirePrincipal } from './access-guard.ts'
 
 type Scoped = Pick<Principal, 'userId' | 'orgId' | 'dataScope'>
 
-/** Whom a principal reaches: everybody, the users of one organisation, or one user. */
+/** Users that a principal reaches: all, those of one organisation, or one. */
 type Reach = { readonly kind: 'all' } | { readonly orgId: number } | { readonly userId: number }
 
 /**
- * The data scope of a principal (decision A5), the one place that judges it. Scope `org` without an organisation reaches
- * oneself alone: users without one do not form an organisation.
+ * Returns the users in the data scope of a principal (decision A5). All checks of scopes use this function. With scope
+ * `org` but without an organisation, a principal reaches only itself, because users without an organisation do not form
+ * one.
  */
 function reachOf({ dataScope, orgId, userId }: Scoped): Reach {
   if (dataScope === 'all') return { kind: 'all' }
   return dataScope === 'org' && orgId !== null ? { orgId } : { userId }
 }
 
-/** Condition for the users that a principal reaches. */
+/** Returns a condition for the users that a principal reaches. */
 export function usersInScope(principal: Scoped): { readonly id?: number; readonly orgId?: number } {
   const reach = reachOf(principal)
   if ('kind' in reach) return {}
   return 'orgId' in reach ? { orgId: reach.orgId } : { id: reach.userId }
 }
 
-/** Condition for rows that belong to users within the scope of a principal: see `Identity.rowsInScope`. */
+/** Returns a condition for rows of users within the scope of a principal. See `Identity.rowsInScope`. */
 export function rowsInScope(principal: Scoped, owner: RowOwner): object {
   const reach = reachOf(principal)
   if ('kind' in reach) return {}
@@ -35,10 +36,9 @@ export function rowsInScope(principal: Scoped, owner: RowOwner): object {
 }
 
 /**
- * The rows that a request may reach: those that belong to users within the data scope of its caller. Every operation with
- * the scope `caller` reads and changes rows under this condition.
- *
- * @param owner how a row leads to its user
+ * Returns a condition for the rows of users within the data scope of the caller. Every operation with the scope
+ * `caller` reads and changes rows under this condition.
+ * @param owner how a row refers to its user
  * @returns a condition of the entity manager, to be combined with others by `$and`; empty for scope `all`
  * @throws BusinessError "401" `iam.token-missing` on a public route
  */
@@ -46,7 +46,10 @@ export function callerRows(request: Pick<GuardedRequest, 'principal'>, owner: Ro
   return rowsInScope(requirePrincipal(request), owner)
 }
 
-/** The same condition as text, for statements without the entity manager; `1 = 1` for scope `all`. See `callerRows`. */
+/**
+ * Returns the same condition as SQL text, for statements without the entity manager; `1 = 1` for scope `all`. See
+ * `callerRows`.
+ */
 export function callerRowsSql(
   request: Pick<GuardedRequest, 'principal'>,
   alias: string,
@@ -58,7 +61,7 @@ export function callerRowsSql(
 
 type Limited = Exclude<Reach, { readonly kind: 'all' }>
 
-/** @param depth number of tables around this one, for distinct aliases */
+/** @param depth nesting level, for distinct aliases */
 function condition(
   alias: string,
   owner: RowOwner,
@@ -92,10 +95,10 @@ function condition(
   return { sql: `(${alias}.${owner.org} = ? or ${sql})`, parameters: [reach.orgId, ...parameters] }
 }
 
-/** Condition for the users that an actor reaches; what acts without a user reaches all. */
+/** Returns a condition for the users that an actor reaches. An actor without a user reaches all. */
 export const scopeOf = (actor: Actor) => ('principal' in actor ? usersInScope(actor.principal) : {})
 
-/** The user, if the actor reaches one. Throws "404" `iam.user-unknown`, also for a user out of scope. */
+/** Returns the user if the actor reaches it. Throws "404" `iam.user-unknown`, also for a user out of scope. */
 export async function userInScope(em: SqlEntityManager, id: number, actor: Actor): Promise<User> {
   const user = await em.findOne(User, { $and: [{ id }, scopeOf(actor)] })
   if (user === null) throw refusal('user-unknown')
@@ -103,9 +106,8 @@ export async function userInScope(em: SqlEntityManager, id: number, actor: Actor
 }
 
 /**
- * Whether a principal may put users, or what belongs to an organisation, into this one; null is none. With scope `org`
- * only into the own one, with scope `self` into none at all.
- *
+ * Checks that a principal may assign this organisation to users or rows; null means no organisation. Scope `org` allows
+ * only the principal's own organisation, scope `self` allows none.
  * @throws BusinessError "403" `iam.organisation-out-of-scope`
  */
 export function assertOrgInScope(principal: Scoped, orgId: number | null): void {
@@ -115,8 +117,7 @@ export function assertOrgInScope(principal: Scoped, orgId: number | null): void 
 }
 
 /**
- * The organisation of a user whom the actor creates: the own one where the actor names none and may use no other.
- *
+ * Returns the organisation of a new user. Default with scope `org`: the organisation of the actor.
  * @throws BusinessError "403" `iam.creation-out-of-scope` for scope `self`, `iam.organisation-out-of-scope`
  */
 export function orgOfNewUser(actor: Actor, asked: number | null | undefined): number | null {
@@ -129,9 +130,8 @@ export function orgOfNewUser(actor: Actor, asked: number | null | undefined): nu
 }
 
 /**
- * Whether the actor may move this user to another organisation. Oneself only with scope `all`: whoever could choose the
- * own organisation would choose whom to reach.
- *
+ * Checks that the actor may move this user to another organisation. Only scope `all` allows moving oneself, because
+ * otherwise users could choose whom they reach.
  * @throws BusinessError "403" `iam.organisation-out-of-scope`
  */
 export function assertMayMove(actor: Actor, user: { readonly id: number }, orgId: number | null): void {

@@ -12,7 +12,7 @@ export class PermissionCatalogue {
   readonly #declared: ReadonlyMap<string, DeclaredPermission>
   readonly #plugins: Kernel['plugins']
 
-  /** A code has one owner: the planner has seen to it. */
+  /** The planner has checked that each code has one owner. */
   constructor(plugins: Kernel['plugins']) {
     this.#plugins = plugins
     this.#declared = new Map(
@@ -22,12 +22,12 @@ export class PermissionCatalogue {
     )
   }
 
-  /** In order of their codes. */
+  /** Sorted by code. */
   get declared(): readonly DeclaredPermission[] {
     return [...this.#declared.values()].sort((a, b) => (a.code < b.code ? -1 : 1))
   }
 
-  /** What people call a plugin, loaded or not. */
+  /** Returns the title of a plugin, loaded or not. */
   titleOf(plugin: string): LocalizedText {
     return pluginTitle(plugin, this.#plugins)
   }
@@ -36,7 +36,7 @@ export class PermissionCatalogue {
     return this.#declared.has(code)
   }
 
-  /** Writes new and changed declarations into the table. Those of plugins that are gone stay. */
+  /** Writes new and changed declarations to the table. Rows of plugins that are not loaded stay. */
   async store(db: Database): Promise<void> {
     const write = () =>
       db.transactional(async (em) => {
@@ -52,11 +52,11 @@ export class PermissionCatalogue {
       await write()
     } catch (error) {
       if (!(error instanceof UniqueConstraintViolationException)) throw error
-      // Another instance started at the same time; what it wrote is there at the second look.
+      // Another instance started at the same time. Its rows are visible in the second attempt.
       await write()
     }
   }
 }
 
-/** Shown where no translator is at hand. */
+/** Used without a translator. */
 export const englishText = (text: LocalizedText) => (typeof text === 'string' ? text : text.en)

@@ -5,7 +5,7 @@ import { Role, RolePermission, User, UserRole } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { rowsInScope } from './data-scope.ts'
 
-/** What one role gives to those who hold it. */
+/** The authority that one role grants. */
 export interface RoleGrant {
   readonly code: string
   readonly dataScope: DataScope
@@ -16,7 +16,9 @@ export type Grants = Pick<Principal, 'roles' | 'isSuperAdmin' | 'permissions' | 
 
 const width: Readonly<Record<DataScope, number>> = { self: 0, org: 1, all: 2 }
 
-/** What all roles give together: every permission of any of them, the widest scope, and everything to `super-admin`. */
+/**
+ * Returns the combined grants of roles: all their permissions and the widest scope. `super-admin` grants everything.
+ */
 export function resolveGrants(roles: readonly RoleGrant[]): Grants {
   const isSuperAdmin = roles.some(({ code }) => code === superAdminRole)
   const permissions = new Set(roles.flatMap((role) => role.permissions))
@@ -33,17 +35,17 @@ export function resolveGrants(roles: readonly RoleGrant[]): Grants {
   }
 }
 
-/** True when the first holds everything that the second holds. Nobody may hand out or act on more than that. */
+/**
+ * Returns whether the first grants include the second. Actors may neither grant nor change more than they have
+ * themselves.
+ */
 export function covers(holder: Grants, other: Grants): boolean {
   if (holder.isSuperAdmin) return true
   if (other.isSuperAdmin || width[other.dataScope] > width[holder.dataScope]) return false
   return [...other.permissions].every((permission) => holder.permissions.has(permission))
 }
 
-/**
- * Rules about what one user may do to another. They read several rows, so they are asked under the lock of
- * `Authority.change`.
- */
+/** Rules about actions of one user on another. They read several rows, so call them under the lock of `Authority`. */
 export class UserRules {
   readonly #roles: RoleGrants
 
@@ -51,13 +53,18 @@ export class UserRules {
     this.#roles = roles
   }
 
-  /** Nobody acts on who holds more; everybody holds as much as oneself. Throws "403" `iam.beyond-own-authority`. */
+  /**
+   * Rejects actions on a user with more authority. Users may always act on themselves. Throws "403"
+   * `iam.beyond-own-authority`.
+   */
   async assertMayActOn(em: SqlEntityManager, userId: number, actor: Actor): Promise<void> {
     if (!('principal' in actor) || actor.principal.userId === userId) return
     assertCovered(actor.principal, await this.#roles.ofUser(em, userId))
   }
 
-  /** Changing a role acts on all who hold it. Throws "403" `iam.out-of-scope` when one of them is out of scope. */
+  /**
+   * A change of a role affects all users with the role. Throws "403" `iam.out-of-scope` if one of them is out of scope.
+   */
   async assertHoldersInScope(em: SqlEntityManager, roleId: number, actor: Actor): Promise<void> {
     if (!('principal' in actor)) return
     const inScope = rowsInScope(actor.principal, 'user_id')
@@ -65,14 +72,14 @@ export class UserRules {
     if ((await em.count(UserRole, reached)) < (await em.count(UserRole, all))) throw refusal('out-of-scope')
   }
 
-  /** Nobody hands out what they do not hold. Throws "404" `iam.role-unknown`, "403" `iam.beyond-own-authority`. */
+  /** Actors may only grant what they have. Throws "404" `iam.role-unknown`, "403" `iam.beyond-own-authority`. */
   async assertMayGrant(em: SqlEntityManager, roleIds: readonly number[], actor: Actor): Promise<void> {
     const found = roleIds.length === 0 ? 0 : await em.count(Role, { id: { $in: [...roleIds] } })
     if (found !== new Set(roleIds).size) throw refusal('role-unknown', { data: { field: 'roleIds' } })
     if ('principal' in actor) assertCovered(actor.principal, await this.#roles.ofRoles(em, roleIds))
   }
 
-  /** Throws "409" `iam.last-administrator` unless an enabled administrator is left besides this user. */
+  /** Throws "409" `iam.last-administrator` if no other enabled administrator would remain. */
   async assertAdministratorLeft(em: SqlEntityManager, without: number): Promise<void> {
     const role = await em.findOne(Role, { code: superAdminRole })
     const held = await em.find(UserRole, { roleId: role?.id ?? 0 })
@@ -89,7 +96,10 @@ export function assertCovered(principal: Principal, grants: Grants): void {
 
 const keptRoles = 1_000
 
-/** What users may do, read from the database. A role's content is kept under its version, which every change raises. */
+/**
+ * Reads the grants of users and roles from the database. The content of a role is cached by its version, which every
+ * change increments.
+ */
 export class RoleGrants {
   readonly #roles = new LRUCache<string, RoleGrant>({ max: keptRoles })
 
@@ -101,7 +111,7 @@ export class RoleGrants {
     )
   }
 
-  /** Ids of roles that do not exist give nothing. */
+  /** Unknown ids grant nothing. */
   async ofRoles(em: SqlEntityManager, roleIds: readonly number[]): Promise<Grants> {
     if (roleIds.length === 0) return resolveGrants([])
     const roles = await em.find(Role, { id: { $in: [...roleIds] } }, { orderBy: { id: 'asc' } })
@@ -114,7 +124,7 @@ export class RoleGrants {
     if (known !== undefined) return known
     const rows = await em.find(RolePermission, { roleId: id })
     const grant = { code, dataScope, permissions: rows.map(({ permissionCode }) => permissionCode) }
-    // Inside a transaction the version may never be committed.
+    // Not cached inside a transaction, because the version may never be committed.
     if (!em.isInTransaction()) this.#roles.set(key, grant)
     return grant
   }

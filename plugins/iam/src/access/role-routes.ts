@@ -72,7 +72,7 @@ function listRoles(db: Database, query: Static<typeof roleQuery>) {
   })
 }
 
-/** Those of the loaded plugins, then what is left of plugins that are gone. */
+/** Returns the permissions of the loaded plugins, then stored ones of plugins that are not loaded. */
 async function listPermissions(catalogue: PermissionCatalogue, db: Database, locale: string) {
   const titled = (plugin: string) => ({ plugin, pluginTitle: localize(catalogue.titleOf(plugin), locale) })
   const declared = catalogue.declared.map(({ code, plugin, displayName, description }) => ({

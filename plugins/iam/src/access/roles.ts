@@ -11,9 +11,9 @@ import type { Authority } from './authority.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
 import { assertCovered, type RoleGrants, resolveGrants, type UserRules } from './role-grants.ts'
 
-/** Users who hold a role. */
+/** Users with a role. */
 interface Holders {
-  /** Condition for them, whatever their number. */
+  /** Condition for these users. */
   readonly condition: object
   readonly count: RowCount
 }
@@ -21,7 +21,7 @@ interface Holders {
 export async function holdersOf(db: Database, roleId: number): Promise<Holders> {
   const holders = { table: 'iam_user_role', where: 'role_id = ?', parameters: [roleId], orderBy: 'user_id' }
   const count = await countRows(db, holders)
-  // Few are listed by their ids; of many each user in the order of the list is asked, and soon one is found.
+  // Below the cap, the ids are listed. Above it, each user is checked in list order, which finds matches quickly.
   const held = (alias: string) =>
     count.isCapped
       ? `exists (select 1 from iam_user_role held where held.user_id = ${alias}.id and held.role_id = ?)`
@@ -46,7 +46,7 @@ interface RoleParts {
   readonly audit: AuditTrail
 }
 
-/** Every change of roles, under the lock of `Authority`. */
+/** Changes of roles, under the lock of `Authority`. */
 export class Roles {
   readonly #parts: RoleParts
 
@@ -55,8 +55,8 @@ export class Roles {
   }
 
   /**
-   * @throws BusinessError "409" `iam.role-code-taken`, "400" `iam.permission-unknown`, "403"
-   *   `iam.beyond-own-authority` for more than the actor holds
+   * @throws BusinessError "409" `iam.role-code-taken`, "400" `iam.permission-unknown`, "403" `iam.beyond-own-authority`
+   * for more than the actor has
    */
   create(code: string, content: RoleContent, actor: Actor): Promise<Role> {
     return this.#parts.db.transactional(async (em) => {
@@ -82,10 +82,9 @@ export class Roles {
   }
 
   /**
-   * Gives a role new content. The content that it has changes nothing.
-   *
+   * Replaces the content of a role. Equal content changes nothing.
    * @throws BusinessError "404" `iam.role-unknown`, "409" `iam.role-built-in`, `iam.version-conflict`, "403"
-   *   `iam.out-of-scope` when somebody holds it whom the actor does not reach, and as `create`
+   * `iam.out-of-scope` if the actor does not reach all users with the role, and like `create`
    */
   update(id: number, content: RoleContent, version: number, actor: Actor): Promise<Role> {
     return this.#parts.db.transactional(async (em) => {
@@ -112,7 +111,7 @@ export class Roles {
     })
   }
 
-  /** Throws as `update`, and "409" `iam.role-in-use` while users hold it. */
+  /** Throws like `update`, and "409" `iam.role-in-use` while users have it. */
   delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
@@ -135,7 +134,7 @@ export class Roles {
     return role
   }
 
-  /** What a role already holds may stay, also when its plugin is gone. */
+  /** Existing permissions of a role may stay, also if their plugin is not loaded. */
   #assertMayGive({ dataScope }: RoleContent, added: readonly string[], actor: Actor): void {
     const permission = added.find((code) => !this.#parts.catalogue.has(code))
     if (permission !== undefined) {

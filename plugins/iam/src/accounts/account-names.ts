@@ -36,34 +36,36 @@ const recommended = [
   'Tibetan',
 ]
 
-/** Scripts that are written together count as one (UTS 39, 5.1): Japanese, Korean, Chinese with its phonetic signs. */
+/**
+ * Combinations of scripts that are treated as one script (UTS 39, 5.1): Japanese, Korean, and Chinese with Bopomofo.
+ */
 const together = [
   ['Han', 'Hiragana', 'Katakana'],
   ['Han', 'Hangul'],
   ['Han', 'Bopomofo'],
 ]
 
-/** Letters of these scripts, the digits 0 to 9, and the marks that user names may have. */
+/** Matches letters of these scripts, the digits 0 to 9, and the punctuation of user names. */
 const writtenIn = (scripts: readonly string[]) =>
   new RegExp(`^[[[${scripts.map((script) => `\\p{scx=${script}}`).join('')}]&&\\p{L}]0-9_.\\-]+$`, 'v')
 
 let writings: readonly RegExp[] | undefined
-/** Made for the first name that is checked: it takes 7 ms, which is no part of a start. */
+/** Created for the first checked name, because this takes 7 ms. */
 const allWritings = () => {
   writings ??= [...together, ...recommended.map((script) => [script])].map(writtenIn)
   return writings
 }
 
 /**
- * Whether a name keeps to one script ("single script" of UTS 39, 5.2), so that no letter of another one can stand for a
- * look-alike: of `admin` with a Cyrillic `а` nobody sees that it is not `admin`. Digits other than 0 to 9 are of no script.
+ * Returns whether a name uses a single script (UTS 39, 5.2). This prevents names that look like another name, such as
+ * `admin` with a Cyrillic `а`. Digits other than 0 to 9 belong to no script.
  */
 const isOfOneScript = (name: string): boolean => allWritings().some((writing) => writing.test(name))
 
 const load = createRequire(import.meta.url)
 let library: typeof phoneNumbers | undefined
 
-/** Loaded with the first number: its rules of all countries cost a process 65 ms. */
+/** Loaded for the first number, because the rules of all countries take 65 ms to load. */
 function numbers(): typeof phoneNumbers {
   const loaded: typeof phoneNumbers = library ?? load('libphonenumber-js/min')
   library = loaded
@@ -74,28 +76,30 @@ const mobileSeparators = /[\s().-]/g
 const written = /^(?:\+|00)?\d{5,15}$/
 
 /**
- * The one form of a mobile number, E.164: `+8613800000001` for `+86 138-0000-0001`, `0086138...`, `+86 (0) 138...` and, with
- * the country `CN`, also for `86138...` and `138...`. `undefined` for what can be no telephone number.
- *
- * @param country ISO 3166 code of numbers without a country code; without one they are none
+ * Returns a mobile number in E.164 format: `+8613800000001` for `+86 138-0000-0001`, `0086138...`, `+86 (0) 138...`
+ * and, with the country `CN`, also for `86138...` and `138...`. Returns `undefined` for an impossible number.
+ * @param country ISO 3166 code for numbers without a country code; without it, they are invalid
  */
 export function mobileNumber(text: string, country?: string): string | undefined {
   const bare = text.replace(mobileSeparators, '')
   if (!written.test(bare)) return undefined
   const { isSupportedCountry, parsePhoneNumberFromString } = numbers()
   const defaultCountry = country !== undefined && isSupportedCountry(country) ? { defaultCountry: country } : {}
-  // What a caller dials abroad with differs from country to country; written, it is `00`.
+  // International prefixes differ between countries. In writing, `00` is usual.
   const number = parsePhoneNumberFromString(bare.replace(/^00/, '+'), { extract: false, ...defaultCountry })
   return number?.isPossible() ? number.number : undefined
 }
 
-/** The calling code of a number in E.164 (ITU-T E.164, annex D), such as `86`; `undefined` for a code that no country has. */
+/**
+ * Returns the calling code of a number in E.164 format (ITU-T E.164, annex D), such as `86`, or `undefined` for an
+ * unknown code.
+ */
 export const callingCodeOf = (number: string): string | undefined =>
   numbers().parsePhoneNumberFromString(number)?.countryCallingCode
 
-/** No `@`: what holds one is an e-mail address, so that one field of the login form takes both. */
+/** Does not allow `@`, so that one field of the login form accepts user names and e-mail addresses. */
 const usernamePattern = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]{1,63}$/u
-/** No quotes and comments: `"a"@b.c` and `a@b.c` are one mailbox. */
+/** Does not allow quotes and comments, because `"a"@b.c` and `a@b.c` are one mailbox. */
 const emailPattern =
   /^(?=.{1,64}@)[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
 const mobilePattern = /^\+?\d{5,15}$/
@@ -103,8 +107,7 @@ const mobilePattern = /^\+?\d{5,15}$/
 const fold = (text: string) => text.normalize('NFKC').toLowerCase()
 
 /**
- * The stored and the folded form of a new user name.
- *
+ * Returns the stored and the folded form of a new user name.
  * @throws BusinessError "400" `iam.username-invalid`, `iam.username-mixed-script`
  */
 export function usernameForms(text: string): { readonly username: string; readonly usernameKey: string } {
@@ -114,13 +117,13 @@ export function usernameForms(text: string): { readonly username: string; readon
   return { username, usernameKey: foldText(username) }
 }
 
-/** The stored and the folded form of an e-mail address; `undefined` when it is none. */
+/** Returns the stored and the folded form of an e-mail address, or `undefined` if it is invalid. */
 export function emailForm(text: string): { readonly email: string; readonly emailKey: string } | undefined {
   const email = text.trim()
   return email.length <= 254 && emailPattern.test(email) ? { email, emailKey: fold(email) } : undefined
 }
 
-/** As `emailForm`; nothing stays nothing. Throws "400" `iam.email-invalid`. */
+/** Like `emailForm`, but an empty text becomes null. Throws "400" `iam.email-invalid`. */
 export function emailForms(text: string | null): { readonly email: string | null; readonly emailKey: string | null } {
   if (text === null || text.trim() === '') return { email: null, emailKey: null }
   const forms = emailForm(text)
@@ -131,8 +134,8 @@ export function emailForms(text: string | null): { readonly email: string | null
 const separators = /[\s().-]/g
 
 /**
- * A mobile number in E.164 where it is written with its country code, else its digits; nothing stays nothing. Throws "400"
- * `iam.mobile-invalid`.
+ * Returns a mobile number in E.164 format if it has a country code, else its digits. An empty text becomes null. Throws
+ * "400" `iam.mobile-invalid`.
  */
 export function mobileForm(text: string | null): string | null {
   const digits = text?.replace(separators, '') ?? ''
@@ -144,7 +147,7 @@ export function mobileForm(text: string | null): string | null {
   return mobile
 }
 
-/** What a login form holds, as the key to look for; `undefined` when no account can have it. */
+/** Returns the search key for the identifier of a login form, or `undefined` if no account can have it. */
 export function loginKey(
   identifier: string,
 ): { readonly usernameKey: string } | { readonly emailKey: string } | undefined {
@@ -157,12 +160,18 @@ export function loginKey(
   return usernamePattern.test(username) ? { usernameKey: foldText(username) } : undefined
 }
 
-/** What a login form holds, in the form in which spellings of one account are equal, whether there is such an account or not. */
+/**
+ * Returns the identifier of a login form in folded form, so that different spellings of one account are equal. The
+ * account need not exist.
+ */
 export function foldedIdentifier(identifier: string): string {
   return foldText(identifier.trim())
 }
 
-/** The first character alone: enough to recognise a typing mistake, useless if a password was typed here. */
+/**
+ * Returns only the first character. This helps to recognise a typing error and does not reveal a password that was
+ * typed here.
+ */
 export function masked(identifier: string): string {
   const [first] = identifier.trim()
   return first === undefined ? '' : `${/\p{Cc}|\p{Cs}/u.test(first) ? '?' : first}***`

@@ -18,7 +18,7 @@ import { refusal } from '../failures.ts'
 import { emailForms, loginKey, mobileForm, usernameForms } from './account-names.ts'
 import type { UserParts, Users } from './users.ts'
 
-/** Attempts to find a free generated name: of 2^32 names, one attempt is nearly always enough. */
+/** Attempts to find a free generated name. With 2^32 possible names, one attempt is nearly always enough. */
 const nameAttempts = 5
 
 interface AccountParts extends UserParts {
@@ -189,7 +189,7 @@ const ruleOf: Readonly<Record<string, AccountFault['rule']>> = {
   'iam.mobile-invalid': 'mobile',
 }
 
-/** What the form of a text is refused for. */
+/** Returns the rule that a text breaks. */
 function faultOf(field: AccountFault['field'], form: () => unknown): AccountFault[] {
   try {
     form()

@@ -3,15 +3,17 @@ import { Type } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { Mail } from '@plinth/mail'
 
-/** A user replaced the address that signs in. Published in the transaction of the change, under the key `user:{userId}`. */
+/**
+ * A user replaced the address for signing in. Published in the transaction of the change, with the key `user:{userId}`.
+ */
 export const signInEmailReplaced = event(
   'iam.user.sign-in-email-replaced',
   Type.Object({ userId: Type.Integer({ minimum: 1 }), username: Type.String(), previousEmail: Type.String() }),
 )
 
 /**
- * Mails the previous address when a user replaces it, so that its owner notices a change by somebody else (OWASP ASVS 2.2.3). Nothing
- * is sent without a configured mail driver.
+ * Mails the previous address when a user replaces it, so that its owner notices a change by an attacker (OWASP ASVS
+ * 2.2.3). Sends nothing without a configured mail driver.
  */
 export function noticePreviousEmail(
   events: Pick<Events, 'on'>,

@@ -4,12 +4,12 @@ import type { Actor, GuardedRequest, LoginAttempt } from '../contract.ts'
 
 type Caller = Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'headers' | 'reason'>
 
-/** Longer than any allowed password, so that the policy says what is wrong. */
+/** Longer than any allowed password, so that the policy reports the problem. */
 export const password = Type.String({ minLength: 1, maxLength: 1024 })
 
 export const roleIds = Type.Array(id, { maxItems: 100, uniqueItems: true })
 
-/** The logged-in caller as actor. */
+/** Returns the signed-in caller as an actor. */
 export const actorOf = (request: Caller): Actor => ({ principal: requirePrincipal(request), ...originOf(request) })
 
 export function attemptOf(

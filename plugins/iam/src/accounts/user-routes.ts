@@ -40,7 +40,7 @@ const sort = sortQuery(
   { id: 'id', username: 'username', email: 'email', createdAt: 'created_at', lastLoginAt: 'last_login_at' },
   'id',
 )
-/** Names and addresses that differ in case stand together. */
+/** Sorts names and addresses without regard to case. */
 const sortedBy: Readonly<Record<string, string>> = { username: 'usernameKey', email: 'emailFolded' }
 const nullableOrg = nullable(id)
 const userQuery = Type.Object({
@@ -74,7 +74,7 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
     ...(enabled === undefined ? [] : [{ enabled }]),
     ...(holders === undefined ? [] : [holders.condition]),
   ]
-  // Asking each user in turn would read many that do not hold it.
+  // For a filter by role alone, checking each user would read many without the role.
   const isRoleAlone = Object.keys(scope).length === 0 && enabled === undefined && !keyword
   const orderBy = sort
     .parse(query.sort)
@@ -89,7 +89,7 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
   })
 }
 
-/** Administration of users, within the data scope of the caller. */
+/** Administration of users within the data scope of the caller. */
 export const userRoutes = [
   route({
     method: 'GET',

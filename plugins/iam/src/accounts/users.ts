@@ -16,7 +16,7 @@ import type { Sessions } from '../sessions/sessions.ts'
 import { emailForms, mobileForm, usernameForms } from './account-names.ts'
 import { signInEmailReplaced } from './email-notice.ts'
 
-/** What may change about a user; what is absent stays. */
+/** Changes of a user. Absent fields stay unchanged. */
 interface UserChange {
   readonly username?: string
   readonly email?: string | null
@@ -26,15 +26,15 @@ interface UserChange {
   readonly roleIds?: readonly number[]
 }
 
-/** That somebody knows the current password of an account. */
+/** Proves that the caller knows the current password of an account. */
 interface PasswordProof {
-  /** What was stored when it was checked. */
+  /** The stored hash at the time of the check. */
   readonly provenHash: string
-  /** Of the one who has proven it; stays. */
+  /** Session of the caller. It is not ended. */
   readonly sessionId: number
 }
 
-/** What no token and no role depends on: a change of these alone withdraws nobody's authority. */
+/** Fields that do not affect tokens or roles. A change of these fields alone revokes no authority. */
 const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
 
 export interface UserParts {
@@ -52,8 +52,7 @@ export interface UserParts {
 }
 
 /**
- * Every change of users. Each runs under the lock of `Authority`, so rows are read, judged and written without
- * another change in between.
+ * Changes of users. Each runs under the lock of `Authority`, so no other change can happen between reading and writing.
  */
 export class Users {
   readonly #parts: UserParts
@@ -63,16 +62,16 @@ export class Users {
   }
 
   /**
-   * Throws as `Accounts.create`, and "403" `iam.beyond-own-authority` for roles that the actor does not cover,
-   * `iam.creation-out-of-scope`, `iam.organisation-out-of-scope`. Without an organisation the user gets the one that the
-   * actor's scope is limited to.
+   * Throws like `Accounts.create`, and "403" `iam.beyond-own-authority` for roles with more authority than the actor
+   * has, `iam.creation-out-of-scope`, `iam.organisation-out-of-scope`. The default organisation is the one that limits
+   * the actor's scope.
    */
   async create(user: NewUser, actor: Actor): Promise<User> {
     const prepared = await this.prepare(user)
     return this.#transaction((em) => this.insert(em, prepared, actor))
   }
 
-  /** Everything about a new user that needs no transaction: forms, policy, hash. */
+  /** Prepares a new user without a transaction: forms, policy, hash. */
   async prepare({ username, email, mobile, password, ...rest }: NewUser) {
     const forms = { ...usernameForms(username), ...emailForms(email ?? null), mobile: mobileForm(mobile ?? null) }
     const { enabled = true, orgId, roleIds = [] } = rest
@@ -84,7 +83,7 @@ export class Users {
     return { forms, passwordHash, enabled, orgId, roleIds }
   }
 
-  /** Inside a transaction that holds the lock. */
+  /** Call this in a transaction that holds the lock. */
   async insert(em: SqlEntityManager, user: Awaited<ReturnType<Users['prepare']>>, actor: Actor): Promise<User> {
     const { db, rules, clock, audit } = this.#parts
     const { forms, roleIds, orgId: asked, ...rest } = user
@@ -101,10 +100,10 @@ export class Users {
   }
 
   /**
-   * @param version that the caller has seen; without one the change is made to whatever is there
+   * @param version version that the caller has read; without it, the current version is changed
    * @throws BusinessError "404" `iam.user-unknown`, "409" `iam.version-conflict`, `iam.username-taken`,
-   *   `iam.email-taken`, `iam.mobile-taken`, `iam.last-administrator`, "403" `iam.beyond-own-authority`,
-   *   `iam.organisation-out-of-scope`, "400", or what a rename guard throws
+   * `iam.email-taken`, `iam.mobile-taken`, `iam.last-administrator`, "403" `iam.beyond-own-authority`,
+   * `iam.organisation-out-of-scope`, "400", or the error of a rename guard
    */
   update(id: number, change: UserChange, version: number | undefined, actor: Actor): Promise<User> {
     return this.#transaction(async (em) => {
@@ -139,7 +138,7 @@ export class Users {
     })
   }
 
-  /** Removes a user with sessions, roles and external identities. Throws as `update`. */
+  /** Deletes a user with sessions, roles and external identities. Throws like `update`. */
   delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
     return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
@@ -157,10 +156,10 @@ export class Users {
   }
 
   /**
-   * Sets a password and ends all sessions but one. Throws "400" `iam.password-refused`, "403" `iam.own-password` for the
-   * actor's own without a proof, "409" `iam.changed-meanwhile` when the proof holds no more, and as `update`.
-   *
-   * @param proof of the owner
+   * Sets a password and ends all other sessions. Throws "400" `iam.password-refused`, "403" `iam.own-password` for the
+   * actor's own password without a proof, "409" `iam.changed-meanwhile` if the proof is no longer valid, and like
+   * `update`.
+   * @param proof proof of the owner
    */
   async setPassword(id: number, password: string, actor: Actor, proof?: PasswordProof): Promise<void> {
     const { passwords, hasher, rules, grants, sessions, audit, authority, db, clock } = this.#parts
@@ -173,7 +172,7 @@ export class Users {
     await this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       await rules.assertMayActOn(em, id, actor)
-      // Whoever has set another one since has taken the right away from those who know the old one.
+      // If the password was changed since the proof, the old password gives no authority any more.
       if (proof !== undefined && user.passwordHash !== proof.provenHash) throw refusal('changed-meanwhile')
       user.passwordHash = passwordHash
       touch(user, clock)
@@ -184,7 +183,7 @@ export class Users {
     })
   }
 
-  /** Throws as `Accounts.confirmEmail`. */
+  /** Throws like `Accounts.confirmEmail`. */
   confirmEmail(id: number, email: string, actor: Actor): Promise<void> {
     return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
@@ -199,7 +198,7 @@ export class Users {
     })
   }
 
-  /** True when the change replaces an address that signs in, of an account with a password. */
+  /** Returns whether the change replaces an address for signing in, of an account with a password. */
   async replacesSignInEmail(id: number, { email }: Pick<UserChange, 'email'>): Promise<boolean> {
     if (email === undefined) return false
     const user = await this.#parts.db.fork().findOne(User, id)
@@ -214,7 +213,7 @@ export class Users {
     actor: Actor,
   ): Promise<string[]> {
     const wanted = {
-      // A name of earlier rules stays until another one is wanted.
+      // An unchanged name may break current rules if it was created under earlier ones.
       ...(username === undefined || username === user.username ? {} : usernameForms(username)),
       ...(email === undefined ? {} : addressOf(user, email, actor)),
       ...(mobile === undefined ? {} : { mobile: mobileForm(mobile) }),
@@ -251,7 +250,7 @@ export class Users {
     await this.#parts.sessions.endAll(id)
   }
 
-  /** Answers whether anything changed. */
+  /** Returns whether anything changed. */
   async #changeRoles(em: SqlEntityManager, id: number, wanted: readonly number[], actor: Actor): Promise<boolean> {
     const held = (await em.find(UserRole, { userId: id })).map(({ roleId }) => roleId)
     const added = wanted.filter((roleId) => !held.includes(roleId))
@@ -277,7 +276,7 @@ export class Users {
         return work(em)
       })
     } catch (error) {
-      // Only possible inside a caller's transaction that read before the lock was taken.
+      // Only possible inside a transaction of the caller that read before it took the lock.
       if (error instanceof UniqueConstraintViolationException) throw taken('username', error)
       throw error
     }
@@ -286,13 +285,14 @@ export class Users {
 
 const isOperatorOf = ({ isSuperAdmin, permissions }: Grants) => isSuperAdmin || permissions.size > 0
 
-/** What somebody else has already. */
+/** Error for a value that another account has. */
 const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>
   refusal(`${field}-taken`, { data: { field }, cause })
 
 /**
- * An e-mail address as the account takes it. An address that signs in must be its owner's: one that users give themselves
- * is for mail alone until a code has proven it, and keeps nobody else from having it; an administrator vouches for it.
+ * Returns the forms of a new e-mail address. Only its owner may sign in with an address. An address that users set
+ * themselves is only used for mail until a code proves it, and other accounts may use it. An address that an
+ * administrator sets needs no proof.
  */
 function addressOf(user: User, text: string | null, actor: Actor): ReturnType<typeof emailForms> {
   const forms = emailForms(text)
@@ -300,7 +300,7 @@ function addressOf(user: User, text: string | null, actor: Actor): ReturnType<ty
   return isOwn && forms.emailKey !== user.emailKey ? { email: forms.email, emailKey: null } : forms
 }
 
-/** Marks a row as changed. */
+/** Updates the version and the time of a changed row. */
 export function touch(row: { version: number; updatedAt: Date }, clock: Pick<Clock, 'now'>): void {
   row.version++
   row.updatedAt = new Date(clock.now())

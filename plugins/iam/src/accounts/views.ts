@@ -87,7 +87,7 @@ export const auditView = Type.Object({
   traceId: Type.String(),
 })
 
-/** Users with their roles, in the given order, in two queries. */
+/** Returns users with their roles, in the given order, with two queries. */
 export async function userViews(em: SqlEntityManager, users: readonly User[]): Promise<Static<typeof userView>[]> {
   const held = users.length === 0 ? [] : await em.find(UserRole, { userId: { $in: users.map((user) => user.id) } })
   const roleIds = [...new Set(held.map(({ roleId }) => roleId))]
@@ -112,7 +112,7 @@ export async function userViews(em: SqlEntityManager, users: readonly User[]): P
   }))
 }
 
-/** Roles with their permissions, in the given order. */
+/** Returns roles with their permissions, in the given order. */
 export async function roleViews(em: SqlEntityManager, roles: readonly Role[]): Promise<Static<typeof roleView>[]> {
   const ids = roles.map((role) => role.id)
   const held = ids.length === 0 ? [] : await em.find(RolePermission, { roleId: { $in: ids } })

@@ -26,7 +26,7 @@ import { own } from '../permissions.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Why an administrator does this, from `X-Reason`; absent without one, and on all but writes under `/admin`. */
+    /** Reason of an administrator, from `X-Reason`. Only set for writes under `/admin`. */
     reason?: string
   }
 }
@@ -39,7 +39,7 @@ const header = {
   },
 }
 
-/** Reads the reason of an administrator's act before it is done (decision E16). */
+/** Reads the reason of an administrative action before it runs (decision E16). */
 export const reasonWrapper: RouteWrapper = {
   name: 'iam.reason',
   forRoute: (route) =>
@@ -89,8 +89,8 @@ const newest = <T extends { id: number }, V>(
 ) => answerList(query, newestFirst, async (window) => rowsAs(await findPage(db.fork(), entity, where, window), view))
 
 /**
- * What was done and who tried to log in, the newest first, by users within the data scope of the caller. What nobody did who
- * is known (commands, unknown names) is for scope `all`.
+ * Actions and login attempts, newest first, of users within the data scope of the caller. Only scope `all` includes
+ * records without a known user (commands, unknown names).
  */
 export const auditRoutes = [
   route({

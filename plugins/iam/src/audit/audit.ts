@@ -14,10 +14,13 @@ import type { Actor, CallOrigin, LoginAttempt } from '../contract.ts'
 import { Audit, LoginAudit, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 
-/** Records of refused attempts from one caller, or on one account, in a minute: more than a human makes, less than a flood. */
+/**
+ * Maximum number of records of rejected attempts per minute, from one caller or on one account. More than a person
+ * makes and far less than an attack.
+ */
 const mostPerMinute = 30
 const minuteMs = 60_000
-/** Callers and accounts that are remembered; of an instance, the least recent goes first. */
+/** Maximum number of callers and accounts that an instance tracks. The least recently used is removed first. */
 const mostCallers = 10_000
 
 interface Minute {
@@ -26,19 +29,15 @@ interface Minute {
   lastId: number
 }
 
-/**
- * Decides which refused attempts have a record of their own. A flood would otherwise write as many rows as it sends
- * requests.
- */
+/** Decides which rejected attempts get their own record. Otherwise an attack would write one row per request. */
 class RefusedAttempts {
   readonly #minutes = new LRUCache<string, Minute>({ max: mostCallers })
 
   /**
-   * The record that stands for an attempt: a new one, or the last of a caller whose minute is full.
-   *
-   * @param callers everything that the attempt counts for
+   * Returns the record of an attempt: a new one, or the last one if the limit of the minute is reached.
+   * @param callers all keys that the attempt is counted for
    * @param now milliseconds since the epoch
-   * @param newId id for a record of its own
+   * @param newId id of a new record
    */
   recordFor(callers: readonly string[], now: number, newId: number): number {
     const minute = Math.floor(now / minuteMs)
@@ -65,7 +64,7 @@ interface LoginOutcome {
   readonly failure?: { readonly reason: string; readonly message: string }
 }
 
-/** Who did what. Records are written in the transaction of what they record. */
+/** The audit trail. Records are written in the transaction of the recorded action. */
 export class AuditTrail {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
@@ -76,9 +75,9 @@ export class AuditTrail {
   constructor(parts: {
     readonly db: Database
     readonly clock: Pick<Clock, 'now'>
-    /** Masks what the configuration knows as secrets. */
+    /** Masks the secrets of the configuration. */
     readonly redact: (text: string) => string
-    /** One text for all addresses of one caller. */
+    /** Returns one text for all addresses of one caller. */
     readonly networkOf: (address: string) => string
   }) {
     this.#db = parts.db
@@ -87,7 +86,7 @@ export class AuditTrail {
     this.#networkOf = parts.networkOf
   }
 
-  /** The trail that the plugins of the product write to. */
+  /** The audit service for other plugins. */
   get forAll(): Trail {
     return {
       record: ({ summary = {}, clientIp = '', traceId = '', ...entry }) =>
@@ -97,7 +96,7 @@ export class AuditTrail {
 
   /**
    * @param action for example `user.update`
-   * @param targetType the first word of the action, unless it says otherwise
+   * @param targetType default: the first word of the action
    */
   record(
     actor: Actor,
@@ -113,11 +112,10 @@ export class AuditTrail {
   }
 
   /**
-   * Refuses a change that starts from another version than the one that is there, with who changed it last (decision E15).
-   *
-   * @param expected absent: the change is made to whatever is there
-   * @throws BusinessError "409" `iam.version-conflict` with `currentVersion`, `updatedBy` (a user name, or what acted by
-   *   itself; null when the trail no longer knows) and `updatedAt`
+   * Rejects a change that is based on an old version. The error contains the last change (decision E15).
+   * @param expected if absent, the current version is changed
+   * @throws BusinessError "409" `iam.version-conflict` with `currentVersion`, `updatedBy` and `updatedAt`. `updatedBy`
+   * is a user name or the name of an actor without a user, and null if the trail has no record of the change.
    */
   async assertVersion(
     targetType: 'user' | 'role',
@@ -156,8 +154,8 @@ export class AuditTrail {
   }
 
   /**
-   * Records a login, or an attempt that was refused. Of refused ones a caller, and whoever tries an account, has few records
-   * a minute; what comes after them is counted on the last.
+   * Records a login or a rejected attempt. The number of records of rejected attempts per minute is limited for each
+   * caller and account. Further attempts are counted on the last record.
    */
   async recordLogin(attempt: LoginAttempt, { userId, failure }: LoginOutcome): Promise<void> {
     const now = this.#clock.now()
@@ -183,7 +181,7 @@ export class AuditTrail {
     await em.flush()
   }
 
-  /** False when the record is not there yet. */
+  /** Returns false if the record does not exist yet. */
   async #countOn(id: number): Promise<boolean> {
     return (await this.#db.execute('update iam_login_audit set attempts = attempts + 1 where id = ?', [id])) > 0
   }
@@ -191,10 +189,10 @@ export class AuditTrail {
 
 const firstWord = (action: string) => action.split('.', 1)[0] ?? action
 
-/** `targetId` of what has no number. */
+/** `targetId` of a target without a number. */
 export const noTarget = 0
 
-/** The facts about a caller as the columns take them. */
+/** Returns the facts about a caller, limited to the size of the columns. */
 export function storedOrigin({ clientIp, userAgent, traceId }: CallOrigin): CallOrigin {
   return {
     clientIp: columnText(clientIp, 64),

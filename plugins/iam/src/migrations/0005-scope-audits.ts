@@ -1,10 +1,10 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** Users name themselves in `actor` as `user:<id>`. */
+/** `actor` contains `user:<id>` for a user. */
 const idStart = 'user:'.length + 1
 
-/** Audit records obey the data scope of their readers: who acted is a number to join with. */
+/** Adds the id of the actor as a number, so that audit records can be restricted to the data scope of the reader. */
 export const scopeAudits = defineChangeSet({
   id: '0005-scope-audits',
   up: ({ schema, type }) => [

@@ -3,14 +3,14 @@ import { defineChangeSet } from '@plinth/migrations'
 const batch = 1_000
 
 /**
- * As `foldedName` of account-names.ts stands at this change set: what is applied stays as it is when the rule changes
- * again.
+ * The rule of `foldedName` in account-names.ts at the time of this change set. An applied change set must not change
+ * when the rule changes.
  */
 const folded = (name: string) => name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 
 /**
- * Refused logins are counted, and names are folded more strictly. Where two names have become one, the second keeps its old
- * key: an administrator renames it.
+ * Counts rejected logins and folds names more strictly. If two names become equal, the second keeps its old key until
+ * an administrator renames it.
  */
 export const refoldNames = defineChangeSet({
   id: '0006-refold-names',

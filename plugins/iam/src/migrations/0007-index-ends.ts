@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** What the purge asks for and what the lists filter by is found by an index. */
+/** Adds indexes for the purge and for the filters of lists. */
 export const indexEnds = defineChangeSet({
   id: '0007-index-ends',
   up: ({ schema }) => [

@@ -1,7 +1,7 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** What users are sorted by has an index, and so have the audits of one kind of thing. */
+/** Adds indexes for the sort orders of users and for audits by target type. */
 export const indexSorts = defineChangeSet({
   id: '0008-index-sorts',
   up: ({ schema, type }) => [

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Whose authority a change concerned: the sessions of all others stay known. */
+/** Stores whose authority changed, so that the sessions of other users stay cached. */
 export const nameChangedUsers = defineChangeSet({
   id: '0009-name-changed-users',
   up: ({ schema, type }) => [

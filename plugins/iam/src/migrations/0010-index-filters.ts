@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Each filter of a list together with each order that it may have is one walk of an index. */
+/** Adds an index for each combination of filter and order of a list. */
 export const indexFilters = defineChangeSet({
   id: '0010-index-filters',
   up: ({ schema }) => {

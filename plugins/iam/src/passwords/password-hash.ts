@@ -3,21 +3,20 @@ import type { Clock } from '@plinth/kernel'
 import { iamError } from '../errors.ts'
 import { refusal } from '../failures.ts'
 
-/** Milliseconds that one password hash may take: each login waits for one, or more where several come at once. */
+/** Maximum duration of one password hash in milliseconds. Each login waits for one hash, or for more under load. */
 const maxHashMs = 3_000
 
 interface HashTrialParts {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Bytes that this process can still get. */
+  /** Bytes that this process can still allocate. */
   readonly availableMemory: () => number
-  /** Computes one hash; the real one when absent. */
+  /** Computes one hash. Default: the real function. */
   readonly hash?: (settings: HashSettings) => Promise<unknown>
 }
 
 /**
- * Proves that logins work with these parameters: computes a hash with one pass, then one with all passes unless the first
- * already shows that it takes too long. A hash cannot be interrupted.
- *
+ * Checks that logins work with these parameters. Computes a hash with one pass. Then computes one with all passes,
+ * unless the first already shows that it would take too long. A hash cannot be interrupted.
  * @throws PlinthError `PLINTH_IAM_PASSWORD_HASH`
  */
 export async function assertHashInTime(settings: HashSettings, parts: HashTrialParts): Promise<void> {
@@ -48,7 +47,7 @@ const inMebibytes = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MiB`
 export interface HashSettings {
   readonly memoryBytes: number
   readonly passes: number
-  /** Hashes that are computed at a time; the rest waits. */
+  /** Maximum number of concurrent hashes. Others wait. */
   readonly concurrency: number
 }
 
@@ -59,13 +58,13 @@ interface Parameters {
   readonly parallelism: number
 }
 
-/** Logins that may wait for a hash. Beyond it, waiting would outlast the caller's patience. */
+/** Maximum number of logins that wait for a hash. Further logins would wait too long. */
 const longestQueue = 100
 const saltBytes = 16
 const tagBytes = 32
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-/** argon2id in PHC strings, which carry their parameters. */
+/** argon2id in PHC strings, which contain their parameters. */
 export class PasswordHasher {
   readonly #parameters: Parameters
   readonly #concurrency: number
@@ -79,7 +78,7 @@ export class PasswordHasher {
     this.#concurrency = concurrency
   }
 
-  /** Hashes computed so far. */
+  /** Number of computed hashes. */
   get computed(): number {
     return this.#computed
   }
@@ -93,9 +92,8 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether the password made the hash, and whether the hash has other parameters than new ones get. Without a hash it
-   * computes one all the same: an unknown name takes as long as a wrong password.
-   *
+   * Returns whether the password matches the hash, and whether the hash has outdated parameters. Without a stored hash,
+   * one is computed anyway, so that an unknown name takes as long as a wrong password.
    * @throws BusinessError "503" `iam.busy`
    */
   async verify(

@@ -8,11 +8,10 @@ import { refusal } from '../failures.ts'
 type Matches = (text: string) => boolean
 
 /**
- * A test by a regular expression of an operator, in a time that grows with the text and not beyond: the engine of RE2 never
- * goes back in the text, so there are no back-references. Looking ahead is possible directly after `^`, as in
- * `^(?=.*\d)(?=.*\p{Lu}).{8,}$`: there each condition is an expression of its own.
- *
- * @throws Error that says what is wrong with the expression
+ * Compiles a regular expression of an operator to a test with a running time linear in the text. The RE2 engine does
+ * not backtrack, so it has no back-references. Lookaheads are possible directly after `^`, as in
+ * `^(?=.*\d)(?=.*\p{Lu}).{8,}$`. Each of them is compiled as a separate expression.
+ * @throws Error with the problem of the expression
  */
 export function passwordPattern(source: string): Matches {
   const { conditions, rest } = leadingConditions(source)
@@ -32,7 +31,10 @@ interface Condition {
   readonly holds: boolean
 }
 
-/** `^(?=a)(?!b)c` as its conditions and `^c`. Alternatives outside of parentheses would not share the conditions. */
+/**
+ * Splits `^(?=a)(?!b)c` into its conditions and `^c`. Not possible with alternatives outside of parentheses, because
+ * the conditions would only apply to the first one.
+ */
 function leadingConditions(source: string): { readonly conditions: readonly Condition[]; readonly rest: string } {
   const whole = { conditions: [], rest: source }
   if (!source.startsWith('^')) return whole
@@ -44,12 +46,12 @@ function leadingConditions(source: string): { readonly conditions: readonly Cond
     conditions.push({ body: rest.slice(3, end), holds: rest[2] === '=' })
     rest = rest.slice(end + 1)
   }
-  // What repeats a condition, such as the star in `^(?=a)*`, belongs to it.
+  // A quantifier after a condition, such as the star in `^(?=a)*`, belongs to the condition.
   if (conditions.length === 0 || /^[*+?{]/.test(rest) || hasAlternatives(rest)) return whole
   return { conditions, rest: `^${rest}` }
 }
 
-/** Position of the parenthesis that closes the first one. */
+/** Returns the position of the parenthesis that closes the first one. */
 function endOfGroup(source: string): number | undefined {
   for (const { at, sign, depth } of signsOf(source)) if (sign === ')' && depth === 0) return at
   return undefined
@@ -57,7 +59,9 @@ function endOfGroup(source: string): number | undefined {
 
 const hasAlternatives = (source: string) => signsOf(source).some(({ sign, depth }) => sign === '|' && depth === 0)
 
-/** Parentheses and bars that are no plain characters, with the number of groups that are open after them. */
+/**
+ * Returns unescaped parentheses and bars outside of character classes, each with the number of open groups after it.
+ */
 function signsOf(source: string): readonly { readonly at: number; readonly sign: string; readonly depth: number }[] {
   const signs: { at: number; sign: string; depth: number }[] = []
   let depth = 0
@@ -75,13 +79,13 @@ function signsOf(source: string): readonly { readonly at: number; readonly sign:
   return signs
 }
 
-/** Longer ones cost time and memory for nothing. */
+/** Longer passwords cost time and memory without benefit. */
 const longest = 128
 
 const kinds = [/\p{Ll}/u, /\p{Lu}/u, /\p{Nd}/u, /[^\p{L}\p{Nd}]/u]
 const letterAndDigit = [/\p{L}/u, /\p{Nd}/u]
 
-/** Stems of the passwords that every guessing program tries first, with the decorations of `isWellKnown` taken off. */
+/** Stems of the passwords that attackers try first, without the decorations that `isWellKnown` removes. */
 const wellKnownStems = new Set(
   `password passwort passw0rd admin administrator root superuser welcome letmein qwerty qwertyuiop qwertz azerty asdfgh
   asdfghjkl zxcvbn zxcvbnm iloveyou monkey dragon football baseball basketball superman batman sunshine princess shadow
@@ -101,12 +105,12 @@ const leet: Readonly<Record<string, string>> = {
   '!': 'i',
 }
 
-/** The policies of decision A28. Every value is read when it is needed, so a change counts at once. */
+/** The policies of decision A28. Values are read on use, so a change is effective immediately. */
 export class PasswordPolicy implements Passwords {
   readonly #config: ConfigView<typeof keys>
   #matches: (password: string) => boolean
 
-  /** Throws PlinthError `PLINTH_IAM_PASSWORD_PATTERN`; such a pattern is neither stored nor taken later. */
+  /** Throws PlinthError `PLINTH_IAM_PASSWORD_PATTERN`. A later invalid pattern is neither stored nor used. */
   constructor(config: ConfigView<typeof keys>) {
     this.#config = config
     this.#matches = compiled(config.get('platform.iam.password.pattern'))
@@ -171,7 +175,10 @@ function compiled(pattern: string): (password: string) => boolean {
   }
 }
 
-/** A known stem behind decorations (digits and signs around it, letters written as digits), a repetition, the own name. */
+/**
+ * True for a known stem with decorations (digits and signs around it, digits instead of letters), a repetition, or a
+ * text that contains the user name.
+ */
 function isWellKnown(password: string, username: string | undefined): boolean {
   const text = password.normalize('NFKC').toLowerCase()
   const name = username?.toLowerCase()

@@ -6,7 +6,7 @@ import { refusal } from '../failures.ts'
 import type { Login } from './login.ts'
 import type { TokenCheck } from './token-check.ts'
 
-/** Users that are looked up in one query. */
+/** Maximum number of users per query. */
 const batch = 500
 
 /** The service `identity`. */

@@ -1,6 +1,6 @@
 import { key, type LocalizedText } from '@plinth/kernel'
 
-/** Declares how often something may be done per window. */
+/** Declares the number of attempts per window. */
 export const attempts = (declared: { readonly title: LocalizedText; readonly default: number }) =>
   key.integer({
     ...declared,

@@ -11,16 +11,16 @@ import { refusal } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Attempts that prove a password: a guess costs the same whichever way it is made. */
+/** Methods that prove a password. They share one limit, so that no method allows more guesses. */
 const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change', 'email-change'])
 
-/** One budget for every name that an account answers to; an unknown name has one for all of its spellings. */
+/** Returns one key for all identifiers of an account. An unknown name has one key for all of its spellings. */
 const accountKey = (userId: number | null, identifier: string) =>
   hash('sha256', userId === null ? `name ${foldedIdentifier(identifier)}` : `user ${userId}`)
 
 /**
- * Limits attempts per account and per client address together (document 1, "Login limiter"). An attempt that one of them
- * denies costs nothing of the other. When the limiter cannot count, the attempt is refused.
+ * Limits attempts per account and per client address together (document 1, "Login limiter"). An attempt that one limit
+ * rejects does not count for the other. If the limiter fails, the attempt is rejected.
  */
 export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof keys>): LoginGuard {
   const root = 'platform.iam.auth.login.rate-limit'
@@ -58,7 +58,7 @@ interface LoginParts {
   readonly loginGuards: ReadonlyMap<string, LoginGuard>
 }
 
-/** Turns a proof of identity into a session. Every attempt, refused ones included, is in the login audit. */
+/** Opens a session for a proof of identity. Every attempt is in the login audit. */
 export class Login {
   readonly #parts: LoginParts
 
@@ -68,7 +68,7 @@ export class Login {
 
   /**
    * @throws BusinessError "401" `iam.login-failed`, the same for an unknown name and a wrong password; "403"
-   *   `iam.user-disabled` once the password is right; "503" `iam.busy`; what a guard throws
+   * `iam.user-disabled` after a right password; "503" `iam.busy`; the error of a guard
    */
   async withPassword(password: string, attempt: LoginAttempt): Promise<Session> {
     const key = loginKey(attempt.identifier)
@@ -81,7 +81,7 @@ export class Login {
     })
   }
 
-  /** For a user whom another plugin has identified; see `Identity.openSession`. */
+  /** For a user that another plugin has identified. See `Identity.openSession`. */
   async withProof(userId: number, attempt: LoginAttempt): Promise<Session> {
     return this.#audited(attempt, { id: userId }, async (user) => {
       if (user === null) throw refusal('user-unknown')
@@ -89,7 +89,7 @@ export class Login {
     })
   }
 
-  /** For a proof that is still to be checked; see `Identity.openProvenSession`. */
+  /** For a proof that is not checked yet. See `Identity.openProvenSession`. */
   async withUncheckedProof(
     account: number | null,
     attempt: LoginAttempt,
@@ -104,8 +104,7 @@ export class Login {
   }
 
   /**
-   * Checks the password of a logged-in user, under the same guards and audit as a login. Throws as `withPassword`.
-   *
+   * Checks the password of a signed-in user, with the same guards and audit as a login. Throws like `withPassword`.
    * @returns the hash that it was checked against
    */
   async confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<string> {
@@ -117,7 +116,7 @@ export class Login {
     })
   }
 
-  /** The first statement holds only if nothing happened to the user since the proof was checked. */
+  /** The first statement only matches if the user has not changed since the proof was checked. */
   async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<Session> {
     const { db, clock, sessions, audit } = this.#parts
     if (!user.enabled) throw refusal('user-disabled')
@@ -136,7 +135,9 @@ export class Login {
     })
   }
 
-  /** The account is looked up first: guards count per account, and a refusal is recorded with whose account was tried. */
+  /**
+   * Looks up the account first, because guards count per account and the record of a rejection contains the account.
+   */
   async #audited<T>(
     origin: LoginAttempt,
     key: NonNullable<ReturnType<typeof loginKey>> | { readonly id: number } | undefined,

@@ -4,7 +4,7 @@ import type { Static } from 'typebox'
 import type { Session } from '../contract.ts'
 import { refusal } from '../failures.ts'
 
-/** Member of the body of a login: how the session is handed over (decision E13). */
+/** Member of a login request: how the session is returned (decision E13). */
 export const sessionChoice = Type.Optional(
   Type.Enum(['token', 'cookie'], {
     description:
@@ -13,7 +13,7 @@ export const sessionChoice = Type.Optional(
   }),
 )
 
-/** Answer of a login, whatever proved the identity. */
+/** Response of a login with any kind of proof. */
 export const openedSession = Type.Object({
   accessToken: Type.Union([Type.String(), Type.Null()], {
     description: 'For the header `Authorization: Bearer`. Shown here only; null when it is in the cookie.',
@@ -26,15 +26,14 @@ export const openedSession = Type.Object({
 type Choice = Static<typeof sessionChoice> | undefined
 
 /**
- * Before the login: a cookie is for pages of this site alone.
- *
+ * Called before the login: only pages of this site may request a cookie.
  * @throws BusinessError "403" `iam.origin-unproven`
  */
 export function assertSessionAnswerable(choice: Choice, request: Parameters<typeof assertOwnPage>[0]): void {
   if (choice === 'cookie') assertOwnPage(request)
 }
 
-/** After it: the session as the caller asked for it. */
+/** Called after the login: returns the session in the requested way. */
 export function answerSession(
   opened: Session,
   choice: Choice,
@@ -44,27 +43,27 @@ export function answerSession(
   return choice === 'cookie' ? answerByCookie(opened, request, reply) : opened
 }
 
-/** Name of the cookie that holds the token of a browser session, without HTTPS (decision E13). */
+/** Name of the cookie with the token of a browser session, without HTTPS (decision E13). */
 export const sessionCookie = 'plinth-session'
 
 type Browser = Pick<HttpRequest, 'contextPath' | 'isHttps'>
 
 const hashes = new Map<string, string>()
 
-/** Tells products of one host apart, whose cookies all have the path `/`. Empty for a product at the root. */
+/** Distinguishes products on one host, because all their cookies have the path `/`. Empty for a product at the root. */
 function suffixOf(contextPath: string): string {
   if (contextPath === '') return ''
   const known = hashes.get(contextPath)
   if (known !== undefined) return known
   const suffix = `-${createHash('sha256').update(contextPath).digest('hex').slice(0, 12)}`
-  // A trusted proxy names the path, so there are few; a wrong one must not fill the memory.
+  // A trusted proxy sets the path, so there are few. The limit protects the memory from a faulty proxy.
   if (hashes.size < 100) hashes.set(contextPath, suffix)
   return suffix
 }
 
 /**
- * Name and path of the cookie. With HTTPS the prefix `__Host-` keeps every other host and path from setting a cookie of this
- * name (decision F.19).
+ * Name and path of the cookie. With HTTPS, the prefix `__Host-` prevents other hosts and paths from setting a cookie of
+ * this name (decision F.19).
  */
 const placeOf = ({ contextPath, isHttps }: Browser) =>
   isHttps
@@ -75,8 +74,8 @@ const rest = ({ path, secure }: { readonly path: string; readonly secure: string
   `Path=${path}; HttpOnly; SameSite=Strict${secure}`
 
 /**
- * Only blanks and tabs stand around a name (RFC 6265, 5.2). `trim` also removes a no-break space: another host can set a cookie
- * of such a name, because browsers do not see the prefix in it.
+ * Only spaces and tabs may surround a name (RFC 6265, 5.2). `trim` would also remove a no-break space. Another host can
+ * set a cookie with such a name, because browsers do not recognise the prefix in it.
  */
 const outer = /^[ \t]+|[ \t]+$/g
 
@@ -88,9 +87,9 @@ function valuesOf(header: string | undefined, name: string): readonly string[] {
 }
 
 /**
- * The token of a browser session; `undefined` without one.
- *
- * @throws BusinessError "401" `iam.session-ambiguous` for two cookies of the name: one of them was set by another host or path
+ * Returns the token of a browser session, or `undefined`.
+ * @throws BusinessError "401" `iam.session-ambiguous` for two cookies of the name, because another host or path has set
+ * one of them
  */
 export function cookieToken(request: Pick<HttpRequest, 'headers'> & Browser): string | undefined {
   const [token, second] = valuesOf(request.headers.cookie, placeOf(request).name)
@@ -98,15 +97,15 @@ export function cookieToken(request: Pick<HttpRequest, 'headers'> & Browser): st
   return token
 }
 
-/** True when the request has more than one cookie of the session's name. */
+/** True if the request has more than one session cookie. */
 export const isAmbiguous = (request: Pick<HttpRequest, 'headers'> & Browser): boolean =>
   valuesOf(request.headers.cookie, placeOf(request).name).length > 1
 
 type Caller = Pick<HttpRequest, 'headers' | 'method' | 'calledHost'>
 
 /**
- * A browser sends the cookie whatever page made it call, so what changes something must prove that it was one of ours.
- *
+ * A browser sends the cookie for a request of any page. Therefore a request that changes data must prove that it comes
+ * from a page of this site.
  * @throws BusinessError "403" `iam.origin-unproven`
  */
 export function assertOwnPage(request: Caller): void {
@@ -115,26 +114,26 @@ export function assertOwnPage(request: Caller): void {
   }
 }
 
-/** Gives the browser the session in a cookie, and the caller the answer without the token. */
+/** Sets the session cookie and returns the session without the token. */
 export function answerByCookie({ accessToken, ...session }: Session, request: Browser, reply: HttpReply) {
   const place = placeOf(request)
   reply.header('set-cookie', `${place.name}=${accessToken}; ${rest(place)}`)
   return { ...session, accessToken: null }
 }
 
-/** Makes the browser forget its session. */
+/** Deletes the session cookie in the browser. */
 export function clearCookie(request: Browser, reply: HttpReply): void {
   const place = placeOf(request)
   reply.header('set-cookie', `${place.name}=; Max-Age=0; ${rest(place)}`)
 }
 
-/** More paths and parent domains than this are not cleared. */
+/** Maximum number of paths and parent domains that are cleared. */
 const maxPaths = 8
 const maxDomains = 4
 
 /**
- * Makes the browser forget every cookie of the session's name that it could have sent with this request: those of each part
- * of its path, and those of the parent domains.
+ * Deletes every session cookie that the browser may have sent with this request: for each prefix of its path and for
+ * each parent domain.
  */
 export function clearAllCookies(
   request: Browser & Pick<HttpRequest, 'url' | 'calledHost'>,
@@ -142,7 +141,7 @@ export function clearAllCookies(
 ): void {
   const { name, secure } = placeOf(request)
   const own = request.url.split('?', 1)[0] ?? ''
-  // A proxy may have removed the context path from the address.
+  // A proxy may have removed the context path from the URL.
   const whole = own.startsWith(`${request.contextPath}/`) ? own : `${request.contextPath}${own}`
   const parts = whole.split('/').filter((part) => part !== '')
   const paths = ['/', ...parts.slice(0, maxPaths).map((_, at) => `/${parts.slice(0, at + 1).join('/')}`)]

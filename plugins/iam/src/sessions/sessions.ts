@@ -15,16 +15,19 @@ const prefix = 'plinth_'
 const secretBytes = 32
 const form = /^plinth_[A-Za-z0-9_-]{43}$/
 
-/** A new token of 256 random bits. */
+/** Returns a new token of 256 random bits. */
 export const newAccessToken = () => prefix + randomBytes(secretBytes).toString('base64url')
 
-/** What is stored of a token: enough to recognise it, useless to whoever reads the database. */
+/** Returns the stored form of a token, which identifies the token but cannot be used to sign in. */
 export const tokenHash = (token: string) => hash('sha256', token, 'hex')
 
-/** False for what was never a token: it costs no query. */
+/** Rejects texts that cannot be a token without a query. */
 export const isTokenShaped = (text: string) => form.test(text)
 
-/** Sessions that are shown of one user. Those that ended are removed, so more would take a flood of logins. */
+/**
+ * Maximum number of sessions in the list of a user. Ended sessions are purged, so only an unusual number of logins
+ * exceeds it.
+ */
 const mostShown = 200
 
 interface SessionParts {
@@ -36,7 +39,7 @@ interface SessionParts {
   readonly config: ConfigView<typeof keys>
 }
 
-/** The tokens of users: opening, listing, ending. */
+/** Opens, lists and ends the sessions of users. */
 export class Sessions {
   readonly #parts: SessionParts
 
@@ -44,7 +47,7 @@ export class Sessions {
     this.#parts = parts
   }
 
-  /** Inside the transaction that has made sure that the user may log in. */
+  /** Call this in the transaction that has checked that the user may sign in. */
   async open(userId: number, attempt: LoginAttempt): Promise<Session> {
     const now = this.#parts.clock.now()
     const expiresAt = new Date(now + this.#parts.config.get('platform.iam.token.lifetime'))
@@ -68,12 +71,12 @@ export class Sessions {
     return { accessToken, tokenType: 'Bearer', expiresAt: expiresAt.toISOString() }
   }
 
-  /** Ends the sessions beyond `platform.iam.token.max-per-user`, the oldest first. */
+  /** Ends the oldest sessions above `platform.iam.token.max-per-user`. */
   async #endOldest(userId: number): Promise<void> {
     const { db, config, clock, authority } = this.#parts
     const now = new Date(clock.now())
     const alive = 'user_id = ? and revoked_at is null and expires_at > ?'
-    // MariaDB does not allow a subquery on the table that it updates.
+    // MariaDB does not allow a subquery on the updated table.
     const [oldestKept] = await db.query<{ id: number }>(
       `select id from iam_token where ${alive} order by id desc limit 1 offset ${config.get('platform.iam.token.max-per-user') - 1}`,
       [userId, now],
@@ -89,8 +92,7 @@ export class Sessions {
   }
 
   /**
-   * Sessions of a user that are alive, the newest first: where somebody logs in from is nobody's to read who holds less.
-   *
+   * Returns the active sessions of a user, newest first. An actor with less authority than the user may not read them.
    * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
    */
   async list(userId: number, actor: Actor): Promise<Token[]> {
@@ -108,11 +110,10 @@ export class Sessions {
   }
 
   /**
-   * Ends one session. Ending it again changes nothing.
-   *
-   * @param owner whose session it must be; absent: of anybody whom the actor reaches
-   * @throws BusinessError "404" `iam.session-unknown`, also for a session of somebody else or out of scope; "403"
-   *   `iam.beyond-own-authority`
+   * Ends one session. Idempotent.
+   * @param owner required user of the session; default: any user that the actor reaches
+   * @throws BusinessError "404" `iam.session-unknown`, also for a session of another user or out of scope; "403"
+   * `iam.beyond-own-authority`
    */
   revoke(sessionId: number, actor: Actor, action: string, owner?: number): Promise<void> {
     return this.#parts.db.transactional(async (em) => {
@@ -132,8 +133,7 @@ export class Sessions {
   }
 
   /**
-   * Ends all sessions of a user but one and answers how many.
-   *
+   * Ends all sessions of a user except one and returns their number.
    * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
    */
   revokeAll(userId: number, actor: Actor, except = 0): Promise<number> {
@@ -150,8 +150,8 @@ export class Sessions {
   }
 
   /**
-   * The statement alone, for changes that have announced themselves. Idle sessions are ended too: a longer idle timeout
-   * would revive them.
+   * Only runs the statement, for callers that record the change of authority themselves. Also ends idle sessions,
+   * because a longer idle timeout would make them valid again.
    */
   endAll(userId: number, except = 0): Promise<number> {
     const now = new Date(this.#parts.clock.now())

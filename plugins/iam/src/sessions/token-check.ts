@@ -10,19 +10,19 @@ import { Token, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { isTokenShaped, tokenHash } from './sessions.ts'
 
-/** Milliseconds between two records of the use of a token. */
+/** Minimum interval between two records of the use of a token, in milliseconds. */
 const seenInterval = 60_000
-/** Sessions that are looked up in one query. */
+/** Maximum number of sessions per query. */
 const sessionBatch = 500
 
 interface CheckedToken {
   readonly principal: Principal
-  /** Epoch that was known before the database was asked. */
+  /** Epoch before the query. */
   readonly epoch: number
   readonly expiresAt: number
-  /** As recorded; milliseconds since the epoch. */
+  /** As recorded, in milliseconds since the epoch. */
   lastSeenAt: number
-  /** Up to this monotonic time nothing has to be looked at: neither does the token end nor is its use to be recorded. */
+  /** Until this monotonic time, the token does not expire and its use need not be recorded. */
   restingUntil: number
 }
 
@@ -36,9 +36,9 @@ interface TokenCheckParts {
 }
 
 /**
- * Says who holds a token. A token that was checked stays known as long as the authority of its user does not change. Known tokens are
- * kept in clear: they are in the memory of every request anyway, and hashing each time would cost a simple route a tenth
- * of its throughput.
+ * Finds the user of a token. A checked token stays cached until the authority of its user changes. Cached tokens are in
+ * plain text. Every request has them in memory anyway, and hashing would reduce the throughput of a simple route by a
+ * tenth.
  */
 export class TokenCheck {
   readonly #db: Database
@@ -60,7 +60,9 @@ export class TokenCheck {
     this.#known = new LRUCache({ max: parts.config.get('platform.iam.token.cache-size') })
   }
 
-  /** Answers at once for a known token. Throws or rejects with "401" `iam.token-invalid` or `iam.token-expired`. */
+  /**
+   * Returns synchronously for a cached token. Throws or rejects with "401" `iam.token-invalid` or `iam.token-expired`.
+   */
   authenticate(token: string): Principal | Promise<Principal> {
     const known = this.#known.get(token)
     if (known !== undefined) {
@@ -73,7 +75,7 @@ export class TokenCheck {
     return this.#check(token)
   }
 
-  /** An enabled user with what the roles grant now. */
+  /** Returns an enabled user with the current grants of the roles. */
   async principalOf(userId: number): Promise<Principal | undefined> {
     const em = this.#db.fork()
     const user = await em.findOne(User, userId)
@@ -100,7 +102,7 @@ export class TokenCheck {
   async #check(token: string): Promise<Principal> {
     const epoch = await this.#authority.current()
     let checked = this.#known.get(token)
-    // Another instance may have seen the token since, so only the database says that it was idle.
+    // Another instance may have recorded a later use, so only the database can tell that the token is idle.
     if (checked === undefined || !this.#stands(checked) || this.#isIdle(checked.lastSeenAt)) {
       checked = await this.#read(token, epoch)
     }
@@ -123,7 +125,7 @@ export class TokenCheck {
     return this.#clock.now() - lastSeenAt >= this.#config.get('platform.iam.token.idle-timeout')
   }
 
-  /** One query for all requests that want the same. */
+  /** Concurrent checks of one token share one query. */
   #read(token: string, epoch: number): Promise<CheckedToken> {
     const id = `${token} ${epoch}`
     const running = this.#checks.get(id)
@@ -164,7 +166,7 @@ export class TokenCheck {
     try {
       await this.#db.execute(statement, [moment, checked.principal.sessionId, moment])
     } catch (error) {
-      // The request is not worse for it; the next use after a minute is recorded again.
+      // The request succeeds anyway. The next use after a minute is recorded again.
       this.#log.warn({ reason: reasonOf(error) }, 'use of a token could not be recorded')
     }
   }

@@ -5,8 +5,8 @@ import type { PluginKey } from '@plinth/system-config'
 import { refusal } from './failures.ts'
 
 /**
- * Codes that were sent, shared by all instances. Six digits are tried in a moment, so what is stored is their HMAC-SHA256
- * under a key that neither the store nor the database holds. Throws `503` when store or key do not answer.
+ * Stores sent codes for all instances. Six digits are easy to guess, so only their HMAC-SHA256 is stored. Neither the
+ * store nor the database contains its key in plain text. Throws `503` if the store or the key is not available.
  */
 export class CodeStore {
   readonly #store: SharedStore
@@ -19,7 +19,7 @@ export class CodeStore {
     this.#log = log
   }
 
-  /** Replaces the code under the key. The answer makes this code void, not one that came later. */
+  /** Replaces the code of the key. The returned function deletes this code, but not a later one. */
   async put(key: string, code: string, ttlMs: number): Promise<() => Promise<void>> {
     const secret = await this.#reach(() => this.#key.get())
     const salt = randomBytes(16).toString('hex')
@@ -28,13 +28,13 @@ export class CodeStore {
     return async () => void (await this.#reach(() => this.#store.deleteIf(key, stored)))
   }
 
-  /** True for the one caller that uses up the code. */
+  /** Returns true for the one caller that uses the code. */
   async use(key: string, code: string): Promise<boolean> {
     const stored = await this.#reach(() => this.#store.get(key))
     if (stored === undefined) return false
     const secret = await this.#reach(() => this.#key.find())
     if (secret === undefined || !isMacOf(stored, secret, key, code)) return false
-    // A fresh code that came in between was not meant.
+    // Does not delete a newer code that was stored in between.
     return this.#reach(() => this.#store.deleteIf(key, stored))
   }
 
@@ -48,7 +48,7 @@ export class CodeStore {
   }
 }
 
-/** JSON keeps the members apart, whatever they hold. */
+/** JSON separates the members unambiguously. */
 const mac = (secret: Buffer, salt: string, key: string, code: string) =>
   createHmac('sha256', secret)
     .update(JSON.stringify(['plinth-verification-code-v1', salt, key, code]))

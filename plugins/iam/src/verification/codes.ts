@@ -16,18 +16,17 @@ import { refusal } from './failures.ts'
 import { type ChannelSettings, dayMs, type Limit, type Settings } from './settings.ts'
 
 interface Recipient {
-  /** Where the message goes. */
+  /** Where the message is sent. */
   readonly address: string
-  /** Equal for spellings of one recipient: a quota must not depend on the spelling. */
+  /** Equal for all spellings of one recipient, so that they share a quota. */
   readonly key: string
-  /** Of a mobile number, such as `86`. */
+  /** Calling code of a mobile number, such as `86`. */
   readonly callingCode?: string
 }
 
 /**
- * Reads a recipient, whose spellings are one: mobile numbers in E.164, e-mail addresses without regard to case.
- *
- * @param country of mobile numbers without a country code; empty: there are none
+ * Normalises a recipient: mobile numbers in E.164 format, e-mail addresses in lower case.
+ * @param country country of mobile numbers without a country code; empty: such numbers are invalid
  * @throws BusinessError `400` `verification.mobile-invalid`, `verification.email-invalid`
  */
 const recipientOf: Readonly<Record<VerificationChannel, (text: string, country: string) => Recipient>> = {
@@ -51,7 +50,7 @@ function sceneOf(scene: string): string {
   return scene
 }
 
-/** Milliseconds that a sender may take. */
+/** Maximum duration of a delivery in milliseconds. */
 const deliveryDeadlineMs = 10_000
 
 /** Share of a limit at which operators are alerted (decision F.15). */
@@ -64,7 +63,7 @@ interface CodeParts {
   readonly limiter: RateLimiter
   readonly senders: Readonly<Record<VerificationChannel, VerificationCodeSender | undefined>>
   readonly settings: Settings
-  /** Absent: alerts are only logged. */
+  /** If absent, alerts are only logged. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -77,16 +76,16 @@ interface Alert {
   readonly limit: number
 }
 
-/** A request whose input is sound. */
+/** A request with valid input. */
 interface Case {
   readonly settings: ChannelSettings
   readonly recipient: Recipient
   readonly scene: string
-  /** Where the code is stored. */
+  /** Key of the stored code. */
   readonly codeKey: string
 }
 
-/** Sends and checks codes. What is wrong with a request is found before it costs quota. */
+/** Sends and checks codes. Invalid requests are rejected before they use quota. */
 export class Codes implements VerificationCodes {
   readonly #parts: CodeParts
 
@@ -118,7 +117,7 @@ export class Codes implements VerificationCodes {
       await withinDeadline(clock, deliveryDeadlineMs, (signal) => sender.send(message, signal), late)
     } catch (error) {
       await makeVoid()
-      // An error of a sender may repeat what it was to send.
+      // An error of a sender may contain the message.
       const reason = reasonOf(error).replaceAll(code, '******')
       this.#parts.log.error({ channel, scene, traceId, reason }, 'a verification code could not be delivered')
       throw refusal('delivery-failed')
@@ -145,7 +144,10 @@ export class Codes implements VerificationCodes {
     return { settings, recipient, scene: checked, codeKey }
   }
 
-  /** Of the recipient, the address and, while all countries may receive codes, the calling code together, or of none. */
+  /**
+   * Takes quota of the recipient, the address and the calling code together, or none. The calling code only has a quota
+   * while all countries may receive codes.
+   */
   #takeQuota(
     channel: VerificationChannel,
     operation: 'send' | 'check',
@@ -168,14 +170,14 @@ export class Codes implements VerificationCodes {
     ])
   }
 
-  /** Publishes an alert for the one code that reaches the share of the limit. A failure does not stop the code. */
+  /** Publishes an alert for the code that reaches the alert share of the limit. A failure does not stop the code. */
   async #alertNearLimit(callingCode: string, { limit, remaining }: RateLimitResult): Promise<void> {
     const count = limit - remaining
     if (limit === 0 || count !== Math.ceil(limit * alertShare)) return
     await this.#alert({ area: 'sms-codes', subject: `+${callingCode}`, count, limit })
   }
 
-  /** Counts the codes of a day to all recipients, and publishes an alert once. The count rejects nothing. */
+  /** Counts all codes of a day and publishes one alert. The count rejects nothing. */
   async #countAll(channel: VerificationChannel, { keyPrefix, alertAfter }: ChannelSettings): Promise<void> {
     const { limiter } = this.#parts
     const key = `${keyPrefix}:send:all`

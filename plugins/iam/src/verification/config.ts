@@ -2,7 +2,7 @@ import { key, type LocalizedText } from '@plinth/kernel'
 import { pluginKeySetting } from '@plinth/system-config'
 import { attempts, window } from '../sessions/limit-keys.ts'
 
-/** Declares a text that goes along with a message. */
+/** Declares a text that is sent with a message. */
 const text = (declared: {
   readonly title: LocalizedText
   readonly description?: LocalizedText

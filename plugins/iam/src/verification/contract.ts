@@ -2,12 +2,12 @@ import { extensionPoint, service, shape } from '@plinth/kernel'
 
 export type VerificationChannel = 'sms' | 'email'
 
-/** Whose code, and what for. */
+/** The recipient and the purpose of a code. */
 export interface VerificationSubject {
   readonly channel: VerificationChannel
-  /** Mobile number or e-mail address, as somebody typed it. */
+  /** Mobile number or e-mail address, as a person typed it. */
   readonly recipient: string
-  /** What the code is for: 1 to 32 lower-case letters, digits and hyphens. Absent: the configured default. */
+  /** Purpose of the code: 1 to 32 lower-case letters, digits and hyphens. Default: the configured scene. */
   readonly scene?: string
 }
 
@@ -21,31 +21,28 @@ export interface VerificationOrigin {
 export interface SentCode {
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
-  /** Whole seconds until another code may be sent to the same recipient; 0: at once. */
+  /** Seconds until another code may be sent to the same recipient; 0: immediately. */
   readonly resendAfter: number
 }
 
 /**
- * One-time codes by text message and e-mail (document 1, "Verification-code limiter"). Sending and checking are limited per
- * recipient and per client address together. Every method throws BusinessError
- *
- * - `403` `verification.disabled` when the channel is switched off
- * - `400` `verification.country-not-allowed` when only listed calling codes receive codes
+ * One-time codes by text message and e-mail (document 1, "Verification-code limiter"). Sending and checking are limited
+ * per recipient and per client address. Every method throws BusinessError
+ * - `403` `verification.disabled` if the channel is disabled
+ * - `400` `verification.country-not-allowed` if the calling code is not in the configured list
  * - `400` `verification.mobile-invalid`, `verification.email-invalid`, `verification.scene-invalid`
  * - `429` `rate-limit.exceeded`, `503` `rate-limit.store-unavailable`
  * - `503` `verification.store-unavailable`
  */
 export interface VerificationCodes {
   /**
-   * Sends a fresh code, which replaces an earlier one. A delivery that fails costs the quota all the same, and the code is
-   * void.
-   *
-   * @throws BusinessError also `503` `verification.sender-missing`, which costs no quota, or `verification.delivery-failed`
+   * Sends a new code, which replaces an earlier one. A failed delivery also uses quota, and its code is invalid.
+   * @throws BusinessError also `503` `verification.sender-missing`, which uses no quota, or
+   * `verification.delivery-failed`
    */
   send(subject: VerificationSubject, origin: VerificationOrigin): Promise<SentCode>
   /**
-   * Uses up the code. Of several callers with the right code one succeeds; a wrong code uses up nothing but an attempt.
-   *
+   * Uses the code. Among several callers with the right code, one succeeds. A wrong code only uses an attempt.
    * @throws BusinessError also `400` `verification.code-invalid`, the same for a wrong, old, used or never sent code
    */
   check(subject: VerificationSubject, code: string, origin: Pick<VerificationOrigin, 'clientIp'>): Promise<void>
@@ -57,31 +54,34 @@ export const verificationCodes = service<VerificationCodes>('iam.verification-co
 
 export interface VerificationMessage {
   readonly channel: VerificationChannel
-  /** Checked mobile number or e-mail address. */
+  /** Valid mobile number or e-mail address. */
   readonly recipient: string
-  /** In clear. A sender hands it to the next hop and keeps it out of logs, errors and records. */
+  /** In plain text. A sender passes it on and must not write it to logs, errors or records. */
   readonly code: string
   readonly scene: string
-  /** Milliseconds that the code lives. */
+  /** Lifetime of the code in milliseconds. */
   readonly ttlMs: number
   readonly locale: string
   readonly traceId: string
-  /** Of an e-mail. */
+  /** Subject of an e-mail. */
   readonly subject?: string
-  /** Code of the product's own template. */
+  /** Code of a template of the product. */
   readonly template?: string
-  /** Of a text message, at its provider. */
+  /** Template of a text message at its provider. */
   readonly templateCode?: string
   readonly signName?: string
   readonly provider?: string
 }
 
-/** Delivers codes. Contributed by name: `ctx.contribute(verificationCodeSender, 'acme', sender)`. */
+/** Delivers codes. Contributed with a name: `ctx.contribute(verificationCodeSender, 'acme', sender)`. */
 export interface VerificationCodeSender {
   readonly channels: readonly VerificationChannel[]
-  /** False while the operator has switched the way of this kind of code off; absent: always on. Asked before every code. */
+  /**
+   * Returns false while the operator has disabled this kind of delivery. Default: always true. Called before every
+   * code.
+   */
   isReady?(channel: VerificationChannel): boolean
-  /** Resolves when the next hop took the message; throws when it did not. Gives up when the signal aborts. */
+  /** Resolves when the message is accepted for delivery, else throws. Stops when the signal aborts. */
   send(message: VerificationMessage, signal: AbortSignal): Promise<void>
 }
 

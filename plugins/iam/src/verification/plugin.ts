@@ -24,8 +24,8 @@ import { settingsOf } from './settings.ts'
 const own = ['file', 'log']
 
 /**
- * Verification codes by text message and e-mail. A plugin of its own, because what delivers them (notifications) may
- * itself build on accounts.
+ * Verification codes by text message and e-mail. A separate plugin, because the notification plugins that deliver them
+ * may require accounts.
  */
 export default definePlugin({
   id: 'iam.verification',
@@ -43,7 +43,7 @@ export default definePlugin({
     contribute(verificationCodeSender, 'file', fileSender(directory, clock))
     contribute(verificationCodeSender, 'log', logSender(log))
     const all = contributions(verificationCodeSender)
-    // A command of the program sends nothing, and its warnings would stand beside its answer.
+    // A command of the program sends no codes, and warnings would mix with its output.
     const warn = (facts: object, text: string) => (roles.has('web') ? log.warn(facts, text) : undefined)
     const senderOf = (channel: VerificationChannel) => {
       const name = `platform.iam.auth.login.verification.${channel}.sender` as const
@@ -70,8 +70,7 @@ export default definePlugin({
 })
 
 /**
- * The sender that the configuration names, or the only one that another plugin brings.
- *
+ * Returns the configured sender, or the only one that another plugin contributes.
  * @throws PlinthError `PLINTH_IAM_VERIFICATION_SENDER`
  */
 function chooseSender(

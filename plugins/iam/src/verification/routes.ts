@@ -21,7 +21,7 @@ const sent = Type.Object({
 })
 const verified = Type.Object({ verified: Type.Literal(true) })
 
-/** Bodies by channel; the recipient is the member that only one of them has. */
+/** Request bodies by channel. Each channel has its own member for the recipient. */
 const sendBodies = { sms: Type.Object({ mobile, scene }), email: Type.Object({ email, scene }) }
 const checkBodies = { sms: Type.Object({ mobile, scene, code }), email: Type.Object({ email, scene, code }) }
 
@@ -34,7 +34,7 @@ interface RouteParts {
 
 const { route } = routesWith<RouteParts>()
 
-/** Sending and checking codes (document 1, "Rate limit and verification codes"). */
+/** Routes to send and check codes (document 1, "Rate limit and verification codes"). */
 export const routes = [...routesOf('sms', 'text message'), ...routesOf('email', 'e-mail')]
 
 function routesOf(channel: VerificationChannel, by: string) {
@@ -66,10 +66,10 @@ function routesOf(channel: VerificationChannel, by: string) {
   ]
 }
 
-/** Scene of the codes by which users prove the e-mail address of their account. */
+/** Scene of the codes that prove the e-mail address of an account. */
 const proofScene = 'confirm-email'
 
-/** The last step of a new e-mail address; its code comes by the route above, with the scene `confirm-email`. */
+/** The last step to change an e-mail address. The route above sends its code with the scene `confirm-email`. */
 export const proofRoutes = [
   routesWith<RouteParts & { readonly accounts: Accounts }>().route({
     method: 'POST',

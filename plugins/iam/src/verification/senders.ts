@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { VerificationCodeSender } from './contract.ts'
 
-/** For development: the code is in the log, for everybody who reads it. */
+/** For development: writes the code to the log, where every reader sees it. */
 export function logSender(log: Logger): VerificationCodeSender {
   return {
     channels: ['sms', 'email'],
@@ -14,7 +14,7 @@ export function logSender(log: Logger): VerificationCodeSender {
   }
 }
 
-/** One file per message, which only its owner may read. A file that is there is whole. */
+/** Writes one file per message, readable only by its owner. Files are written atomically. */
 export function fileSender(directory: string, clock: Pick<Clock, 'now'>): VerificationCodeSender {
   return {
     channels: ['sms', 'email'],

@@ -7,11 +7,11 @@ export interface Limit {
   readonly windowMs: number
 }
 
-/** What is configured for one channel, as of now. */
+/** Current settings of one channel. */
 export interface ChannelSettings {
   readonly enabled: boolean
   readonly defaultScene: string
-  /** Of mobile numbers without a country code; empty: there are none. */
+  /** Country of mobile numbers without a country code; empty: such numbers are invalid. */
   readonly defaultCountry: string
   readonly codeLength: number
   readonly ttlMs: number
@@ -20,17 +20,17 @@ export interface ChannelSettings {
   readonly check: { readonly recipient: Limit; readonly ip: Limit }
   /** Calling codes that may receive codes; empty: all. */
   readonly callingCodes: readonly string[]
-  /** For each calling code while all may receive codes. */
+  /** For each calling code, while all may receive codes. */
   readonly perCallingCode: Limit
-  /** Number of codes of a day, to all recipients, that alerts operators; 0: none. */
+  /** Number of codes per day, to all recipients, that triggers an alert; 0: no alert. */
   readonly alertAfter: number
-  /** Texts that go along with the message; empty ones are left out. */
+  /** Texts that are sent with the message. Empty ones are omitted. */
   readonly texts: Partial<Pick<VerificationMessage, 'subject' | 'template' | 'templateCode' | 'signName' | 'provider'>>
 }
 
 export type Settings = Readonly<Record<VerificationChannel, () => ChannelSettings>>
 
-/** Window of the counts per day, in milliseconds. */
+/** Window of the daily counts in milliseconds. */
 export const dayMs = 86_400_000
 const root = 'platform.iam.auth.login.verification'
 
