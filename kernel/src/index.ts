@@ -18,7 +18,14 @@ export {
 export type { Logger } from 'pino'
 export { loadProduct } from './cli/load-product.ts'
 export type { ConfigValues } from './configuration/config-values.ts'
-export type * from './configuration/explanation.ts'
+export type {
+  ApplyPreview,
+  ApplyReport,
+  Explanation,
+  SourcedValue,
+  VerifyResult,
+  WithheldSecret,
+} from './configuration/slot.ts'
 export * from './contracts/index.ts'
 export * from './errors/business-error.ts'
 export * from './errors/coded-error.ts'
@@ -27,21 +34,23 @@ export * from './files/private-files.ts'
 export * from './files/settings-trial.ts'
 export { kernelVersion } from './kernel-plugin.ts'
 export * from './logging/error-line.ts'
-export { FailureLog, type FailureTexts } from './logging/failure-log.ts'
 export { type Dependency, type Plan, planProduct } from './plan.ts'
 export * from './plugin.ts'
-export { type NodeEnvironment, nodeEnvironmentOf } from './process/node-environment.ts'
-export { instanceName, mayBeAlive, type ProcessIdentity, processIdentity } from './process/process-identity.ts'
+export {
+  instanceName,
+  mayBeAlive,
+  type NodeEnvironment,
+  nodeEnvironmentOf,
+  type ProcessIdentity,
+  processIdentity,
+} from './process/process-identity.ts'
 export * from './product.ts'
 export * from './refs.ts'
 export * from './running-product.ts'
 export { type Shape, type ShapeType, shape } from './shapes/shape.ts'
 export { type ShapeProblem, shapeProblems } from './shapes/shape-check.ts'
-export { columnText } from './text/column-text.ts'
-export { fillText, type TextParams } from './text/fill-text.ts'
-export { hostAndPort } from './text/host-and-port.ts'
-export { pluginTitle } from './text/plugin-title.ts'
+export { columnText, fillText, hostAndPort, type TextParams } from './text.ts'
 export * from './time/clock.ts'
-export * from './time/deadline.ts'
+export * from './time/deadlines.ts'
 export * from './time/deadlines.ts'
 export { asClass, asFunction, type PartResolver, type Resolvers } from './wiring.ts'

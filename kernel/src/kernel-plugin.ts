@@ -1,8 +1,6 @@
 import { createRequire } from 'node:module'
 import { key, type LocalizedText } from '@plinth/config-schema'
-import { auditTrail } from './contracts/audit-trail.ts'
-import { healthCheck } from './contracts/health-check.ts'
-import { configAdmin, declaredTasks, kernel } from './contracts/kernel.ts'
+import { auditTrail, configAdmin, declaredTasks, healthCheck, kernel } from './contracts/kernel.ts'
 import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
 import { definePlugin } from './plugin.ts'
 

@@ -1,10 +1,7 @@
 import type { KeyDeclarations, LocalizedText, ValueOf } from '@plinth/config-schema'
 import type { Logger } from 'pino'
-import type { CommandDeclaration } from './contracts/command.ts'
-import type { InstallTask } from './contracts/install-task.ts'
+import type { CommandDeclaration, InstallTask, PermissionDeclaration, ScheduledTask } from './contracts/declarations.ts'
 import type { ConfigAdmin, StartFailure } from './contracts/kernel.ts'
-import type { PermissionDeclaration } from './contracts/permission.ts'
-import type { ScheduledTask } from './contracts/scheduled-task.ts'
 import type { BusinessErrorsDeclaration } from './errors/business-error.ts'
 import { deepFreeze } from './read-only.ts'
 import type {

@@ -1,11 +1,10 @@
 import { kernelError } from '../errors/kernel-errors.ts'
+import { pluginOf } from '../errors/stack.ts'
 import { errorLine } from '../logging/error-line.ts'
-import { startingPlugin } from '../process/starting-plugin.ts'
+import { startingPlugin } from '../process/opened-resources.ts'
 import type { RunningProduct } from '../running-product.ts'
-import { exitCodes } from './exit-codes.ts'
 import type { Output } from './output.ts'
-import { endProcess } from './process-end.ts'
-import { pluginOf } from './stack.ts'
+import { endProcess, exitCodes } from './process-end.ts'
 
 /** Crashes of one process that are reported: what fails while the product stops must not fill the log. */
 const mostReported = 10

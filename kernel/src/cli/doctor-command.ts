@@ -1,21 +1,33 @@
 import { defined } from '@plinth/config-schema'
 import type { Command } from 'commander'
 import { oldNodeVersion } from '../../bin/node-version.js'
-import { healthCheck, warningsOf } from '../contracts/health-check.ts'
 import type { ConfigAdmin, TimelineEntry } from '../contracts/kernel.ts'
+import { healthCheck, warningsOf } from '../contracts/kernel.ts'
 import { causeCodeOf, isPlinthError, reasonOf } from '../errors/coded-error.ts'
 import { describeProblem, kernelError } from '../errors/kernel-errors.ts'
+import { authorStack } from '../errors/stack.ts'
 import { nodeRange } from '../kernel-plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { systemClock } from '../time/clock.ts'
-import { withinDeadline } from '../time/deadline.ts'
-import { exitCodes } from './exit-codes.ts'
-import { interruptible } from './interruptible.ts'
+import { withinDeadline } from '../time/deadlines.ts'
 import { table } from './output.ts'
 import { startPart } from './partial-start.ts'
+import { exitCodes, interruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
-import { authorStack } from './stack.ts'
-import { timeTree } from './time-tree.ts'
+
+/** How long each phase took, and each plugin in it, as a tree for people. Durations are in milliseconds. */
+function timeTree(timeline: readonly TimelineEntry[]): string {
+  const lines = [...Map.groupBy(timeline, ({ phase }) => phase)].flatMap(([phase, entries]) => {
+    const took = entries.map(({ startedAtMs, durationMs }) => startedAtMs + durationMs)
+    const total = Math.max(...took) - Math.min(...entries.map(({ startedAtMs }) => startedAtMs))
+    const branches = entries.map(({ plugin, durationMs, outcome }, index) => {
+      const branch = index === entries.length - 1 ? '└──' : '├──'
+      return `${branch} ${plugin} ${Math.round(durationMs)} ms${outcome === 'failed' ? ', failed' : ''}`
+    })
+    return [`${phase} ${Math.round(total)} ms`, ...branches]
+  })
+  return lines.join('\n')
+}
 
 interface Finding {
   readonly check: string

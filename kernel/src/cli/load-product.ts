@@ -4,7 +4,7 @@ import { dirname, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { codeOf, type PlinthError, reasonOf } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
-import { filesIn } from '../errors/stack-files.ts'
+import { filesIn } from '../errors/stack.ts'
 import { isProduct, type Product } from '../product.ts'
 
 /** How long a second look at a file that cannot be read may take, in milliseconds. A busy machine takes seconds for it. */

@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-import { serves } from './command-line.ts'
-import { supervisorOf } from './supervisor-link.ts'
+import { serves, supervisorOf } from './supervisor-link.ts'
 
 // The supervisor stays as small as Node.js itself: whatever loads the kernel is imported by the branch that needs it.
 const words = process.argv.slice(2)

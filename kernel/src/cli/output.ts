@@ -1,8 +1,8 @@
-import type { CommandOutput } from '../contracts/command.ts'
+import type { CommandOutput } from '../contracts/declarations.ts'
 import { isBusinessError } from '../errors/business-error.ts'
 import { causeCodeOf, isPlinthError, type PlinthError, reasonOf } from '../errors/coded-error.ts'
 import { kernelError, StartRefusedError } from '../errors/kernel-errors.ts'
-import { authorStack } from './stack.ts'
+import { authorStack } from '../errors/stack.ts'
 
 export interface Streams {
   readonly stdout: { write(text: string): unknown }

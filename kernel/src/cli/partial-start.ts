@@ -1,4 +1,4 @@
-import type { CommandSetup } from '../contracts/command.ts'
+import type { CommandSetup } from '../contracts/declarations.ts'
 import { reasonOf } from '../errors/coded-error.ts'
 import type { Dependency, Plan } from '../plan.ts'
 import { definePlugin, isPlugin, type Plugin } from '../plugin.ts'

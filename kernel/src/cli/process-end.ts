@@ -1,4 +1,43 @@
-import { exitCodes } from './exit-codes.ts'
+/** Exit codes of the `plinth` program. */
+export const exitCodes = {
+  ok: 0,
+  /** It ran and failed. */
+  failed: 1,
+  /** Unknown command, option or name, missing argument. */
+  usage: 2,
+  /** The product was refused before anything started: plan or configuration. */
+  refused: 3,
+  /** The product stopped because it wants to be started again (EX_TEMPFAIL of sysexits.h). */
+  restart: 75,
+  /** A signal ended a command, or a second one ended a stop that was under way. */
+  interrupted: 130,
+} as const
+
+/** Node.js timers overflow above this. */
+const longestTimer = 2 ** 31 - 1
+
+/** Runs work that SIGINT and SIGTERM ask to end; a second signal ends the process at once. */
+export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const interrupt = new AbortController()
+  const onSignal = (name: NodeJS.Signals) => {
+    if (interrupt.signal.aborted) endProcess(exitCodes.interrupted)
+    interrupt.abort(new Error(`${name} received`))
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+  try {
+    return await keptAlive(work(interrupt.signal))
+  } finally {
+    process.off('SIGTERM', onSignal)
+    process.off('SIGINT', onSignal)
+  }
+}
+
+/** The process lives as long as the work: a product that holds no handle of its own must not end before it is told to. */
+export async function keptAlive<T>(work: Promise<T>): Promise<T> {
+  const alive = setInterval(() => {}, longestTimer)
+  return work.finally(() => clearInterval(alive))
+}
 
 /** True once the program itself ends the process. A process ends once, so this belongs to the module. */
 let isExpected = false

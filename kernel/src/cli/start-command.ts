@@ -5,11 +5,9 @@ import type { Role } from '../plugin.ts'
 import { stopWatchingOpened } from '../process/opened-resources.ts'
 import { startProduct } from '../running-product.ts'
 import { systemClock } from '../time/clock.ts'
-import { exitCodes } from './exit-codes.ts'
-import { startWithFallback } from './fallback-start.ts'
-import { interruptible, keptAlive } from './interruptible.ts'
+import { exitCodes, interruptible, keptAlive } from './process-end.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
-import { startOnTrial } from './trial-start.ts'
+import { startOnTrial, startWithFallback } from './trial-start.ts'
 
 export function addStartCommand(program: Command, scope: CommandScope): void {
   program

@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { defined } from '@plinth/config-schema'
 import { type Clock, systemClock } from '../time/clock.ts'
-import { readsInput } from './command-line.ts'
-import { exitCodes } from './exit-codes.ts'
-import { markedEnvironment, type ReadyMessage, type StopMessage } from './supervisor-link.ts'
+import { exitCodes } from './process-end.ts'
+import { markedEnvironment, type ReadyMessage, readsInput, type StopMessage } from './supervisor-link.ts'
 
 /** How often a product may ask for a restart within `restartWindowMs`. */
 const mostRestarts = 5

@@ -19,13 +19,14 @@ import {
 import { reasonOf } from '../errors/coded-error.ts'
 import { type KernelErrorCode, kernelError, type Problem, problem } from '../errors/kernel-errors.ts'
 import { deepFreeze } from '../read-only.ts'
-import type { ApplyPreview, ApplyReport, Explanation, VerifyResult } from './explanation.ts'
-import { boundDestination, type LayerOf } from './secret-destinations.ts'
+import type { ApplyPreview, ApplyReport, Explanation, VerifyResult } from './slot.ts'
 import {
+  boundDestination,
   type Change,
   explain,
   hasDestination,
   keysOf,
+  type LayerOf,
   type Listener,
   rank,
   type Slot,

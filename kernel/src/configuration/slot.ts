@@ -1,8 +1,115 @@
-import { maskedValue, readValue } from '@plinth/config-schema'
-import { type ConfigLayer, type OwnedKey, sourceOrder } from '@plinth/config-schema/reading'
+import { createHash } from 'node:crypto'
+import { type JsonValue, maskedValue, readValue } from '@plinth/config-schema'
+import {
+  type BoundDestination,
+  type ConfigLayer,
+  type OwnedKey,
+  type SourceName,
+  sourceOrder,
+} from '@plinth/config-schema/reading'
+import type { Problem } from '../errors/kernel-errors.ts'
 import { deepFreeze } from '../read-only.ts'
-import type { Explanation, SourcedValue, WithheldSecret } from './explanation.ts'
-import { foreignKeys, type LayerOf } from './secret-destinations.ts'
+
+/** The value in force of a key, or the value that it is about to have. */
+export type LayerOf = (key: string) => ConfigLayer | undefined
+
+/** Fingerprints of the values that the keys of a destination have. */
+export const boundDestination = (keys: readonly string[], layerOf: LayerOf): BoundDestination =>
+  Object.fromEntries(keys.map((key) => [key, fingerprintOf(layerOf(key))]))
+
+/**
+ * The keys of its destination because of which a secret does not apply; empty while it applies (decision F.2). A stored secret
+ * applies with the values that it was entered for. A secret of the process (file, environment, command line) applies while no
+ * key of its destination is stored in the database.
+ *
+ * @param keys the destination of the secret
+ */
+export function foreignKeys(secret: ConfigLayer, keys: readonly string[], layerOf: LayerOf): readonly string[] {
+  if (secret.source === 'default' || secret.written === '') return []
+  const { destination = {} } = secret
+  return secret.source === 'database'
+    ? keys.filter((key) => destination[key] !== fingerprintOf(layerOf(key)))
+    : keys.filter((key) => layerOf(key)?.source === 'database')
+}
+
+/** Layers never change, so each value is digested once. */
+const fingerprints = new WeakMap<ConfigLayer, string>()
+const fingerprintOfNothing = digest(undefined)
+
+function fingerprintOf(layer: ConfigLayer | undefined): string {
+  if (layer === undefined) return fingerprintOfNothing
+  const known = fingerprints.get(layer)
+  if (known !== undefined) return known
+  const made = digest(layer.written)
+  fingerprints.set(layer, made)
+  return made
+}
+
+function digest(written: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(written) ?? '')
+    .digest('base64url')
+}
+
+/** A value of a key together with where it stands. */
+export interface SourcedValue {
+  readonly source: SourceName
+  readonly place: string
+  /** Written form; the mask for a sensitive key. */
+  readonly value: JsonValue | undefined
+  /** Of a secret that does not apply: the keys of its destination that have another value, or come from another source. */
+  readonly withheld?: readonly string[]
+}
+
+/** A secret that does not apply because it was entered for another destination. */
+export interface WithheldSecret {
+  readonly key: string
+  readonly source: SourceName
+  readonly place: string
+  /** Keys of its destination that have another value, or come from another source. */
+  readonly destination: readonly string[]
+}
+
+/** Everything about one key's value. */
+export interface Explanation {
+  readonly key: string
+  readonly plugin: string
+  /** In force now. */
+  readonly effective: SourcedValue
+  /** All sources that give a value, weakest first. */
+  readonly sources: readonly SourcedValue[]
+  /** A newer value waits for a restart of this process. */
+  readonly pendingRestart: boolean
+  /** Why the owner refused the newest live value; the effective one is older then. */
+  readonly refused: string | undefined
+  /** True in production while the effective value is not safe there. See `KeyDeclaration.insecure`. */
+  readonly isInsecure: boolean
+}
+
+/** The changes that a set of database values would make. */
+export interface ApplyPreview {
+  /** Keys that take the new value at once, unless their owner refuses it. */
+  readonly changed: readonly string[]
+  readonly pendingRestart: readonly string[]
+  /** Keys whose database value does not count because a stronger source gives one. */
+  readonly shadowed: readonly string[]
+  /** Secrets of any source that would not apply, because of their destination. */
+  readonly withheld: readonly WithheldSecret[]
+  readonly problems: readonly Problem[]
+  /** Owners of the keys in `changed` and `pendingRestart`. */
+  readonly plugins: readonly string[]
+}
+
+/** The changes that a new set of database values made. */
+export interface ApplyReport extends Omit<ApplyPreview, 'plugins'> {
+  readonly refused: readonly { readonly key: string; readonly reason: string }[]
+}
+
+/** The result of the owner's check of a new value; `unverified` when the owner has no check. */
+export interface VerifyResult {
+  readonly outcome: 'verified' | 'unverified' | 'refused'
+  readonly reason?: string
+}
 
 export type Listener = (value: unknown) => void | Promise<void>
 /** @param after returns the value that any key has once all values that are saved together apply */

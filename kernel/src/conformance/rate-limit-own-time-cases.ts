@@ -1,7 +1,6 @@
 import type { RateLimitDecision, RateLimitRequest } from '../contracts/rate-limit-store.ts'
 import { type CaseBodies, ConformanceError, expectEqual, expectThat } from './conformance-case.ts'
-import { rateLimitModels } from './rate-limit-model.ts'
-import { dice } from './rate-limit-sequence.ts'
+import { dice, rateLimitModels } from './rate-limit-model.ts'
 import { longestMs, type RateLimitWorld } from './rate-limit-world.ts'
 
 /** How long a case over windows of an hour may take, so that no token of a bucket comes back meanwhile. */

@@ -16,11 +16,9 @@ import {
   lateWork,
   patience,
 } from './conformance-case.ts'
-import { keyCases } from './rate-limit-key-cases.ts'
-import { rateLimitModels } from './rate-limit-model.ts'
+import { playSequence, rateLimitModels } from './rate-limit-model.ts'
 import { ownTimeCases } from './rate-limit-own-time-cases.ts'
-import { playSequence } from './rate-limit-sequence.ts'
-import { timeCases } from './rate-limit-time-cases.ts'
+import { keyCases, timeCases } from './rate-limit-time-cases.ts'
 import { boundedStore, drain, longestMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-world.ts'
 
 export interface RateLimitStoreHarness {

@@ -1,12 +1,13 @@
-export { rejectsWith, throwsWith } from './assert-error.ts'
-export { assertMembers } from './assert-members.ts'
-export * from './bound-entries.ts'
-export { applyValues, effectOf, expandKeys, type KeyEffect, type KeyObservations, type KeyValues } from './effect-of.ts'
-export { freePort } from './free-port.ts'
+export * from './assertions.ts'
 export { type FaultTable, judgeKit, type KitVerdict } from './kit-verdict.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
-export { programEnvironment } from './program-environment.ts'
-export { skipWithoutServer } from './server-reach.ts'
-export { addToTests, startForTest, type TestPlugins } from './start-for-test.ts'
-export { until } from './until.ts'
-export { outcomeOf, type ProcessEnd, type ProcessOutcome, type WatchedProcess, watchProcess } from './watch-process.ts'
+export { freePort, skipWithoutServer } from './server-reach.ts'
+export { addToTests, boundEntries, programEnvironment, startForTest, type TestPlugins } from './start-for-test.ts'
+export {
+  outcomeOf,
+  type ProcessEnd,
+  type ProcessOutcome,
+  until,
+  type WatchedProcess,
+  watchProcess,
+} from './watch-process.ts'

@@ -1,9 +1,22 @@
 import { dirname, join, sep } from 'node:path'
-import { isBusinessError } from '../errors/business-error.ts'
-import { isPlinthError } from '../errors/coded-error.ts'
-import { fileOf, filesIn } from '../errors/stack-files.ts'
+import { fileURLToPath } from 'node:url'
 import { type ErrorLine, errorLine } from '../logging/error-line.ts'
-import type { Plugin } from '../plugin.ts'
+import { originOf, type Plugin } from '../plugin.ts'
+import { isBusinessError } from './business-error.ts'
+import { isPlinthError } from './coded-error.ts'
+
+/** Files of the frames of a stack, the innermost first. */
+export function filesIn(stack: string): string[] {
+  return stack.split('\n').flatMap((line) => {
+    if (line.includes('node:internal')) return []
+    const place = /^\s+at .*?((?:file:\/\/|\/|[A-Za-z]:\\)[^()]*?):\d+(?::\d+)?\)?$/.exec(line)?.[1]
+    if (place === undefined) return []
+    return [place.startsWith('file:') ? fileURLToPath(place) : place]
+  })
+}
+
+/** File that declares a plugin. The first frame of its origin is `definePlugin`, the second the file that calls it. */
+export const fileOf = (plugin: Plugin): string | undefined => filesIn(originOf(plugin))[1]
 
 /** Errors that say where something failed; what failed is their cause. */
 const wrappers: ReadonlySet<string> = new Set([

@@ -1,0 +1,144 @@
+import type { JsonValue } from '@plinth/config-schema'
+import type { RunningProduct } from '../running-product.ts'
+
+/** Test that asserts; tap's `t` is one. */
+interface Asserting {
+  strictSame(found: unknown, wanted: unknown, ...message: [] | [string]): boolean
+  not(found: unknown, unwanted: unknown, ...message: [] | [string]): boolean
+  fail(message: string): boolean
+  comment(...details: unknown[]): void
+}
+
+/**
+ * Asserts that work rejects with an error that has the expected members. They are compared as by `assertMembers`: `t.rejects`
+ * accepts a code that only contains the expected one.
+ *
+ * @param work promise, or function that returns one
+ * @param expected members, or a class
+ * @returns whether it rejects with such an error
+ */
+export async function rejectsWith(
+  t: Omit<Asserting, 'not'>,
+  work: Promise<unknown> | (() => unknown),
+  expected: unknown,
+  ...message: [] | [string]
+): Promise<boolean> {
+  try {
+    await (typeof work === 'function' ? work() : work)
+  } catch (error) {
+    return assertError(t, error, expected, message)
+  }
+  return t.fail(message[0] ?? 'expected to reject')
+}
+
+/** As `rejectsWith`, for work that throws. */
+export function throwsWith(
+  t: Omit<Asserting, 'not'>,
+  work: () => unknown,
+  expected: unknown,
+  ...message: [] | [string]
+): boolean {
+  try {
+    work()
+  } catch (error) {
+    return assertError(t, error, expected, message)
+  }
+  return t.fail(message[0] ?? 'expected to throw')
+}
+
+function assertError(t: Omit<Asserting, 'not'>, error: unknown, expected: unknown, message: [] | [string]): boolean {
+  const isExpected = assertMembers(t, error, expected, ...message)
+  // The comparison prints the expected members only.
+  if (!isExpected) t.comment(error)
+  return isExpected
+}
+
+/**
+ * Asserts that a value has the expected members and ignores other members of its objects. Texts are equal, lists have the same length,
+ * and null is null. `t.match` accepts a text that only contains the expected one, and any list where none is expected.
+ *
+ * @param expected may contain a RegExp for a text, or a class such as `String` or `Date` for any value of it
+ * @returns whether it has them
+ */
+export const assertMembers = (
+  t: Pick<Asserting, 'strictSame'>,
+  found: unknown,
+  expected: unknown,
+  ...message: [] | [string]
+): boolean => t.strictSame(membersIn(found, expected), expected, ...message)
+
+/** Reduces a value to the expected members. An accepted pattern stands for the value that it accepts. */
+function membersIn(found: unknown, expected: unknown): unknown {
+  if (expected instanceof RegExp) return typeof found === 'string' && expected.test(found) ? expected : found
+  if (typeof expected === 'function') return Object(found) instanceof expected ? expected : found
+  if (Array.isArray(expected)) {
+    return Array.isArray(found) ? found.map((one, at) => (at in expected ? membersIn(one, expected[at]) : one)) : found
+  }
+  if (!isPlain(expected) || typeof found !== 'object' || found === null) return found
+  const members = found as Readonly<Record<string, unknown>>
+  return Object.fromEntries(Object.entries(expected).map(([name, wanted]) => [name, membersIn(members[name], wanted)]))
+}
+
+const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+
+/** Values to start a product with, by key. */
+export type KeyValues = Readonly<Record<string, JsonValue>>
+
+export interface KeyEffect<T> {
+  /** Value to compare with. If omitted, the default of the key applies, because the key is not set. */
+  readonly compared?: JsonValue
+  /** Value that must lead to another observation. */
+  readonly changed: JsonValue
+  /**
+   * Uses the product with these values and returns the behaviour as JSON data. Runs once for each of the two values. It must
+   * not read the key back from the configuration.
+   */
+  readonly observe: (values: KeyValues, key: string) => T | Promise<T>
+}
+
+/** Observations of one key, by default and with the changed value. */
+export interface KeyObservations<T> {
+  readonly key: string
+  readonly before: T
+  readonly after: T
+}
+
+/**
+ * Proves that a key has an effect: observes the product with the default and with a changed value, and fails if both
+ * observations are equal. The assertion has the name `effect of <key>`. Write the key as a literal, because the proof that
+ * each key has an effect reads it from the source.
+ *
+ * @param keys one key, or several that have the same effect: `platform.a.{b,c}` is `platform.a.b` and `platform.a.c`
+ * @returns the observations of each key in the order of the keys, for assertions about their contents
+ * @throws Error from `observe`
+ */
+export async function effectOf<T>(
+  t: Pick<Asserting, 'not'>,
+  keys: string,
+  { compared, changed, observe }: KeyEffect<T>,
+): Promise<KeyObservations<T>[]> {
+  const found: KeyObservations<T>[] = []
+  for (const key of expandKeys(keys)) {
+    const before = await observe(compared === undefined ? {} : { [key]: compared }, key)
+    const after = await observe({ [key]: changed }, key)
+    t.not(JSON.stringify(after), JSON.stringify(before), `effect of ${key}`)
+    found.push({ key, before, after })
+  }
+  return found
+}
+
+/**
+ * Gives live keys of a running product these values, as the config centre does. Live keys that the values leave out get back
+ * the value that they were started with, so that one product serves all observations of `effectOf`.
+ */
+export const applyValues = ({ config }: Pick<RunningProduct, 'config'>, values: KeyValues) =>
+  config.apply(Object.entries(values).map(([name, written]) => ({ name, by: 'key', written, place: 'test' })))
+
+/** Returns the keys that a text with alternatives in braces lists. */
+export function expandKeys(keys: string): string[] {
+  const [, before, choices = '', after] = /^([^{]*)\{([^{}]*)\}(.*)$/s.exec(keys) ?? []
+  return before === undefined
+    ? [keys]
+    : choices.split(',').flatMap((choice) => expandKeys(`${before}${choice}${after}`))
+}
