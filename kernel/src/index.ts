@@ -18,14 +18,7 @@ export {
 export type { Logger } from 'pino'
 export { loadProduct } from './cli/load-product.ts'
 export type { ConfigValues } from './configuration/config-values.ts'
-export type {
-  ApplyPreview,
-  ApplyReport,
-  Explanation,
-  SourcedValue,
-  VerifyResult,
-  WithheldSecret,
-} from './configuration/slot.ts'
+export type * from './configuration/explanation.ts'
 export * from './contracts/index.ts'
 export * from './errors/business-error.ts'
 export * from './errors/coded-error.ts'
@@ -49,7 +42,8 @@ export * from './refs.ts'
 export * from './running-product.ts'
 export { type Shape, type ShapeType, shape } from './shapes/shape.ts'
 export { type ShapeProblem, shapeProblems } from './shapes/shape-check.ts'
-export { columnText, fillText, hostAndPort, type TextParams } from './text.ts'
+export { pluginTitle } from './text/plugin-title.ts'
+export { columnText, fillText, hostAndPort, type TextParams } from './text/text.ts'
 export * from './time/clock.ts'
 export * from './time/deadlines.ts'
 export * from './time/deadlines.ts'

@@ -4,7 +4,7 @@ import { orderByDependency } from './dependency-graph.ts'
 import type { KernelErrorCode } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import type { Plugin } from './plugin.ts'
-import type { TextParams } from './text.ts'
+import type { TextParams } from './text/text.ts'
 
 /** Enters one problem of a plugin. */
 export type Report = (code: KernelErrorCode, place: string, details: TextParams, plugin?: string) => void

@@ -1,4 +1,4 @@
-import type { JsonValue, LocalizedText } from '@plinth/config-schema'
+import type { JsonValue } from '@plinth/config-schema'
 import { type ConfigSource, type Surroundings, sourcesOf } from '@plinth/config-schema/reading'
 import { taskNameProblems } from './bound-tasks.ts'
 import { ConfigValues } from './configuration/config-values.ts'
@@ -77,18 +77,4 @@ export function prepareProduct(product: Product, options: PrepareOptions = {}): 
   const names = plan.problems.length === 0 ? taskNameProblems(config, plan.plugins) : []
   const problems = [...plan.problems, ...config.problems, ...names]
   return { product, roles, plan, config, settingsFile, problems, warnings: [...plan.warnings, ...config.warnings] }
-}
-
-/**
- * What people read in place of the id of a plugin: its own title, else that of the group of keys which is named like it or like
- * the first part of its id, whoever titles that group; the id where nobody has a name for it.
- */
-export function pluginTitle(
-  id: string,
-  plugins: readonly Pick<Plugin, 'id' | 'title' | 'configGroups'>[],
-): LocalizedText {
-  const own = plugins.find((plugin) => plugin.id === id)?.title
-  if (own !== undefined) return own
-  const titles = new Map(plugins.flatMap(({ configGroups = {} }) => Object.entries(configGroups)))
-  return titles.get(id) ?? titles.get(id.split('.')[0] ?? id) ?? id
 }

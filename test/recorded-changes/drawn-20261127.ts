@@ -385,7 +385,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['kernel/test/cli.test.ts'],
   },
   {
-    file: 'plugins/http/src/probes.ts',
+    file: 'plugins/http/src/health.ts',
     fragment: `    ...probe,
     path: '/health/ready',`,
     replacement: `    method: 'GET',

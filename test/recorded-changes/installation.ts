@@ -172,7 +172,7 @@ export const installation: readonly RecordedChange[] = [
     noticedBy: ['kernel/test/failures.test.ts'],
   },
   {
-    file: 'kernel/src/text.ts',
+    file: 'kernel/src/text/text.ts',
     fragment: `host.includes(':') ? \`[\${host}]\` : host`,
     replacement: 'host',
     effect: 'An IPv6 address and its port cannot be told apart.',

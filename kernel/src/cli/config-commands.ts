@@ -1,7 +1,7 @@
 import { type CatalogueEntry, type JsonValue, localize } from '@plinth/config-schema'
 import { didYouMean } from '@plinth/config-schema/reading'
 import type { Command } from 'commander'
-import type { Explanation, SourcedValue } from '../configuration/slot.ts'
+import type { Explanation, SourcedValue } from '../configuration/explanation.ts'
 import { reasonOf } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'

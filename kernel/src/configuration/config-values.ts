@@ -19,7 +19,7 @@ import {
 import { reasonOf } from '../errors/coded-error.ts'
 import { type KernelErrorCode, kernelError, type Problem, problem } from '../errors/kernel-errors.ts'
 import { deepFreeze } from '../read-only.ts'
-import type { ApplyPreview, ApplyReport, Explanation, VerifyResult } from './slot.ts'
+import type { ApplyPreview, ApplyReport, Explanation, VerifyResult } from './explanation.ts'
 import {
   boundDestination,
   type Change,

@@ -1,4 +1,4 @@
-import { fillText, type TextParams } from '../text.ts'
+import { fillText, type TextParams } from '../text/text.ts'
 
 /**
  * Envelope codes of business failures (decision B1). They travel in the body as strings while the HTTP status stays 200.

@@ -1,4 +1,4 @@
-import { fillText, type MarksOf, type TextParams } from '../text.ts'
+import { fillText, type MarksOf, type TextParams } from '../text/text.ts'
 
 /** An error with a stable code and a line that says what to do. Plugins raise it for faults that an operator must mend. */
 export class PlinthError extends Error {

@@ -1,4 +1,4 @@
-import { fillText, type TextParams } from '../text.ts'
+import { fillText, type TextParams } from '../text/text.ts'
 import { type ErrorCodeOf, errorTable, PlinthError, reasonOf } from './coded-error.ts'
 
 /** Every error that the kernel raises. */

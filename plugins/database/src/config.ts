@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path'
 import { type ConfigView, key } from '@plinth/kernel'
-import type { ConnectionSettings } from './connections/connection-settings.ts'
+import type { ConnectionSettings } from './connections/connection-failure.ts'
 
 const usualPort = { postgresql: 5432, mysql: 3306, mariadb: 3306 } as const
 

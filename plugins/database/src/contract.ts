@@ -1,7 +1,7 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type HealthReport, service } from '@plinth/kernel'
 import type { Dialect, MigrateOptions, MigrationResult, MigrationStatus, PendingChangeSet } from '@plinth/migrations'
-import type { ProbeTarget } from './connections/connection-settings.ts'
+import type { ProbeTarget } from './connections/connection-failure.ts'
 import type { ChangeSetDraft } from './migrations/draft.ts'
 import type { Parameter } from './rows/bound-parameters.ts'
 import type { DatabaseClock } from './time/database-clock.ts'

@@ -6,12 +6,15 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type Clock, FailureLog, type HealthReport, isPlinthError, type Logger, reasonOf } from '@plinth/kernel'
 import { databaseNow, type MigrateOptions, Migrator, type PluginChangeSets } from '@plinth/migrations'
 import { CompiledQuery, type ControlledTransaction, type Kysely, type QueryResult } from 'kysely'
-import { connectionFailure, placeOf } from './connections/connection-failure.ts'
-import type { ConnectionSettings, ProbeTarget } from './connections/connection-settings.ts'
+import {
+  type ConnectionSettings,
+  connectionFailure,
+  type ProbeTarget,
+  placeOf,
+} from './connections/connection-failure.ts'
+import { OpenWaits } from './connections/connection-queue.ts'
 import type { Lease } from './connections/leasing-driver.ts'
-import { OpenWaits } from './connections/open-waits.ts'
 import { markPrepared } from './connections/server-connection.ts'
-import { readServerInfo } from './connections/server-info.ts'
 import {
   type Database,
   exactInteger,
@@ -19,17 +22,16 @@ import {
   type ServerInfo,
   type TransactionOptions,
 } from './contract.ts'
-import type { TransactionScope } from './current-transaction.ts'
+import { type TransactionScope, withRetries } from './current-transaction.ts'
 import { assertEntities } from './entity-check.ts'
 import { databaseError } from './errors.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
-import { probeTarget } from './probe-target.ts'
+import { probeTarget, readServerInfo } from './probe-target.ts'
 import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './rows/bound-parameters.ts'
 import { IdSource, type IdTables } from './rows/id-source.ts'
 import { type DatabaseClock, type FollowedClock, FollowingClock } from './time/database-clock.ts'
 import { FileClock, type StoredTime } from './time/file-clock.ts'
 import { ServerClock } from './time/server-clock.ts'
-import { withRetries } from './transaction-retry.ts'
 
 interface DatabaseServiceOptions {
   readonly settings: ConnectionSettings

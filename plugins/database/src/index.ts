@@ -1,22 +1,44 @@
 export { transportSecurityKey } from './config.ts'
-export type { ProbeTarget, TransportSecurity } from './connections/connection-settings.ts'
-export { findMissingRight, type MissingRight, type TableRight } from './connections/missing-right.ts'
+export type { ProbeTarget, TransportSecurity } from './connections/connection-failure.ts'
 export * from './contract.ts'
 export type { DatabaseErrorCode } from './errors.ts'
 export type { ChangeSetDraft } from './migrations/draft.ts'
 export { default } from './plugin.ts'
+export { findMissingRight, type MissingRight, type TableRight } from './probe-target.ts'
 export type { Parameter } from './rows/bound-parameters.ts'
 export { column, editColumns } from './rows/columns.ts'
-export { conflictData } from './rows/conflict-data.ts'
-export { countRows, mostCounted, type RowCount, type WantedRows } from './rows/count-rows.ts'
-export { type FoundPage, findPage, type PageOptions, type PageWindow } from './rows/find-page.ts'
+export {
+  type FoundPage,
+  findPage,
+  foldText,
+  holdsText,
+  type PageOptions,
+  type PageWindow,
+  type TextSearch,
+} from './rows/find-page.ts'
 export { firstIdAt } from './rows/id-source.ts'
-export { addToRows, insertMissing, insertNew, insertRow, insertRows, putRows } from './rows/insert-rows.ts'
+export {
+  addToRows,
+  type Changes,
+  conflictData,
+  insertMissing,
+  insertNew,
+  insertRow,
+  insertRows,
+  putRows,
+  updateRows,
+} from './rows/insert-rows.ts'
 export type { KeyValue, SortedBy } from './rows/keyset.ts'
 export { type OldRows, type PurgeOptions, purgeOldRows, type RemovedRows } from './rows/purge.ts'
 export type { Entity, NewRow, RowChanges, RowOf } from './rows/row-table.ts'
-export { type Selected, Selection, selectionOf } from './rows/selection.ts'
-export { plus, SqlValue, sqlValue } from './rows/sql-value.ts'
-export { foldText, holdsText, type TextSearch } from './rows/text-search.ts'
-export { type Changes, updateRows } from './rows/update-rows.ts'
+export { plus, SqlValue, sqlValue } from './rows/row-values.ts'
+export {
+  countRows,
+  mostCounted,
+  type RowCount,
+  type Selected,
+  Selection,
+  selectionOf,
+  type WantedRows,
+} from './rows/selection.ts'
 export { type ClockProblem, type DatabaseClock, expiryClock } from './time/database-clock.ts'

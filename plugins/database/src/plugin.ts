@@ -1,14 +1,12 @@
 import { existsSync } from 'node:fs'
 import { definePlugin, healthCheck, kernel, nodeEnvironmentOf, optional } from '@plinth/kernel'
 import { connectionSettings, databaseKeys } from './config.ts'
-import { isMissingFile } from './connections/sqlite-file.ts'
+import { isMissingFile } from './connections/connection-failure.ts'
 import { database, databaseSecret } from './contract.ts'
 import { DatabaseService } from './database-service.ts'
 import { migrateOptions, progressText, runDraft, runMigrate } from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
-import { confirmClock } from './time/confirm-command.ts'
-import { clockWarning, followedClock } from './time/database-clock.ts'
-import { startWatch } from './time/watch-clock.ts'
+import { clockWarning, confirmClock, followedClock, startWatch } from './time/database-clock.ts'
 
 /** A migration may take long; connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000

@@ -1,13 +1,73 @@
+import { randomBytes } from 'node:crypto'
 import { codeOf, isPlinthError, reasonOf } from '@plinth/kernel'
-import { Migrator, type PluginChangeSets } from '@plinth/migrations'
+import { type Dialect, Migrator, type PluginChangeSets } from '@plinth/migrations'
 import { CompiledQuery, type Kysely } from 'kysely'
-import { connectionFailure, placeOf } from './connections/connection-failure.ts'
-import type { ConnectionSettings, ProbeTarget } from './connections/connection-settings.ts'
-import { findMissingRight, type TableRight } from './connections/missing-right.ts'
-import { readServerInfo } from './connections/server-info.ts'
+import {
+  type ConnectionSettings,
+  connectionFailure,
+  type ProbeTarget,
+  placeOf,
+} from './connections/connection-failure.ts'
 import type { ServerInfo } from './contract.ts'
 import { databaseError } from './errors.ts'
 import { openOrm } from './open-orm.ts'
+
+/** A right on tables that the product needs: `alter` includes indexes, `write` includes reading, changing and deleting. */
+export type TableRight = 'create' | 'alter' | 'write' | 'drop'
+
+export interface MissingRight {
+  readonly right: TableRight
+  /** The error of the database. */
+  readonly error: unknown
+}
+
+const statements = (table: string): readonly (readonly [TableRight, string])[] => [
+  ['create', `create table ${table} (id integer not null)`],
+  ['alter', `create unique index ${table}_unique on ${table} (id)`],
+  ['alter', `alter table ${table} add column note varchar(16)`],
+  ['write', `insert into ${table} (id, note) values (1, 'probe')`],
+  ['write', `update ${table} set note = 'changed' where id = 1`],
+  ['write', `select note from ${table}`],
+  ['write', `delete from ${table} where id = 1`],
+]
+
+/**
+ * Creates a table with a random name, changes it, writes to it and drops it.
+ *
+ * @param execute runs one statement that commits
+ * @returns the first right that is missing; the table remains only where it is `drop`
+ */
+export async function findMissingRight(execute: (sql: string) => Promise<unknown>): Promise<MissingRight | undefined> {
+  const table = `plinth_preflight_${randomBytes(6).toString('hex')}`
+  let missing: MissingRight | undefined
+  for (const [right, sql] of statements(table)) {
+    await execute(sql).catch((error: unknown) => {
+      missing = { right, error }
+    })
+    if (missing !== undefined) break
+  }
+  if (missing?.right === 'create') return missing
+  await execute(`drop table ${table}`).catch((error: unknown) => {
+    missing ??= { right: 'drop', error }
+  })
+  return missing
+}
+
+const versionQuery: Readonly<Record<Dialect, string>> = {
+  sqlite: 'select sqlite_version() as version',
+  postgresql: `select current_setting('server_version') as version`,
+  mysql: 'select version() as version',
+  mariadb: 'select version() as version',
+}
+
+/** Asks the server who it is. MySQL and MariaDB speak one protocol, so the answer counts, not the setting. */
+export async function readServerInfo(db: Kysely<unknown>, dialect: Dialect): Promise<ServerInfo> {
+  const { rows } = await db.executeQuery<{ version: string }>(CompiledQuery.raw(versionQuery[dialect]))
+  const version = rows[0]?.version ?? ''
+  if (dialect === 'sqlite') return { product: 'SQLite', version }
+  if (dialect === 'postgresql') return { product: 'PostgreSQL', version }
+  return { product: /mariadb/i.test(version) ? 'MariaDB' : 'MySQL', version }
+}
 
 /** Settings of a probe that no target chooses. Each of its waits ends within five seconds. */
 const probeDefaults = {

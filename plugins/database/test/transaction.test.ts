@@ -3,7 +3,7 @@ import { rejectsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
-import { isConflict, withRetries } from '../src/transaction-retry.ts'
+import { isConflict, withRetries } from '../src/current-transaction.ts'
 import { createDatabase, onEachDatabase, onServer, servers, startOn, type TestDatabase } from './fixtures/databases.ts'
 import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
 

@@ -1,5 +1,5 @@
 import { key } from '@plinth/kernel'
-import { usualIpv6Prefix } from './caller/address-network.ts'
+import { usualIpv6Prefix } from './caller/address-set.ts'
 import { clientHeaders } from './caller/client-ip.ts'
 import { contextPathPattern } from './caller/forwarding.ts'
 

@@ -1,5 +1,11 @@
+import type { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type BusinessError, codeOf, isBusinessError, isUnavailable } from '@plinth/kernel'
 import type { TSchema } from 'typebox'
+import { InvalidInput } from './schemas/input-validation.ts'
 import { Type } from './schemas/schema-builders.ts'
+import { STATUS_CODES } from './server/door-server.ts'
+import { ownText, type Say } from './texts.ts'
 
 export const successCode = '200'
 const successMessage = 'success'
@@ -54,4 +60,176 @@ export function failureText(code: string, message: string, data: object | null):
   } catch {
     return JSON.stringify({ code, message, data: null })
   }
+}
+
+/** Body and headers of a failure that Fastify never sees. */
+export function bareAnswer({ status, code, message, data }: Failure) {
+  // Text, which Node.js sends together with the headers in one call of the system; bytes would take two parts.
+  const body = failureText(code, message, data)
+  const length = Buffer.byteLength(body)
+  const headers = { [noSniff.name]: noSniff.value, 'content-type': envelopeType, 'content-length': length }
+  return { status, headers, body }
+}
+
+/** Its connection ends: what follows cannot be told apart. */
+function last(failure: Failure) {
+  const { status, headers, body } = bareAnswer(failure)
+  return { status, headers: { ...headers, connection: 'close' }, body }
+}
+
+/** Answers a request that Node.js took but whose `Expect` header nobody can meet. */
+export function answerBare(response: ServerResponse, failure: Failure): void {
+  const { status, headers, body } = last(failure)
+  response.writeHead(status, headers).end(body)
+}
+
+/** Answers what Node.js could not even parse, unless an answer is under way, into which this would be written. */
+export function answerConnection(socket: Duplex, failure: Failure): void {
+  // The answer under way, as Node.js itself looks it up in its own handler of this event.
+  const { _httpMessage: current } = socket as { _httpMessage?: ServerResponse | null }
+  if (current?.headersSent) {
+    socket.destroy()
+    return
+  }
+  const { status, headers, body } = last(failure)
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+}
+
+/** What a caller may learn about something that went wrong. */
+export interface Failure {
+  /** HTTP status: 200, save for the transport exceptions of decision B2. */
+  readonly status: number
+  readonly code: string
+  readonly kind: 'business' | 'transport' | 'unexpected'
+  readonly message: string
+  readonly data: object | null
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Faults of the transport, by the code of the error of Fastify or Node.js: HTTP status and reason. */
+const transportFaults: Readonly<Record<string, readonly [status: number, reason: string]>> = {
+  FST_ERR_NOT_FOUND: [404, 'http.route-unknown'],
+  FST_ERR_BAD_URL: [400, 'http.url-malformed'],
+  FST_ERR_MAX_PARAM_LENGTH: [414, 'http.url-malformed'],
+  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'http.body-malformed'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'http.body-malformed'],
+  FST_ERR_CTP_BODY_TOO_LARGE: [413, 'http.body-too-large'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'http.media-type-unsupported'],
+  FST_ERR_CTP_EMPTY_TYPE: [415, 'http.media-type-unsupported'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'http.request-timeout'],
+  HPE_HEADER_OVERFLOW: [431, 'http.headers-too-large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'http.body-too-large'],
+  FST_STATIC_FORBIDDEN_PATH: [404, 'http.route-unknown'],
+  hostAmbiguous: [400, 'http.host-ambiguous'],
+  notUtf8: [400, 'http.body-malformed'],
+  methodNotAllowed: [405, 'http.method-not-allowed'],
+  contentEncoding: [415, 'http.content-encoding-unsupported'],
+  charset: [415, 'http.charset-unsupported'],
+  transferEncoding: [501, 'http.transfer-encoding-unsupported'],
+  transferEncodingVersion: [400, 'http.transfer-encoding-unsupported'],
+  expectation: [417, 'http.expectation-unsupported'],
+  overloaded: [503, 'http.overloaded'],
+}
+
+/** What goes with a fault, by the same names: RFC 9110, section 15.5.16. */
+const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  contentEncoding: { 'accept-encoding': 'identity' },
+  // Such a body may end where another server does not expect it (RFC 9112, section 6.1).
+  transferEncoding: { connection: 'close' },
+  transferEncodingVersion: { connection: 'close' },
+}
+
+/** A request that is not taken, for a reason that neither Fastify nor Node.js looks for. */
+export class TransportFault extends Error {
+  override readonly name = 'TransportFault'
+  readonly code:
+    | 'hostAmbiguous'
+    | 'notUtf8'
+    | 'contentEncoding'
+    | 'charset'
+    | 'transferEncoding'
+    | 'transferEncodingVersion'
+
+  constructor(code: TransportFault['code']) {
+    super(`Transport fault: ${code}`)
+    this.code = code
+  }
+}
+
+/**
+ * Returns a transport failure in the locale.
+ *
+ * @param rejectedStatus HTTP status for a code that is not in the table
+ */
+export function transportFailure(code: string, say: Say, locale: string, rejectedStatus?: number): Failure {
+  const unlisted = rejectedStatus === undefined ? 'http.request-malformed' : 'http.request-rejected'
+  const [status, reason] = transportFaults[code] ?? [rejectedStatus ?? 400, unlisted]
+  const key = `messages.${reason}`
+  const message = say(locale, key, {}, ownText(key))
+  const headers = transportHeaders[code] ?? {}
+  return { status, code: String(status), kind: 'transport', message, data: { reason }, headers }
+}
+
+/** Seconds after which a caller may try again what could not be done just now. */
+const retryAfterSeconds = 5
+
+/** What the product could not do just now: nothing is wrong with the request, and it may succeed later. */
+function unavailableFailure(say: Say, locale: string): Failure {
+  const key = 'messages.http.unavailable'
+  const message = say(locale, key, {}, ownText(key))
+  const headers = { 'retry-after': String(retryAfterSeconds) }
+  return { status: 503, code: '503', kind: 'transport', message, data: { reason: 'http.unavailable' }, headers }
+}
+
+/**
+ * What to tell the caller about anything that was thrown. Only a `BusinessError`, invalid input, transport faults and what
+ * says of itself that it is `unavailable` (503) speak for themselves; everything else is "500" and tells nothing, because its text may hold SQL, paths or secrets.
+ * Never throws, whatever was thrown.
+ */
+export function failureOf(error: unknown, say: Say, locale: string): Failure {
+  try {
+    // A failure that calls itself a success is a bug.
+    if (isBusinessError(error) && error.code !== successCode) return businessFailure(error, say, locale)
+    if (error instanceof InvalidInput) return inputFailure(error, say, locale)
+    if (error instanceof TransportFault) return transportFailure(error.code, say, locale)
+    if (isUnavailable(error)) return unavailableFailure(say, locale)
+    const code = codeOf(error)
+    // Only errors of Fastify and its plugins: a handler may fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it called.
+    if (error instanceof Error && code?.startsWith('FST_')) {
+      if (Object.hasOwn(transportFaults, code)) return transportFailure(code, say, locale)
+      const { statusCode = 500 } = error as { statusCode?: number }
+      if (statusCode >= 400 && statusCode < 500) return transportFailure(code, say, locale, statusCode)
+    }
+  } catch {
+    // An error whose members throw is as unexpected as an error can be.
+  }
+  const key = 'messages.http.internal-error'
+  return { status: 200, code: '500', kind: 'unexpected', message: say(locale, key, {}, ownText(key)), data: null }
+}
+
+/** `data.retryAfter`, seconds, goes into the header too: clients and proxies look there (RFC 9110, section 10.2.3). */
+function businessFailure({ code, message, messageKey, params, reason, data }: BusinessError, say: Say, locale: string) {
+  const hasData = reason !== undefined || data !== undefined
+  const seconds = data?.['retryAfter']
+  return {
+    ...(typeof seconds === 'number' && { headers: { 'retry-after': String(seconds) } }),
+    status: 200,
+    code,
+    kind: 'business',
+    message: say(locale, messageKey, params, message),
+    data: hasData ? { ...data, ...(reason === undefined ? {} : { reason }) } : null,
+  } as const
+}
+
+function inputFailure({ faults }: InvalidInput, say: Say, locale: string): Failure {
+  const errors = faults.map(({ field, rule, text = rule, params }) => {
+    const own = `messages.http.rule.${text}`
+    const key = ownText(own) === '' ? 'messages.http.rule.other' : own
+    return { field, rule, message: say(locale, key, params, ownText(key, params)) }
+  })
+  const key = 'messages.http.invalid-input'
+  const params = { faults: errors.map(({ message }) => message).join('; ') }
+  const message = say(locale, key, params, ownText(key, params))
+  return { status: 200, code: '400', kind: 'business', message, data: { reason: 'http.invalid-input', errors } }
 }

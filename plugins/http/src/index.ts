@@ -1,20 +1,29 @@
-export { addressNetwork, usualIpv6Prefix } from './caller/address-network.ts'
-export { AddressSet, normalizeAddress } from './caller/address-set.ts'
+export { AddressSet, addressNetwork, normalizeAddress, usualIpv6Prefix } from './caller/address-set.ts'
 export type { ClientIpRules } from './caller/client-ip.ts'
-export { pageOrigin } from './caller/page-origin.ts'
+export { pageOrigin } from './caller/forwarding.ts'
 export * from './contract.ts'
 export * from './openapi/document.ts'
 export { operationTypes } from './openapi/operation-types.ts'
 export * from './pages/browser-page.ts'
-export { htmlText } from './pages/html-text.ts'
+export { htmlText } from './pages/browser-page.ts'
 export { default } from './plugin.ts'
 export * from './routes/declaration.ts'
-export { type Viewer, visibleOperator } from './routes/operator-names.ts'
+export { type Viewer, visibleOperator } from './routes/guards.ts'
 export * from './routes/rate-limited.ts'
 export { sentData } from './routes/response-check.ts'
-export * from './schemas/atoms.ts'
 export { ignoring } from './schemas/input-schema.ts'
-export { answerList, listPage, listQuery, newestFirst, rowsAs } from './schemas/list.ts'
-export { page, pageQuery, type SortQuery, type SortRule, sortQuery } from './schemas/paging.ts'
+export {
+  answerList,
+  listPage,
+  listQuery,
+  newestFirst,
+  page,
+  pageQuery,
+  rowsAs,
+  type SortQuery,
+  type SortRule,
+  sortQuery,
+} from './schemas/list.ts'
 export { type RowView, viewOf } from './schemas/row-view.ts'
+export * from './schemas/schema-builders.ts'
 export { Type } from './schemas/schema-builders.ts'

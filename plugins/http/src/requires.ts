@@ -1,7 +1,7 @@
 import { i18n } from '@plinth/i18n'
 import { kernel, optional } from '@plinth/kernel'
 import { site } from '@plinth/site'
-import { databaseWaits } from './database-metrics.ts'
+import { databaseWaits } from './metrics.ts'
 
 /** Services that the plugin uses. */
 export const requires = {

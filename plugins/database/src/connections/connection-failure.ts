@@ -1,6 +1,83 @@
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { codeOf, hostAndPort, type PlinthError, reasonOf } from '@plinth/kernel'
 import { databaseError } from '../errors.ts'
-import type { ConnectionSettings } from './connection-settings.ts'
+
+/**
+ * True for an SQLite file that does not exist yet and can be created.
+ *
+ * @throws PlinthError `PLINTH_DATABASE_FILE` when it cannot be created
+ */
+export async function isMissingFile(settings: ConnectionSettings): Promise<boolean> {
+  if (settings.type !== 'sqlite' || settings.file === ':memory:') return false
+  try {
+    if (await exists(settings.file)) return false
+    await assertCreatable(dirname(settings.file))
+    return true
+  } catch (error) {
+    throw connectionFailure(settings, error)
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
+  }
+}
+
+/** A file can be created in the directory, or in directories that can be created in the next one above. */
+async function assertCreatable(directory: string): Promise<void> {
+  const parent = dirname(directory)
+  if (!(await exists(directory)) && parent !== directory) return assertCreatable(parent)
+  // The trailing slash makes the system reject what is not a directory.
+  await access(`${directory}/`, constants.W_OK | constants.X_OK)
+}
+
+/** Milliseconds after which a wait ends. */
+interface WaitLimits {
+  /** For a connection to a server, or for one that is free. */
+  readonly connectTimeoutMs: number
+  /** For a statement on a server. */
+  readonly queryTimeoutMs: number
+  /** For the work of a transaction. */
+  readonly transactionTimeoutMs: number
+}
+
+export interface SqliteSettings extends WaitLimits {
+  readonly type: 'sqlite'
+  /** Absolute path, or `:memory:`. */
+  readonly file: string
+  readonly busyTimeoutMs: number
+  readonly synchronous: 'full' | 'normal'
+}
+
+export type TransportSecurity = 'off' | 'encrypt' | 'verify'
+
+export interface ServerSettings extends WaitLimits {
+  readonly type: 'postgresql' | 'mysql' | 'mariadb'
+  readonly host: string
+  readonly port: number
+  readonly name: string
+  readonly username: string
+  readonly password: string
+  readonly tls: TransportSecurity
+  readonly poolSize: number
+  readonly preparedStatements: boolean
+}
+
+/** Which database, and how to reach it. */
+export type ConnectionSettings = SqliteSettings | ServerSettings
+
+/** What a person fills in to reach a database. */
+export type ProbeTarget =
+  | Pick<SqliteSettings, 'type' | 'file'>
+  | (Pick<ServerSettings, 'type' | 'host' | 'port' | 'name' | 'username' | 'password'> &
+      Partial<Pick<ServerSettings, 'tls'>>)
 
 /** Where a database is, for people. No credentials. */
 export function placeOf(settings: ConnectionSettings): string {

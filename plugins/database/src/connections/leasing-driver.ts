@@ -9,9 +9,7 @@ import {
   type TransactionSettings,
 } from 'kysely'
 import { databaseError } from '../errors.ts'
-import { ConnectionQueue } from './connection-queue.ts'
-import type { OpenWaits } from './open-waits.ts'
-import type { OrdinaryStatements } from './ordinary-statements.ts'
+import { ConnectionQueue, type OpenWaits, type OrdinaryStatements } from './connection-queue.ts'
 import type { WrittenTables } from './written-tables.ts'
 
 /** What a piece of work asks of its connections. */

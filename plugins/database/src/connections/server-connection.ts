@@ -1,5 +1,5 @@
 import { connect, Socket } from 'node:net'
-import type { ServerSettings } from './connection-settings.ts'
+import type { ServerSettings } from './connection-failure.ts'
 import { lastUsed, type NativeConnection, type SessionRules } from './leasing-driver.ts'
 import { keptStatements, type PreparedStatements } from './prepared-statements.ts'
 

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
 import { reasonOf } from '@plinth/kernel'
-import { OpenWaits } from './open-waits.ts'
+import { OpenWaits } from './connection-queue.ts'
 
 /** Of which file, and what a checkpoint must survive. */
 export interface CheckpointTask {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { skipWithoutServer, startForTest } from '@plinth/kernel/testing'
-import type { ServerSettings } from '../connections/connection-settings.ts'
+import type { ServerSettings } from '../connections/connection-failure.ts'
 import { type Database, database } from '../contract.ts'
 import databasePlugin from '../plugin.ts'
 

@@ -1,4 +1,63 @@
-import { type Clock, service } from '@plinth/kernel'
+import { userInfo } from 'node:os'
+import { audit, type Clock, type CommandInvocation, type Kernel, type Logger, reasonOf, service } from '@plinth/kernel'
+
+/** Milliseconds between two measurements. Clocks that run freely differ by less than 10 ms after this time. */
+const intervalMs = 60_000
+
+interface ClockWatchOptions {
+  /** The clock of the database. */
+  readonly clock: DatabaseClock
+  /** The clock of the process. */
+  readonly processClock: Clock
+  readonly log: Logger
+  /** Ends the watch. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Measures the time of the database now, and then each minute until the signal aborts. Logs when the clocks begin to differ, and
+ * when they agree again.
+ *
+ * @returns when the first measurement is done
+ */
+export async function startWatch({ clock, processClock, log, signal }: ClockWatchOptions): Promise<void> {
+  if (clock instanceof FollowingClock) return
+  let reported: ClockProblem['kind'] | undefined
+  const measure = async () => {
+    const problem = await clock.check()
+    if (problem === undefined && reported !== undefined) log.info('the clocks agree; irreversible tasks run again')
+    if (problem !== undefined && problem.kind !== reported) {
+      log.warn({ clock: problem }, clockWarning(problem))
+    }
+    reported = problem?.kind
+  }
+  const repeat = async () => {
+    for (;;) {
+      await processClock.sleep(intervalMs, signal, { keepsAlive: false })
+      if (signal.aborted) return
+      // The connection logs its own failures.
+      await measure().catch((error: unknown) => log.debug({ reason: reasonOf(error) }, 'the clock was not measured'))
+    }
+  }
+  await measure()
+  void repeat()
+}
+
+/** `plinth database confirm-clock`: trusts the clock of the host, so that irreversible tasks run again. SQLite only. */
+export async function confirmClock(
+  clock: DatabaseClock,
+  kernel: Pick<Kernel, 'contributions'>,
+  { output }: CommandInvocation,
+): Promise<void> {
+  const problem = await clock.check()
+  if (problem === undefined) return output.result({ confirmed: false }, 'The clock is trusted. Nothing to confirm.')
+  if (problem.remedy === 'confirm') {
+    const summary = { state: problem.kind, differenceMs: problem.differenceMs }
+    await audit(kernel, { actor: { name: `cli:${userInfo().username}` }, action: 'database-clock.confirm', summary })
+  }
+  const time = new Date(await clock.confirm()).toISOString()
+  output.result({ confirmed: true, time }, `Confirmed ${time}. Irreversible tasks run again within a minute.`)
+}
 
 /**
  * The clock of the database. It decides about money, holds, claims, expiry and deletion, so that a host with a wrong wall clock

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { addressNetwork } from './address-network.ts'
-import { AddressSet, normalizeAddress } from './address-set.ts'
+import { AddressSet, addressNetwork, normalizeAddress } from './address-set.ts'
 
 /** Headers that can name a client, in the order in which they are asked (decision B18). All but the first hold one address. */
 export const clientHeaders = ['X-Forwarded-For', 'CF-Connecting-IP', 'X-Real-IP'] as const

@@ -7,8 +7,7 @@ import type { RouteInfo } from '../routes/declaration.ts'
 import type { BookedRoute, RouteBook } from '../routes/route-book.ts'
 import { closeObjects } from '../schemas/input-schema.ts'
 import type { ApiDocument, DescribedOperation, DescribedParameter, Schema, SecurityScheme } from './document.ts'
-import { type FieldTitle, type fieldTitles, titleMembers } from './field-titles.ts'
-import { SchemaWriter } from './openapi-schema.ts'
+import { type FieldTitle, type fieldTitles, SchemaWriter, titleMembers } from './openapi-schema.ts'
 
 const [jsonType] = envelopeType.split(';') as [string]
 

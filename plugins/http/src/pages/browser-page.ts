@@ -1,6 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { HttpReply, HttpRequest } from '../routes/declaration.ts'
 
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** A text as it stands in HTML, also between quotes. */
+export const htmlText = (text: string): string => text.replace(/[&<>"']/g, (sign) => entities[sign] as string)
+
 /** A file below a page. */
 export interface PageAsset {
   readonly body: Uint8Array

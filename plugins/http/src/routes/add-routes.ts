@@ -11,9 +11,9 @@ import type {
 import type { GuardHandler, HandlerWrapper, RouteWrapper } from '../contract.ts'
 import { noSniff, success, successCode, successSchema } from '../envelope.ts'
 import { httpError } from '../errors.ts'
+import { keepRawBody } from '../server/json-body.ts'
 import type { RequestSchemas, RouteInfo } from './declaration.ts'
 import { hooksFor, runInTurn } from './guards.ts'
-import { keepRawBody } from './raw-body.ts'
 import { checkedSuccess } from './response-check.ts'
 import { type BookedFastifyPlugin, foreignRoute, type RouteBook } from './route-book.ts'
 

@@ -10,8 +10,7 @@ import type {
   RouteInfo,
   RowScope,
 } from './declaration.ts'
-import { operationIdOf, pathFault, pathShape } from './route-rules.ts'
-import { routeFault } from './route-shape.ts'
+import { operationIdOf, pathFault, pathShape, routeFault } from './route-shape.ts'
 
 /** A route as it was declared, together with what guards see of it and with its handler joined to its parts. */
 export type BookedRoute = {

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { nearest } from '@plinth/kernel'
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
-import { isWorded } from './atoms.ts'
 import { boundNumbers, closeObjects, ignoredNames } from './input-schema.ts'
+import { isWorded } from './schema-builders.ts'
 
 /** One broken rule. */
 interface Fault {

@@ -1,6 +1,5 @@
 import type { Static, TBoolean, TInteger, TNull, TObject, TSchema, TString, TUnion } from 'typebox'
-import { id, instant, nullable, text } from './atoms.ts'
-import { Type } from './schema-builders.ts'
+import { id, instant, nullable, Type, text } from './schema-builders.ts'
 
 /** Columns of a table: a `Selection` of `@plinth/database`. */
 interface RowColumns<Row extends object> {

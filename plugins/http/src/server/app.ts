@@ -10,20 +10,26 @@ import Fastify, {
 import fastifyPlugin from 'fastify-plugin'
 import type { CallerAddresses } from '../caller/client-ip.ts'
 import type { Forwarding } from '../caller/forwarding.ts'
-import { hostFault, transferFault } from '../caller/host-check.ts'
-import { traceHeader, traceIdOf } from '../caller/trace-id.ts'
-import { envelopeType, failureText, noSniff } from '../envelope.ts'
-import { type Failure, failureOf, transportFailure } from '../failure.ts'
+import { hostFault, traceHeader, traceIdOf, transferFault } from '../caller/message-checks.ts'
+import {
+  answerBare,
+  answerConnection,
+  bareAnswer,
+  envelopeType,
+  type Failure,
+  failureOf,
+  failureText,
+  noSniff,
+  transportFailure,
+} from '../envelope.ts'
+import type { RouteDurations } from '../metrics.ts'
 import type { DeferredSchemas } from '../routes/deferred-schemas.ts'
 import { UnmatchedAnswers } from '../routes/unmatched.ts'
 import type { Say } from '../texts.ts'
-import { answerBare, answerConnection, bareAnswer } from './bare-answer.ts'
 import { boundConnections, type ConnectionBounds, requestCame, requestSettled } from './connection-bounds.ts'
-import { DoorServer } from './door-server.ts'
+import { DoorServer, validateHeaderName, validateHeaderValue } from './door-server.ts'
 import { acceptJsonAlone } from './json-body.ts'
-import { validateHeaderName, validateHeaderValue } from './node-http.ts'
 import { type OverloadBounds, OverloadValve } from './overload.ts'
-import type { RouteDurations } from './request-durations.ts'
 import { RequestLog } from './request-log.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { openConnections } from './open-connections.ts'
+import { openConnections } from './door-server.ts'
 
 /** Requests that a connection may send ahead of their answers (RFC 9112, section 9.3.2). More ends the connection. */
 const mostUnanswered = 16

@@ -1,6 +1,27 @@
 import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTick } from 'node:timers/promises'
-import { Server } from './node-http.ts'
+
+const known = new WeakMap<NetServer, ReadonlySet<Socket>>()
+
+/** The open connections of a server: one set for all who ask, kept from the first time on. */
+export function openConnections(server: NetServer): ReadonlySet<Socket> {
+  const open = known.get(server)
+  if (open !== undefined) return open
+  const sockets = new Set<Socket>()
+  known.set(server, sockets)
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return sockets
+}
+
+/**
+ * Values of `node:http`. Importing the module reads all that it exports, and one of these loads the WebSocket client of
+ * Node.js: 45 ms of processor and 3 MB in every process, for nothing.
+ */
+export const { METHODS, STATUS_CODES, Server, validateHeaderName, validateHeaderValue } =
+  process.getBuiltinModule('node:http')
 
 /** Ticks of the event loop in which waiting connections are accepted: more than may wait. */
 const maxTicks = 5_000

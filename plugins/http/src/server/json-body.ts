@@ -1,7 +1,25 @@
 import { isUtf8 } from 'node:buffer'
 import { MIMEType } from 'node:util'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { TransportFault } from '../failure.ts'
+import { TransportFault } from '../envelope.ts'
+
+/**
+ * Makes the routes of this context keep the bytes of their bodies in `request.rawBody`. What is parsed is the same as
+ * elsewhere; a body that a route elsewhere refuses (media type, size, JSON) is refused here in the same way, before any
+ * guard sees it.
+ */
+export function keepRawBody(app: FastifyInstance): FastifyInstance {
+  const nothing = Buffer.alloc(0)
+  acceptJsonAlone(app, (request, body) => {
+    request.rawBody = body
+  })
+  // Runs before the guards, which are hooks of the route.
+  app.addHook('preValidation', (request, _reply, done) => {
+    request.rawBody ??= nothing
+    done()
+  })
+  return app
+}
 
 /**
  * Takes JSON bodies in UTF-8 and no others, also empty ones: many operations take none and clients send the media type

@@ -6,8 +6,7 @@ import { codeOf, hostAndPort, type Logger } from '@plinth/kernel'
 import type { FastifyInstance } from 'fastify'
 import { httpError } from '../errors.ts'
 import { isWorkedFor } from './connection-bounds.ts'
-import type { DoorServer } from './door-server.ts'
-import { openConnections } from './open-connections.ts'
+import { type DoorServer, openConnections } from './door-server.ts'
 import { RequestLog } from './request-log.ts'
 
 /**

@@ -1,4 +1,47 @@
-import type { Metric, MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
+import { measuredChart } from '@plinth/admin'
+import { service } from '@plinth/kernel'
+import {
+  collectDefaultMetrics,
+  Gauge,
+  type Metric,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client'
+
+let ofProcess: Registry | undefined
+
+/**
+ * Registers what prom-client measures of the process: memory, garbage collection, processor, event loop. It is measured once
+ * for all products that the process ever starts, because prom-client never ends its timers and observers.
+ */
+export function measureProcess(registry: Registry): void {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry()
+    collectDefaultMetrics({ register: ofProcess })
+  }
+  for (const metric of ofProcess.getMetricsAsArray()) registry.registerMetric(metric as unknown as Metric)
+}
+
+/** What the database says about itself. By its id, because http does not depend on the database. */
+interface DatabaseWaits {
+  /** Seconds since the oldest wait that is open began. */
+  readonly longestWaitSeconds: number
+}
+
+export const databaseWaits = service<DatabaseWaits>('database', { from: '@plinth/database' })
+
+/** Reads how long the database keeps this process waiting when the registry is read. */
+export function measureDatabase(registry: Registry, waits: DatabaseWaits): void {
+  new Gauge({
+    name: 'plinth_database_longest_wait_seconds',
+    help: 'Age of the oldest statement, or turn for a database connection, that is waited for',
+    registers: [registry],
+    collect() {
+      this.set(waits.longestWaitSeconds)
+    },
+  })
+}
 
 /** Upper bounds in seconds. */
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
@@ -77,3 +120,37 @@ function valuesOf({ method, route, series }: RouteDurations): MetricValue<string
     ]
   })
 }
+
+const metric = 'http_request_duration_seconds'
+
+/** What the overview shows of requests. Codes are those of envelopes, or of HTTP where there is none. */
+export const requestCharts = [
+  measuredChart({
+    id: 'http.requests',
+    title: { en: 'Requests', 'zh-CN': '请求' },
+    order: 10,
+    metric,
+    lines: [{ name: 'all', title: { en: 'Answered', 'zh-CN': '已响应' }, tone: 'info' }],
+  }),
+  measuredChart({
+    id: 'http.failures',
+    title: { en: 'Failures of the product', 'zh-CN': '服务端失败' },
+    lead: { en: 'Requests that failed through no fault of the caller.', 'zh-CN': '非调用方原因导致失败的请求。' },
+    order: 20,
+    metric,
+    lines: [
+      {
+        name: 'failed',
+        title: { en: 'Failed', 'zh-CN': '失败' },
+        tone: 'bad',
+        where: { code: ['500', '502', '504'] },
+      },
+      {
+        name: 'away',
+        title: { en: 'Not possible just then', 'zh-CN': '暂不可用' },
+        tone: 'warn',
+        where: { code: ['503'] },
+      },
+    ],
+  }),
+]
