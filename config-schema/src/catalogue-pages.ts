@@ -1,7 +1,6 @@
 import { type CatalogueEntry, groupsOf } from './catalogue.ts'
-import type { JsonValue } from './declaration.ts'
+import { type JsonValue, localize } from './declaration.ts'
 import { writeEnvValue } from './env-file.ts'
-import { localize } from './localize.ts'
 
 const words = {
   en: {

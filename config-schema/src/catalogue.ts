@@ -1,14 +1,15 @@
-import type {
-  InsecureValue,
-  JsonSchema,
-  JsonValue,
-  KeyDeclaration,
-  KeyDeclarations,
-  NeededWhile,
-  Reload,
+import {
+  environmentNameOf,
+  type InsecureValue,
+  inBothLocales,
+  type JsonSchema,
+  type JsonValue,
+  type KeyDeclaration,
+  type KeyDeclarations,
+  type Localized,
+  type NeededWhile,
+  type Reload,
 } from './declaration.ts'
-import { environmentNameOf } from './environment-name.ts'
-import { inBothLocales, type Localized } from './localize.ts'
 import type { OwnedKey } from './owned-keys.ts'
 import { maskedValue } from './value.ts'
 

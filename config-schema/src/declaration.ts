@@ -1,3 +1,49 @@
+/** As T, where an optional member may also be `undefined`. */
+type OrUndefined<T> = {
+  [Name in keyof T]: Record<never, never> extends Pick<T, Name> ? T[Name] | undefined : T[Name]
+}
+
+/**
+ * Returns a copy without the members that are `undefined`. T is the type that the surrounding code expects, so that the compiler
+ * finds misspelt members. Where none is expected, name it: `defined<Options>({ reason })`.
+ *
+ * Not for the conditions of a query, because a condition that is missing by mistake selects more rows.
+ */
+export function defined<T>(members: unknown extends T ? never : NoInfer<OrUndefined<T>>): T {
+  const kept: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) kept[name] = value
+  return kept as T
+}
+
+/** `platform.rate-limit.default-window` -> `PLATFORM_RATE_LIMIT_DEFAULT_WINDOW`. */
+export function environmentName(key: string): string {
+  return key.replace(/[.-]/g, '_').toUpperCase()
+}
+
+/** The environment variable of a key: what its declaration names, else `environmentName`. */
+export function environmentNameOf(key: string, declaration: KeyDeclaration): string {
+  return declaration.env ?? environmentName(key)
+}
+
+/** Both texts; a plain string stands for both. */
+export type Localized = { readonly en: string; readonly 'zh-CN': string }
+
+/** The text for a locale: every Chinese tag reads `zh-CN`, every other `en`. */
+export function localize(text: LocalizedText, locale: string): string {
+  return inBothLocales(text)[/^zh(-|$)/i.test(locale) ? 'zh-CN' : 'en']
+}
+
+/** The text of each locale. */
+export function inBothLocales(text: LocalizedText): Localized {
+  return typeof text === 'string' ? { en: text, 'zh-CN': text } : text
+}
+
+/** Chinese sets no blank between its own characters, but one before others. */
+export const spaced = (text: string) => (/^[\x21-\x7e]/.test(text) ? ` ${text}` : text)
+
+/** A text in the two languages of the house. */
+export const bilingual = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
 /** Any value that JSON can carry. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue }
 

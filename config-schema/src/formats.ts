@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { Localized } from './localize.ts'
+import type { Localized } from './declaration.ts'
 import { parseBytes, parseDuration } from './quantity.ts'
 
 /** A named rule for text, used as `format` in a schema. */

@@ -1,8 +1,15 @@
 export { buildCatalogue, type CatalogueEntry } from './catalogue.ts'
 export { catalogueToDotenv, catalogueToMarkdown } from './catalogue-pages.ts'
 export type * from './declaration.ts'
-export { defined } from './defined.ts'
-export { environmentName, environmentNameOf } from './environment-name.ts'
+export {
+  bilingual,
+  defined,
+  environmentName,
+  environmentNameOf,
+  inBothLocales,
+  type Localized,
+  localize,
+} from './declaration.ts'
 export { type Format, formats } from './formats.ts'
 export {
   type KeyBuilder,
@@ -13,9 +20,18 @@ export {
   type QuantityConstraints,
   type StringConstraints,
 } from './key.ts'
-export { bilingual, inBothLocales, type Localized, localize } from './localize.ts'
 export { didYouMean, nearest } from './nearest.ts'
 export { formatDuration, parseBytes, parseDuration } from './quantity.ts'
 export { type DeclarationProblem, validateDeclaration } from './validate-declaration.ts'
-export { maskedValue, readText, readValue, type TextReading, type ValueProblem, validateValue } from './value.ts'
-export { longestSecrets, longestValue, tooLongTogether, valueLength } from './value-size.ts'
+export {
+  longestSecrets,
+  longestValue,
+  maskedValue,
+  readText,
+  readValue,
+  type TextReading,
+  tooLongTogether,
+  type ValueProblem,
+  validateValue,
+  valueLength,
+} from './value.ts'

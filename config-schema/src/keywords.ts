@@ -1,6 +1,5 @@
-import type { JsonSchema, JsonValue } from './declaration.ts'
+import { type JsonSchema, type JsonValue, type Localized, spaced } from './declaration.ts'
 import { formats } from './formats.ts'
-import { type Localized, spaced } from './localize.ts'
 
 interface TypeRule {
   /** Completes "must ...", 必须…. */

@@ -1,7 +1,11 @@
 import { groupOf } from './catalogue.ts'
-import type { KeyDeclaration, KeyDeclarations, LocalizedText } from './declaration.ts'
-import { defined } from './defined.ts'
-import { environmentNameOf } from './environment-name.ts'
+import {
+  defined,
+  environmentNameOf,
+  type KeyDeclaration,
+  type KeyDeclarations,
+  type LocalizedText,
+} from './declaration.ts'
 import { validateDeclaration } from './validate-declaration.ts'
 
 /** A declared key and the plugin that it belongs to. */

@@ -1,7 +1,6 @@
-import type { JsonSchema, JsonValue } from './declaration.ts'
+import type { JsonSchema, JsonValue, Localized } from './declaration.ts'
 import { formats } from './formats.ts'
 import { type Keyword, keywords, longestMatched, types } from './keywords.ts'
-import type { Localized } from './localize.ts'
 
 /*
  * The keywords of ordinary keys are checked here. That keeps ajv, which takes longer to load than a product takes to read

@@ -2,8 +2,7 @@ import type { JsonValue, KeyDeclaration } from './declaration.ts'
 import { didYouMean } from './nearest.ts'
 import type { OwnedKey } from './owned-keys.ts'
 import type { BoundDestination, ConfigEntry, ConfigSource, SourceName } from './sources.ts'
-import { readGiven, type TextReading } from './value.ts'
-import { longestSecrets, tooLongTogether, valueLength } from './value-size.ts'
+import { longestSecrets, readGiven, type TextReading, tooLongTogether, valueLength } from './value.ts'
 
 /** A value of a key in one source; it meets the rule of the key. */
 export interface ConfigLayer {

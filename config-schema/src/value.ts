@@ -1,11 +1,103 @@
-import type { JsonSchema, JsonValue, KeyDeclaration } from './declaration.ts'
+import {
+  inBothLocales,
+  type JsonSchema,
+  type JsonValue,
+  type KeyDeclaration,
+  type Localized,
+  localize,
+  spaced,
+} from './declaration.ts'
 import { formats } from './formats.ts'
 import { types } from './keywords.ts'
-import { inBothLocales, type Localized, localize, spaced } from './localize.ts'
-import type { Violation } from './plain-schema.ts'
+import { pathTo, type Violation } from './plain-schema.ts'
 import { schemaCheck } from './schema-check.ts'
-import { controlCharacter } from './text-line.ts'
-import { tooLongValue } from './value-size.ts'
+
+/** Control characters, and the two line breaks of Unicode. */
+const control = /[\p{Cc}\u2028\u2029]/u
+const controlInLines = /(?![\t\n\r])\p{Cc}/u
+
+const oneLine = {
+  en: 'be one line of text without control characters',
+  'zh-CN': '是不含控制字符的单行文本',
+}
+const severalLines = {
+  en: 'have no control characters besides line breaks and tabs',
+  'zh-CN': '不含换行和制表符以外的控制字符',
+}
+
+/**
+ * The first text of a value, names of members included, with a control character: values end up in mail headers, requests,
+ * file names and logs, where such a character begins something else. Call it for values of bounded depth only.
+ *
+ * @param isMultiline line breaks and tabs are allowed
+ */
+function controlCharacter(value: JsonValue, isMultiline: boolean, path = ''): Violation | undefined {
+  if (typeof value === 'string') {
+    if (!(isMultiline ? controlInLines : control).test(value)) return undefined
+    return { keyword: 'line', path, rule: isMultiline ? severalLines : oneLine, example: undefined, part: value }
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [name, part] of Object.entries(value)) {
+    const found =
+      (Array.isArray(value) ? undefined : controlCharacter(name, isMultiline, path)) ??
+      controlCharacter(part, isMultiline, pathTo(path, name))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/**
+ * Characters (UTF-16 units) of the longest value of a key, its names and items together; a schema may allow less. It is
+ * looked at before any other rule, whose cost may grow with the value.
+ */
+export const longestValue = 2 ** 16
+
+/** Lists and objects within each other at most: what walks through a value calls itself at each level. */
+const deepestValue = 64
+
+/** Characters of all sensitive values that one source gives: every text that leaves the product is searched for them. */
+export const longestSecrets = 2 ** 20
+
+/**
+ * Characters of a value with all its parts, each part counting one more; counts no further than past `longestValue`.
+ * Infinity for a value of more than 64 levels. Never calls itself, so no value is too deep to ask about.
+ */
+export function valueLength(value: JsonValue): number {
+  let length = 0
+  const waiting: (readonly [part: JsonValue, level: number])[] = [[value, 0]]
+  while (waiting.length > 0 && length <= longestValue) {
+    const [next, level] = waiting.pop() as (typeof waiting)[number]
+    if (typeof next !== 'object' || next === null) {
+      length += String(next).length
+      continue
+    }
+    if (level === deepestValue) return Number.POSITIVE_INFINITY
+    const isList = Array.isArray(next)
+    for (const name of Object.keys(next)) {
+      length += isList ? 1 : name.length + 1
+      if (length > longestValue) break
+      waiting.push([(next as Readonly<Record<string, JsonValue>>)[name] as JsonValue, level + 1])
+    }
+  }
+  return length
+}
+
+/** That a value is too long to be looked at, stored, sent and masked. */
+function tooLongValue(part: JsonValue): Violation | undefined {
+  const length = valueLength(part)
+  if (length <= longestValue) return undefined
+  const rule =
+    length === Number.POSITIVE_INFINITY
+      ? {
+          en: `have at most ${deepestValue} lists and objects within each other`,
+          'zh-CN': `最多嵌套 ${deepestValue} 层列表和对象`,
+        }
+      : { en: `have at most ${longestValue} characters`, 'zh-CN': `最多有 ${longestValue} 个字符` }
+  return { keyword: 'maxLength', path: '', rule, example: undefined, part }
+}
+
+/** Completes "<key> ...": with this value, all sensitive values of its source would be too long together. */
+export const tooLongTogether = `must leave all sensitive values of its source within ${longestSecrets} characters together`
 
 /** What stands for every value of a sensitive key, whatever its length. */
 export const maskedValue = '******'

@@ -309,7 +309,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     noticedBy: ['plugins/webhook-providers/test/traps.test.ts'],
   },
   {
-    file: 'config-schema/src/value-size.ts',
+    file: 'config-schema/src/value.ts',
     fragment: `  return length
 }`,
     replacement: `  return Math.min(length, longestValue)

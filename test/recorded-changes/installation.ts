@@ -204,7 +204,7 @@ export const installation: readonly RecordedChange[] = [
     noticedBy: ['test/install-rules.test.ts'],
   },
   {
-    file: 'plugins/system-config/src/failures.ts',
+    file: 'plugins/system-config/src/declarations.ts',
     fragment: 'isUnavailable(error) ? { reason: reasonOf(error) } : { err: error }',
     replacement: 'isUnavailable(undefined) ? { reason: reasonOf(error) } : { err: error }',
     effect: 'An outage of the database is a log line of some thousand characters for each operation.',

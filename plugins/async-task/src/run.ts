@@ -3,8 +3,8 @@ import { type Clock, columnText, type LocalizedText, localize } from '@plinth/ke
 import { isArtifactName } from './artifacts.ts'
 import type { TaskArtifact, TaskContext } from './contract.ts'
 import { csvText } from './csv.ts'
+import { asyncTaskError } from './declarations.ts'
 import type { TaskRow } from './entities.ts'
-import { asyncTaskError } from './errors.ts'
 import type { Standing } from './task-rows.ts'
 
 const progressEveryMs = 1_000

@@ -2,7 +2,7 @@ import type { Identity, Principal } from '@plinth/iam'
 import { type AuditEntry, audit, type Kernel } from '@plinth/kernel'
 import type { UrlGuard } from '@plinth/storage'
 import type { AsyncTask, TaskArtifact } from './contract.ts'
-import { refusal } from './failures.ts'
+import { refusal } from './declarations.ts'
 import type { TaskService } from './task-service.ts'
 import type { TaskTypes } from './task-types.ts'
 

@@ -1,11 +1,11 @@
 import type { Engine, LeasedRuns, LeaseWatch } from '@plinth/coordination'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Artifacts } from './artifacts.ts'
+import { failureOf, refusal } from './declarations.ts'
 import type { PublishFailure } from './failure-events.ts'
-import { failureOf, refusal } from './failures.ts'
 import type { Run } from './run.ts'
-import type { IsActiveOwner } from './task-owners.ts'
 import type { RunningTask, TaskEnd, TaskRows } from './task-rows.ts'
+import type { IsActiveOwner } from './task-runner.ts'
 import type { TaskTypes } from './task-types.ts'
 
 interface DispatchParts {

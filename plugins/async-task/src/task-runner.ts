@@ -1,16 +1,24 @@
 import { LeasedRuns, type LeaseTimes } from '@plinth/coordination'
 import { fitsSchema } from '@plinth/events'
+import type { Accounts } from '@plinth/iam'
 import { type Clock, defined, type Logger, reasonOf } from '@plinth/kernel'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskFailure } from './contract.ts'
+import { failureOf, refusal } from './declarations.ts'
 import type { TaskRow } from './entities.ts'
 import type { PublishFailure } from './failure-events.ts'
-import { failureOf, refusal } from './failures.ts'
 import { Run } from './run.ts'
 import type { RunMetrics, RunOutcome } from './run-metrics.ts'
-import type { IsActiveOwner } from './task-owners.ts'
 import type { Claim, TaskEnd, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
+
+/** Whether a user may still have something done: neither deleted nor disabled. Without users everybody is one. */
+export type IsActiveOwner = (ownerId: number) => Promise<boolean>
+
+export function activeOwners(accounts: Pick<Accounts, 'find'> | undefined): IsActiveOwner {
+  if (accounts === undefined) return async () => true
+  return async (ownerId) => (await accounts.find(ownerId))?.enabled === true
+}
 
 interface RunnerParts {
   readonly types: TaskTypes

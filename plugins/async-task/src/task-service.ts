@@ -8,8 +8,8 @@ import type {
   TaskHandler,
   TaskType,
 } from './contract.ts'
+import { refusal } from './declarations.ts'
 import { TaskRow } from './entities.ts'
-import { refusal } from './failures.ts'
 import type { TaskLimits, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 

@@ -1,6 +1,14 @@
+import { type LabelSource, listedLabels } from '@plinth/admin'
 import { encodeJson } from '@plinth/events'
+import { localize } from '@plinth/kernel'
 import type { TaskHandler, TaskType } from './contract.ts'
-import { asyncTaskError } from './errors.ts'
+import { asyncTaskError } from './declarations.ts'
+
+/** Names of the kinds of tasks that this process can run; whoever is signed in has tasks. */
+export const typeLabels = (types: TaskTypes): LabelSource =>
+  listedLabels((locale) =>
+    types.ids.map((id) => ({ id, name: localize(types.find(id)?.type.displayName ?? id, locale) })),
+  )
 
 /** Bytes. */
 const largestParams = 64 * 1024

@@ -1,7 +1,7 @@
 import { Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static, TSchema } from 'typebox'
-import { eventsError } from './errors.ts'
+import { eventsError } from './declarations.ts'
 
 /** A kind of event, compared by id. */
 export interface EventRef<T = unknown> {

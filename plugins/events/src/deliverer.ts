@@ -1,11 +1,26 @@
 import { type KeptLease, keepLease, LeaseLost, type Moment, momentOf } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import { type Clock, columnText, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
-import { type BackoffSettings, retryDelay } from './backoff.ts'
 import { type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
 import type { OutboxEvent } from './entities.ts'
 import type { HandlerRegistry } from './handler-registry.ts'
 import type { Claim, OutboxStore } from './outbox-store.ts'
+
+interface BackoffSettings {
+  /** Milliseconds before the first retry. */
+  readonly initialDelayMs: number
+  /** Milliseconds at most before any retry. */
+  readonly maxDelayMs: number
+}
+
+/**
+ * Milliseconds to wait after the given failed attempt (1 is the first): doubled each time up to the maximum, one half of
+ * it by chance, so that what failed together does not come back together.
+ */
+export function retryDelay(attempt: number, settings: BackoffSettings, random: () => number): number {
+  const full = Math.min(settings.maxDelayMs, settings.initialDelayMs * 2 ** (attempt - 1))
+  return Math.round(full / 2 + (random() * full) / 2)
+}
 
 export interface DeliverySettings extends BackoffSettings {
   readonly leaseMs: number

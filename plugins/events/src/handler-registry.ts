@@ -1,7 +1,7 @@
 import type { Database } from '@plinth/database'
 import { type Clock, withinDeadline } from '@plinth/kernel'
 import type { Delivery, EventRef, Handler, HandlerContext, HandlerOptions } from './contract.ts'
-import { eventsError } from './errors.ts'
+import { eventsError } from './declarations.ts'
 import { decodePayload } from './payload.ts'
 
 /** An event as it is stored. */

@@ -1,4 +1,4 @@
-export { encodeJson, fitsSchema } from './checked-json.ts'
 export * from './contract.ts'
 export * from './neutral-events.ts'
+export { encodeJson, fitsSchema } from './payload.ts'
 export { default } from './plugin.ts'

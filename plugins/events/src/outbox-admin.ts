@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Database, findPage, type PageWindow } from '@plinth/database'
 import type { Backlog } from './backlog.ts'
+import { refusal } from './declarations.ts'
 import { dueAtOnce, OutboxDelivery, OutboxEvent, type OutboxState } from './entities.ts'
-import { refusal } from './failures.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 interface OutboxFilter {

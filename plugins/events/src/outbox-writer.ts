@@ -2,8 +2,8 @@ import type { DatabaseTime, SqlTerm } from '@plinth/coordination'
 import { addToRows, type Database, insertRow, sqlValue } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { EventRef, PublishOptions } from './contract.ts'
+import { eventsError } from './declarations.ts'
 import { dueAtOnce, OutboxEvent, OutboxStream } from './entities.ts'
-import { eventsError } from './errors.ts'
 import { encodePayload } from './payload.ts'
 
 /** What the dispatcher can go for without looking through the outbox. */

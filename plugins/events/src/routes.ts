@@ -17,9 +17,9 @@ import {
   Type,
 } from '@plinth/http'
 import { type AuditedRequest, type AuditSummary, audit, auditCaller, type Kernel, type Logger } from '@plinth/kernel'
+import { own } from './declarations.ts'
 import { dueAtOnce, type OutboxEvent, outboxStates, waitsForItsTurn } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
-import { own } from './permissions.ts'
 
 const path = '/api/v1/admin/events/outbox'
 const state = Type.Enum(outboxStates)

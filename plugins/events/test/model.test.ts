@@ -4,7 +4,7 @@ import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
-import { retryDelay } from '../src/backoff.ts'
+import { retryDelay } from '../src/deliverer.ts'
 import { dispatcherProcess } from './fixtures/dispatcher-process.ts'
 import { startEvents } from './fixtures/product.ts'
 

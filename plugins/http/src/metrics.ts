@@ -24,7 +24,7 @@ export function measureProcess(registry: Registry): void {
 }
 
 /** What the database says about itself. By its id, because http does not depend on the database. */
-interface DatabaseWaits {
+export interface DatabaseWaits {
   /** Seconds since the oldest wait that is open began. */
   readonly longestWaitSeconds: number
 }

@@ -1,6 +1,11 @@
-import type { MessageTree, Plugin } from '@plinth/kernel'
+import { errorTable, type MessageTree, type Plugin } from '@plinth/kernel'
 import { type SupportedLocale, supportedLocales } from './config.ts'
-import { i18nError } from './errors.ts'
+
+/** Every coded error of this plugin. */
+const i18nError = errorTable({
+  PLINTH_I18N_DUPLICATE_MESSAGE: `Message keys are taken twice: {{clashes}}.
+    Put the texts of a plugin under a name of its own, for example messages.<plugin id>.<path>.`,
+})
 
 /** Texts by full key (`messages.<path>`). */
 type Catalogue = ReadonlyMap<string, string>

@@ -3,7 +3,7 @@ import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import type { Lease, SharedStore } from '@plinth/shared-store'
 import type { SealedBox } from '@plinth/system-config'
 import type { Idempotency, IdempotentAnswer, IdempotentCall } from './contract.ts'
-import { refusal } from './failures.ts'
+import { refusal } from './declarations.ts'
 
 const longestKey = 255
 const keyForm = new RegExp(`^[!-~]{1,${longestKey}}$`)

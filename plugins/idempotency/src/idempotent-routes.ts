@@ -1,7 +1,7 @@
 import { type GuardHandler, type HttpServer, type RouteInfo, type RouteWrapper, sentData, Type } from '@plinth/http'
 import type { IdentityResolvers } from '@plinth/rate-limit'
 import { type Idempotency, idempotentAnnotation } from './contract.ts'
-import { idempotencyError } from './errors.ts'
+import { idempotencyError } from './declarations.ts'
 
 type Request = Parameters<GuardHandler>[0]
 

@@ -5,7 +5,7 @@ import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
 import { keys, secretKeyName } from './config.ts'
 import { idempotency } from './contract.ts'
-import { messages, refusal } from './failures.ts'
+import { messages, refusal } from './declarations.ts'
 import { IdempotencyService } from './idempotency-service.ts'
 import { assertRoutesIdempotent, idempotentRoutes } from './idempotent-routes.ts'
 

@@ -7,10 +7,7 @@ import {
   turnTime,
 } from '@plinth/kernel'
 import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
-import { compactKey } from './compact-key.ts'
-import type { Swept } from './idle-sweep.ts'
-import { type LocalStoreOptions, PurgePace } from './purge-pace.ts'
-import { untouched } from './untouched.ts'
+import { compactKey, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
 
 /** A bucket; those of one key that differ in limit or window hang on each other. */
 interface Bucket {

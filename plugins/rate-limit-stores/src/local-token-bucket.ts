@@ -1,6 +1,6 @@
 import { definePlugin, rateLimitStore } from '@plinth/kernel'
-import { IdleSweep, type Swept } from './idle-sweep.ts'
 import { LocalBucketStore } from './local-bucket-store.ts'
+import { IdleSweep, type Swept } from './purge-pace.ts'
 import { cleanupIntervalKey, enabledKey, maxKeysKey, providerKey } from './store-keys.ts'
 
 export { LocalBucketStore } from './local-bucket-store.ts'

@@ -1,9 +1,6 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
 import { checkRateLimitRequest, turnTime } from '@plinth/kernel'
-import { compactKey } from './compact-key.ts'
-import type { Swept } from './idle-sweep.ts'
-import { type LocalStoreOptions, PurgePace } from './purge-pace.ts'
-import { untouched } from './untouched.ts'
+import { compactKey, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
 
 /** A step of a purge does only so much. */
 const visitsPerStep = 512

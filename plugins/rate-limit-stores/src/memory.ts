@@ -1,6 +1,6 @@
 import { definePlugin, rateLimitStore } from '@plinth/kernel'
-import { IdleSweep, type Swept } from './idle-sweep.ts'
 import { MemoryStore } from './memory-store.ts'
+import { IdleSweep, type Swept } from './purge-pace.ts'
 import { cleanupIntervalKey, maxKeysKey, providerKey } from './store-keys.ts'
 
 export { MemoryStore } from './memory-store.ts'

@@ -7,7 +7,7 @@ import localTokenBucket, { LocalBucketStore } from '@plinth/rate-limit-stores/lo
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'
-import { IdleSweep } from '../src/idle-sweep.ts'
+import { IdleSweep } from '../src/purge-pace.ts'
 
 const owner = definePlugin({ id: 'test.owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [rateLimitStore] })
 const stores = {

@@ -1,3 +1,3 @@
 export * from './contract.ts'
-export { retryAfterSeconds, tooManyRequests } from './failures.ts'
+export { retryAfterSeconds, tooManyRequests } from './declarations.ts'
 export { default } from './plugin.ts'

@@ -8,7 +8,7 @@ import {
   type ResolvedRule,
   resultOf,
 } from './decision.ts'
-import { storeUnavailable } from './failures.ts'
+import { storeUnavailable } from './declarations.ts'
 
 /** A request as its store gets it, and the rule that it falls under. */
 interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {

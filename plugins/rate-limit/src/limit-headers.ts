@@ -1,6 +1,6 @@
 import type { GuardHandler } from '@plinth/http'
 import type { RateLimitResult } from './contract.ts'
-import { retryAfterSeconds } from './failures.ts'
+import { retryAfterSeconds } from './declarations.ts'
 
 type Reply = Parameters<GuardHandler>[1]
 

@@ -9,7 +9,7 @@ import {
   type Operation,
   type ResolvedRule,
 } from './decision.ts'
-import { storeUnavailable, tooManyRequests } from './failures.ts'
+import { storeUnavailable, tooManyRequests } from './declarations.ts'
 import { JointDecider } from './joint.ts'
 import { checkCost, checkRequest, checkRule, requestOf } from './request-rules.ts'
 

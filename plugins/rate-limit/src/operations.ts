@@ -2,11 +2,10 @@ import { type HttpServer, routesWith, Type } from '@plinth/http'
 import { fillText, formatDuration, localize, type RateLimitStore } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { insuranceStore } from './decision.ts'
-import { messages } from './failures.ts'
+import { messages, own } from './declarations.ts'
 import { draftHeaders, limitHeaders } from './limit-headers.ts'
-import { own } from './permissions.ts'
+import type { StoreWatch } from './limiter-metrics.ts'
 import type { LiveSettings } from './settings.ts'
-import type { StoreWatch } from './store-watch.ts'
 
 interface OperationsParts {
   readonly stores: ReadonlyMap<string, RateLimitStore>

@@ -1,7 +1,7 @@
 import { type KeyStrategy, type RateLimited, type RouteInfo, rateLimitedAnnotation } from '@plinth/http'
 import { reasonOf } from '@plinth/kernel'
 import type { LimitRule, RouteLimits } from './contract.ts'
-import { rateLimitError } from './errors.ts'
+import { rateLimitError } from './declarations.ts'
 import { checkCost, checkRule } from './request-rules.ts'
 
 export const defaultStrategy: KeyStrategy = 'IP_ROUTE'

@@ -1,6 +1,6 @@
 import { adminAttention, adminDetail, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
-import { clockAttention, clockPage } from './clock-page.ts'
+import { clockAttention, clockPage } from './clock-routes.ts'
 
 const ofTask = { labels: 'scheduler.task', page: 'scheduler.task' }
 const tones = { succeeded: 'good', failed: 'bad', aborted: 'warn', lost: 'bad' } as const

@@ -14,7 +14,7 @@ import {
 import { audit, auditCaller, type Kernel, localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { runCauses, runOutcomes, type TaskRun, type TaskState } from './contract.ts'
-import { own } from './permissions.ts'
+import { own } from './declarations.ts'
 import type { SchedulerService } from './scheduler-service.ts'
 
 const root = '/api/v1/admin/scheduler/tasks'

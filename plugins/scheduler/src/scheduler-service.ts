@@ -1,8 +1,8 @@
 import { type Database, type DatabaseClock, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { BoundScheduledTask } from '@plinth/kernel'
 import type { RunFilter, Scheduler, TaskRun, TaskState } from './contract.ts'
+import { refusal } from './declarations.ts'
 import { RunRow, type TaskRow } from './entities.ts'
-import { refusal } from './failures.ts'
 import { isHeldBack } from './task-dispatch.ts'
 import type { TaskRows } from './task-rows.ts'
 

@@ -1,11 +1,68 @@
 import { LeasedRun, LeasedRuns, type LeaseTimes } from '@plinth/coordination'
-import type { DatabaseClock } from '@plinth/database'
+import { type Database, type DatabaseClock, exactInteger } from '@plinth/database'
+import type { Events } from '@plinth/events'
 import { type BoundScheduledTask, columnText, type Logger, reasonOf } from '@plinth/kernel'
-import type { RunOutcome } from './contract.ts'
-import type { PublishFailure } from './failure-events.ts'
-import type { RunMetrics } from './run-metrics.ts'
-import type { RunEnd, TaskRows } from './task-rows.ts'
-import type { TaskWatch } from './task-watch.ts'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { type RunOutcome, scheduledTaskFailed } from './contract.ts'
+import type { TaskWatch } from './task-dispatch.ts'
+import type { Claim, RunEnd, TaskRows } from './task-rows.ts'
+
+/** Tells the failure of a run; to be called in the transaction that records it. */
+type PublishFailure = (claim: Claim, error: string) => Promise<void>
+
+export function failureEvents(bus: Events, db: Database): PublishFailure {
+  return async ({ key: task, startedAt }, error) => {
+    const [row] = await db.query<{ total: number | string }>(
+      `select count(*) as total from scheduler_run where task = ? and outcome = 'failed'
+         and id > (select coalesce(max(id), 0) from scheduler_run where task = ? and outcome = 'succeeded')`,
+      [task, task],
+    )
+    await bus.publish(scheduledTaskFailed, {
+      task,
+      error,
+      startedAt: startedAt.toISOString(),
+      consecutiveFailures: exactInteger(row?.total),
+    })
+  }
+}
+
+interface RunMetrics {
+  observe(task: string, outcome: RunOutcome, durationMs: number): void
+}
+
+/**
+ * Counts runs and their seconds by task and outcome. Names of tasks come from declarations, so the series are bounded.
+ *
+ * @param overdueMs how long the task waits that is due longest and has not begun, milliseconds
+ */
+export function runMetrics(registry: Registry, overdueMs: () => number): RunMetrics {
+  const of = { labelNames: ['task', 'outcome'] as const, registers: [registry] }
+  const runs = new Counter({
+    ...of,
+    name: 'scheduler_task_runs_total',
+    help: 'Runs of scheduled tasks on this instance by task and outcome',
+  })
+  const seconds = new Counter({
+    ...of,
+    name: 'scheduler_task_run_seconds_total',
+    help: 'Seconds that runs of scheduled tasks took on this instance by task and outcome',
+  })
+  new Gauge({
+    name: 'scheduler_task_overdue_seconds',
+    help: 'Seconds that the task has waited which is due longest and has not begun, as this instance sees it',
+    aggregator: 'max',
+    registers: [registry],
+    collect() {
+      this.set(overdueMs() / 1000)
+    },
+  })
+  return {
+    observe(task, outcome, durationMs) {
+      runs.inc({ task, outcome })
+      seconds.inc({ task, outcome }, durationMs / 1000)
+    },
+  }
+}
 
 interface RunnerParts {
   readonly tasks: readonly BoundScheduledTask[]

@@ -5,7 +5,7 @@ import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import type { TaskRow } from '../src/entities.ts'
-import { TaskWatch } from '../src/task-watch.ts'
+import { TaskWatch } from '../src/task-dispatch.ts'
 
 const delayMs = 60_000
 const task = { name: 'probe', fixedDelayMs: () => delayMs, autoStartup: () => true } as BoundScheduledTask

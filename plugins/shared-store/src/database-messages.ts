@@ -2,7 +2,7 @@ import { PollLoop } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Entries } from './entries.ts'
-import { type Heard, Listeners } from './listeners.ts'
+import { type Heard, Listeners } from './redis-messages.ts'
 
 interface DatabaseMessagesOptions {
   readonly db: Database

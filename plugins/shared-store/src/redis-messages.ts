@@ -1,7 +1,62 @@
 import { codeOf, type Logger, reasonOf } from '@plinth/kernel'
 import type { Redis } from 'ioredis'
-import { type Heard, Listeners } from './listeners.ts'
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
+
+export interface Heard {
+  readonly listener: (message: string) => void
+  readonly onGap?: (() => void) | undefined
+}
+
+/** Who listens to which channel in this process. */
+export class Listeners {
+  readonly #byChannel = new Map<string, Set<Heard>>()
+  readonly #log: Logger
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  get size(): number {
+    return this.#byChannel.size
+  }
+
+  channels(): Iterable<string> {
+    return this.#byChannel.keys()
+  }
+
+  /** Answers a function that removes the listener and says how many are left on the channel. */
+  add(channel: string, { listener, onGap }: Heard): () => number {
+    const all = this.#byChannel.get(channel) ?? new Set()
+    this.#byChannel.set(channel, all)
+    // One function may listen twice.
+    const own = { listener, onGap }
+    all.add(own)
+    return () => {
+      all.delete(own)
+      if (all.size === 0 && this.#byChannel.get(channel) === all) this.#byChannel.delete(channel)
+      return all.size
+    }
+  }
+
+  tell(channel: string, message: string): void {
+    for (const { listener } of [...(this.#byChannel.get(channel) ?? [])]) this.#call(channel, () => listener(message))
+  }
+
+  /** Tells all that they may have missed something. */
+  tellGap(): void {
+    for (const [channel, all] of [...this.#byChannel]) {
+      for (const { onGap } of [...all]) if (onGap !== undefined) this.#call(channel, onGap)
+    }
+  }
+
+  #call(channel: string, tell: () => void): void {
+    try {
+      tell()
+    } catch (error) {
+      this.#log.error({ err: error, channel }, 'a listener failed')
+    }
+  }
+}
 
 /** A connection that only listens notices by this that nobody speaks any more, milliseconds. */
 const heartbeatMs = 10_000

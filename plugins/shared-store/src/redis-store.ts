@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock, HealthReport } from '@plinth/kernel'
 import type { Counted, Lease, RedisServer, SharedQuota, SharedStore } from './contract.ts'
-import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './names.ts'
+import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import type { RedisMessages } from './redis-messages.ts'
 import { RedisQuota } from './redis-quota.ts'

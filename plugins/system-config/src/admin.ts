@@ -3,8 +3,7 @@ import { http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { configCentre } from './contract.ts'
-import { messages } from './failures.ts'
-import { permissionDeclarations } from './permissions.ts'
+import { messages, permissionDeclarations } from './declarations.ts'
 import { routes } from './routes.ts'
 
 /** The configuration centre over HTTP, for the back office. */

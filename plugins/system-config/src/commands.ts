@@ -12,7 +12,7 @@ import {
   type PluginRuntime,
   readText,
 } from '@plinth/kernel'
-import { readDocument } from './changes/document-check.ts'
+import { readDocument } from './changes/transfer.ts'
 import {
   type ConfigChange,
   configCentre,
@@ -21,7 +21,7 @@ import {
   type Preview,
   type SaveResult,
 } from './contract.ts'
-import { systemConfigError } from './errors.ts'
+import { systemConfigError } from './declarations.ts'
 
 type Uses = { requires: { database: typeof database }; provides: readonly [typeof configCentre] }
 type Command = CommandDeclaration<Uses>

@@ -10,11 +10,9 @@ import {
   reasonOf,
 } from '@plinth/kernel'
 import { faultsOf, isState, mostFaults } from './changes/change-check.ts'
-import { Destinations, type Settled, withheldText } from './changes/destinations.ts'
-import { Effects } from './changes/effects.ts'
-import { neededFaults } from './changes/needed-keys.ts'
+import { Destinations, entriesAfter, type Settled, withheldText } from './changes/destinations.ts'
+import { Effects, neededFaults } from './changes/effects.ts'
 import { Owners } from './changes/owners.ts'
-import { entriesAfter } from './changes/stored-entries.ts'
 import { exportDocument, importChanges } from './changes/transfer.ts'
 import type {
   Actor,
@@ -35,10 +33,9 @@ import type {
   SaveResult,
   Verification,
 } from './contract.ts'
-import { reachingStorage, refusal } from './failures.ts'
-import type { Announcement } from './instances/announcements.ts'
-import type { InstanceReport, Instances } from './instances/instances.ts'
-import { parseQuery } from './key-search.ts'
+import { reachingStorage, refusal } from './declarations.ts'
+import type { Announcement, InstanceReport, Instances } from './instances/instances.ts'
+import { parseQuery } from './item-view.ts'
 import type { MasterKeys } from './secrets/master-keys.ts'
 import { rotateSecrets } from './secrets/rotation.ts'
 import { sameSecret, shown } from './secrets/sealed-value.ts'

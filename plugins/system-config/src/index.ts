@@ -1,4 +1,3 @@
 export * from './contract.ts'
 export { default } from './plugin.ts'
-export { PluginKey, type PluginKeyParts, pluginKeySetting } from './secrets/plugin-key.ts'
-export { SealedBox } from './secrets/sealed-box.ts'
+export { PluginKey, type PluginKeyParts, pluginKeySetting, SealedBox } from './secrets/secret-box.ts'

@@ -10,9 +10,8 @@ import type {
   Preview,
   SaveResult,
 } from './contract.ts'
-import { refusal } from './failures.ts'
+import { permissions, refusal } from './declarations.ts'
 import { itemView, orderedGroups } from './item-view.ts'
-import { permissions } from './permissions.ts'
 import * as schema from './schemas.ts'
 import { historyOrder } from './storage/history.ts'
 

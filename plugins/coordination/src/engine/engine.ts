@@ -1,3 +1,21 @@
+/** Whoever notices a due task tries to run it. */
+export function embeddedEngine(): Engine {
+  let run: ((task: string) => Promise<void>) | undefined
+  return {
+    room: (free) => free,
+    start: async (start) => {
+      run = start
+    },
+    dispatch: (task) => void run?.(task),
+    drain: async () => {
+      run = undefined
+    },
+    stop: async () => {
+      run = undefined
+    },
+  }
+}
+
 /**
  * Carries a due run to an instance that does it. Whether it may begin is decided there by the lease in the database, so an
  * engine may deliver twice, late or not at all: what stays due is dispatched again. What it must not do is to wait for

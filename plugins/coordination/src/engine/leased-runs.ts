@@ -1,6 +1,5 @@
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
-import { type KeptLease, keepLease } from '../leases/keep-lease.ts'
-import type { LeaseTimes } from '../leases/lease-times.ts'
+import { type KeptLease, keepLease, type LeaseTimes } from '../leases/keep-lease.ts'
 import type { RowClaim } from '../leases/row-leases.ts'
 
 /** Why a run is told to end. */

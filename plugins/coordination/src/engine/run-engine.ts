@@ -1,12 +1,10 @@
 import type { Clock, Logger, PluginContext } from '@plinth/kernel'
-import { coordinationError } from '../errors.ts'
-import type { LeaseTimes } from '../leases/lease-times.ts'
+import type { LeaseTimes } from '../leases/keep-lease.ts'
 import { PollLoop, type PollParts } from '../poll-loop.ts'
 import type { WakeUp } from '../wake-up.ts'
 import { BullmqEngine, type QueueServer } from './bullmq-engine.ts'
-import { embeddedEngine } from './embedded-engine.ts'
-import type { Engine } from './engine.ts'
-import type { EngineName } from './run-keys.ts'
+import { type Engine, embeddedEngine } from './engine.ts'
+import { coordinationError, type EngineName } from './run-keys.ts'
 
 export interface EngineSettings {
   readonly engine: EngineName

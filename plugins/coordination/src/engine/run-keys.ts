@@ -1,4 +1,10 @@
-import { type KeyDeclaration, key } from '@plinth/kernel'
+import { errorTable, type KeyDeclaration, key } from '@plinth/kernel'
+
+/** Every fault that an operator must mend. */
+export const coordinationError = errorTable({
+  PLINTH_COORDINATION_NO_REDIS: `platform.{{name}}.engine is "bullmq", but the product has no Redis.
+    Load @plinth/shared-store with platform.cache.enabled=true, or use the engine "embedded".`,
+})
 
 /** The keys of one use of the run engine. */
 export type RunKeys<P extends string> = { readonly [K in `${P}.engine`]: KeyDeclaration<EngineName> } & {

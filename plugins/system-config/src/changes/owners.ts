@@ -11,8 +11,7 @@ import {
 import type { ConfigChange, KeyFault, Verification } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { fault } from './change-check.ts'
-import type { SettledChange } from './destinations.ts'
-import { entriesAfter } from './stored-entries.ts'
+import { entriesAfter, type SettledChange } from './destinations.ts'
 
 /** How long the owner of a key may take to prove a value. */
 const verifyDeadlineMs = 10_000

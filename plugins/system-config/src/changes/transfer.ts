@@ -1,7 +1,28 @@
 import { type CatalogueEntry, type JsonValue, longestValue, maskedValue, valueLength } from '@plinth/kernel'
 import type { ConfigChange, ConfigDocument, ImportDocument, ImportMode } from '../contract.ts'
+import { refusal } from '../declarations.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { isState } from './change-check.ts'
+
+/** That a document cannot be imported. */
+const notADocument = (why: string) => refusal('document-invalid', { params: { why } })
+
+/** Reads an exported document. Throws BusinessError `400`, reason `system-config.document-invalid`. */
+export function readDocument(text: string): ImportDocument {
+  let document: unknown
+  try {
+    document = JSON.parse(text)
+  } catch {
+    throw notADocument('it is not JSON')
+  }
+  const { format, values } = (document ?? {}) as Partial<ImportDocument>
+  if (format !== 'plinth-config/1') throw notADocument('its format is not "plinth-config/1"')
+  if (!isObject(values)) throw notADocument('it has no values')
+  return document as ImportDocument
+}
+
+const isObject = (value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Stored values of a version as a document. Values that cannot be decrypted are secrets too. */
 export function exportDocument(

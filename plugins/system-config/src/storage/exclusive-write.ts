@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { refusal } from '../failures.ts'
+import { refusal } from '../declarations.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
 import type { MasterKey } from '../secrets/secret-box.ts'
 

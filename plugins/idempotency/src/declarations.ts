@@ -1,6 +1,12 @@
-import { businessFailures } from '@plinth/kernel'
+import { businessFailures, errorTable } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+/** Every coded error of this plugin. */
+export const idempotencyError = errorTable({
+  PLINTH_IDEMPOTENCY_ROUTE: `Routes cannot take idempotency keys: {{routes}}.
+    Take the annotation off: keys are for POST, PUT and PATCH, and for callers who are known.`,
+})
 
 export const messages = { en, 'zh-CN': zhCN }
 

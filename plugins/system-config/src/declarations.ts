@@ -1,7 +1,21 @@
 import { TableNotFoundException } from '@mikro-orm/core'
-import { businessFailures, isBusinessError, isUnavailable, type Logger, reasonOf } from '@plinth/kernel'
+import {
+  businessFailures,
+  errorTable,
+  isBusinessError,
+  isUnavailable,
+  type Logger,
+  type PermissionDeclaration,
+  reasonOf,
+} from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+/** Every coded error of this plugin. */
+export const systemConfigError = errorTable({
+  PLINTH_SYSTEM_CONFIG_REFUSED: `{{reason}}
+    {{fix}}`,
+})
 
 export const messages = { en, 'zh-CN': zhCN }
 
@@ -50,3 +64,33 @@ export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): P
 /** The stack of an outage leads to the driver of the database, which has reported the outage itself. */
 const shownError = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
   isUnavailable(error) ? { reason: reasonOf(error) } : { err: error }
+
+/** Access rules of the routes. */
+export const permissions = {
+  view: { permission: 'system-config:view', scope: 'none' },
+  save: { permission: 'system-config:save', scope: 'none' },
+  /** The history names operators of all organisations. */
+  history: { permission: 'system-config:view', scope: 'all' },
+  export: { permission: 'system-config:export', scope: 'none' },
+} as const
+
+export const permissionDeclarations: readonly PermissionDeclaration[] = [
+  {
+    code: permissions.view.permission,
+    displayName: { en: 'View the configuration', 'zh-CN': '查看配置' },
+    description: {
+      en: 'Keys, values, origins and history; secrets stay masked.',
+      'zh-CN': '配置项、值、来源和历史；密文保持掩码。',
+    },
+  },
+  {
+    code: permissions.save.permission,
+    displayName: { en: 'Change the configuration', 'zh-CN': '修改配置' },
+    description: { en: 'Save, reset, verify, roll back and import.', 'zh-CN': '保存、重置、验证、回退和导入。' },
+  },
+  {
+    code: permissions.export.permission,
+    displayName: { en: 'Export the configuration', 'zh-CN': '导出配置' },
+    description: { en: 'All stored values but secrets.', 'zh-CN': '除密文外的全部已存储值。' },
+  },
+]

@@ -1,7 +1,15 @@
-import { businessFailures } from '@plinth/kernel'
+import { businessFailures, errorTable, type PermissionDeclaration } from '@plinth/kernel'
 import type { RateLimitResult } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+/** Every coded error of this plugin. */
+export const rateLimitError = errorTable({
+  PLINTH_RATE_LIMIT_DECLARATION: `The rate limit {{place}} cannot be used: {{reason}}.
+    Correct the rateLimited() annotation, or the routeLimits.under() call, of that plugin.`,
+  PLINTH_RATE_LIMIT_UNKNOWN_STORE: `{{place}} names the rate limit store "{{store}}", which no loaded plugin provides; loaded: {{loaded}}.{{nearest}}
+    Add the plugin of that store to the product file, or name a store there that is loaded.`,
+})
 
 export const messages = { en, 'zh-CN': zhCN }
 
@@ -25,3 +33,10 @@ export function retryAfterSeconds(retryAfterMs: number): number {
 
 /** The error of a limit that cannot count and must not let pass what it has not counted. */
 export const storeUnavailable = (cause: unknown) => refusal('store-unavailable', { cause })
+
+/** Codes of the permissions of this plugin. */
+export const own = { view: 'rate-limit:view' } as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  { code: own.view, displayName: { en: 'View the rate limiter', 'zh-CN': '查看限流运行信息' } },
+]

@@ -1,4 +1,6 @@
-import { errorTable } from '@plinth/kernel'
+import { businessFailures, errorTable, type PermissionDeclaration } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 /** Every programming error that this plugin finds. */
 export const eventsError = errorTable({
@@ -17,3 +19,22 @@ export const eventsError = errorTable({
   PLINTH_EVENTS_NOT_BEFORE: `An event "{{event}}" was published with a time that it cannot have: {{reason}}.
     Give whole milliseconds, at most ten years ahead, as notBefore or as delayMs, and no ordering key.`,
 })
+
+export const messages = { en, 'zh-CN': zhCN }
+
+export const refusal = businessFailures('events', en.events, { 'event-unknown': '404', 'event-finished': '409' })
+
+/** Codes of the permissions of this plugin. */
+export const own = { view: 'events:outbox:view', replay: 'events:outbox:replay' } as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  {
+    code: own.view,
+    displayName: { en: 'View the outbox', 'zh-CN': '查看发件箱' },
+    description: { en: 'Events with their payloads.', 'zh-CN': '事件及其内容。' },
+  },
+  {
+    code: own.replay,
+    displayName: { en: 'Replay and skip failed events', 'zh-CN': '重放和跳过失败事件' },
+  },
+]

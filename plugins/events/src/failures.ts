@@ -1,7 +1,0 @@
-import { businessFailures } from '@plinth/kernel'
-import en from './messages/en.json' with { type: 'json' }
-import zhCN from './messages/zh-CN.json' with { type: 'json' }
-
-export const messages = { en, 'zh-CN': zhCN }
-
-export const refusal = businessFailures('events', en.events, { 'event-unknown': '404', 'event-finished': '409' })
