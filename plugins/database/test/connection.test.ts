@@ -10,7 +10,7 @@ import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { connectionFailure, type ConnectionSettings } from '../src/connections/connection-failure.ts'
+import { type ConnectionSettings, connectionFailure } from '../src/connections/connection-failure.ts'
 import { numberPlaceholders, StatementCache } from '../src/rows/bound-parameters.ts'
 import { onEachDatabase, productOn, servers, startOn, type TestDatabase } from './fixtures/databases.ts'
 
