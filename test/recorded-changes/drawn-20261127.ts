@@ -270,7 +270,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/notification-rules/test/routes.test.ts'],
   },
   {
-    file: 'plugins/coordination/src/leases/keep-lease.ts',
+    file: 'plugins/coordination/src/leases/row-leases.ts',
     fragment: `    this.#seen.set(key, observation)
     return observation`,
     replacement: `    this.#seen.set(key, observation)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, codeOf } from '@plinth/kernel'
-import { storageError } from './errors.ts'
+import { storageError } from './declarations.ts'
 
 /**
  * Suffix of a small file next to a draft. Its writer rewrites it regularly, because a draft may wait long for content.

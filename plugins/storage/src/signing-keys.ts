@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { link, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Clock, codeOf, makePrivateDirectory, reasonOf } from '@plinth/kernel'
-import { storageError } from './errors.ts'
+import { storageError } from './declarations.ts'
 
 const shortestKey = 32
 /** Age in milliseconds after which a draft is certainly abandoned. */

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@plinth/kernel'
 import { defined } from '@plinth/kernel'
-import { refusal } from './failures.ts'
+import { refusal } from './declarations.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 /** The signed values. */

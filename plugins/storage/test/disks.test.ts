@@ -5,7 +5,7 @@ import { defineProduct } from '@plinth/kernel'
 import { rejectsWith, startForTest, until, watchProcess } from '@plinth/kernel/testing'
 import storagePlugin, { type Disk, storage } from '@plinth/storage'
 import t from 'tap'
-import { directoryFailure } from '../src/disk-states.ts'
+import { directoryFailure } from '../src/disk-reports.ts'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
 import { all, ownDirectory, startStorage } from './fixtures/product.ts'
 

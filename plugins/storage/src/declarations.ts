@@ -1,4 +1,6 @@
-import { errorTable } from '@plinth/kernel'
+import { businessFailures, errorTable, type PermissionDeclaration } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 /** Errors that an operator or a plugin author must fix. */
 export const storageError = errorTable(
@@ -22,3 +24,28 @@ export const storageError = errorTable(
   },
   { unavailable: ['PLINTH_STORAGE_DISK_UNAVAILABLE'] },
 )
+
+export const messages = { en, 'zh-CN': zhCN }
+
+export const refusal = businessFailures('storage', en.storage, {
+  'disk-unknown': '404',
+  /** The text does not contain the path, because a path may contain anything. */
+  'path-invalid': '400',
+  'disk-disabled': '503',
+  'file-unknown': '404',
+  'file-too-large': '400',
+  'path-taken': '409',
+  'path-outside': '409',
+  'signature-invalid': '403',
+  'url-expired': '403',
+  'url-revoked': '403',
+})
+
+export const own = { diskView: 'storage:disk:view' } as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  {
+    code: own.diskView,
+    displayName: { en: 'View storage disks and what they hold', 'zh-CN': '查看存储磁盘及其占用' },
+  },
+]
