@@ -7,7 +7,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { effectOf, freePort, type KeyValues, manualClock, rejectsWith, startForTest, watchProcess } from '@plinth/kernel/testing'
+import {
+  effectOf,
+  freePort,
+  type KeyValues,
+  manualClock,
+  rejectsWith,
+  startForTest,
+  watchProcess,
+} from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { ownRedis, skipOwnRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
