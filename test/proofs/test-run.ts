@@ -16,7 +16,6 @@ export interface TestRun {
 }
 
 const outputTail = 4_000
-const leanTap = new URL('../../scripts/lean-tap.mjs', import.meta.url).href
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) killTree(child)
@@ -53,7 +52,7 @@ function killTree({ pid }: ChildProcess): void {
 /** Returns the environment without the variables that a test run sets for its child processes. */
 const cleanEnvironment = () =>
   Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(?:TAP|PLINTH_TEST_TEMPLATES$|NODE_OPTIONS$)/.test(name)),
+    Object.entries(process.env).filter(([name]) => !/^(?:TAP|_TAPJS|PLINTH_TEST_TEMPLATES$|NODE_OPTIONS$)/.test(name)),
   )
 
 const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
@@ -65,7 +64,7 @@ const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$
  * @param only beginning of the titles of the tests that run; all if omitted
  */
 export async function runTestFile(root: string, file: string, limitMs: number, only = ''): Promise<TestRun> {
-  const child = spawn(process.execPath, ['--import', leanTap, file], {
+  const child = spawn(process.execPath, ['--import', './scripts/test-setup.mjs', file], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

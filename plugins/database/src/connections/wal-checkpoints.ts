@@ -39,8 +39,11 @@ const cutMs = 1_000
 const lookMs = 10
 /** Milliseconds that work in the background waits for one checkpoint. A slow disk is slow for all. */
 const longestWaitMs = 5_000
-/** Milliseconds that the thread has to close its connection, which may be the last one and then copies the log back. */
-const closingMs = 5_000
+/**
+ * Milliseconds that the thread has to close its connection, which may be the last one and then copies the log back. Far more than
+ * it takes to load the driver on a busy machine: a thread that is terminated while it loads native code aborts the process.
+ */
+const closingMs = 30_000
 
 /**
  * Copies the write-ahead log of SQLite back into the file, in a thread of its own with a connection of its own. By default
