@@ -14,18 +14,18 @@ interface Vulnerability {
 
 interface AuditResult {
   readonly lines: readonly string[]
-  /** True when a release must not be made. */
+  /** True if the release must not be published. */
   readonly isBroken: boolean
 }
 
-/** What `npm audit --json` knows about the packages that a release brings along; development tools are left out. */
+/** Returns the report of `npm audit --json` for runtime dependencies. Queries the registry. */
 export function fetchReport(root: string): string {
   const { stdout, error } = spawnSync('npm', ['audit', '--json', '--omit=dev'], { cwd: root, encoding: 'utf8' })
   if (error !== undefined) throw error
   return stdout
 }
 
-/** Judges a report. One that cannot be read, or that says that the registry did not answer, proves nothing. */
+/** Evaluates a report. An unreadable report, or one without an answer of the registry, is an error. */
 export function judgeReport(text: string): AuditResult {
   let report: { vulnerabilities?: Readonly<Record<string, Vulnerability>>; message?: string }
   try {

@@ -1,7 +1,7 @@
 /**
- * Writes the pages that are made from code: configuration reference, `.env.example`, error reference, API description,
- * the types of operations that pages are bound to, change sets, permissions and texts, and the list of requirements with the tests
- * that prove them. `--check` writes nothing and fails when a page is stale.
+ * Writes all generated files: configuration reference, `.env.example`, error reference, API description, types of the operations
+ * that pages use, change sets, permissions, texts, and the requirements with their tests. `--check` writes nothing and fails if a
+ * file is out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -38,7 +38,7 @@ async function pages(): Promise<Record<string, string>> {
   }
 }
 
-/** For every package with pages whose plugin the quickstart lists, beside them: the operations of its plugins. */
+/** Returns `operations.gen.ts` for each package of the quickstart that declares pages. */
 async function operationFiles(openapi: ApiDocument): Promise<Record<string, string>> {
   const files = globSync(['plugins/*/src/admin-pages.ts', 'examples/*/admin-pages.ts'])
   const owners = await Promise.all(
@@ -49,7 +49,7 @@ async function operationFiles(openapi: ApiDocument): Promise<Record<string, stri
     }),
   )
   const longestFirst = owners.toSorted((one, other) => other.id.length - one.id.length)
-  /** `money.payments` is a plugin of the package of `money`; `notification.inbox` has a package of its own. */
+  /** `money.payments` belongs to the package of `money`. `notification.inbox` has its own package. */
   const ownerOf = (plugin: string) => longestFirst.find(({ id }) => plugin === id || plugin.startsWith(`${id}.`))
   return Object.fromEntries(
     owners

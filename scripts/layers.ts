@@ -1,7 +1,7 @@
 /**
- * The layers of the house, bottom up, and the check that no import climbs: `node scripts/layers.ts`, a part of the lint.
- * A package may import what stands before it, by its name, and no values of TypeBox, which @plinth/http spares every process.
- * Tests may import everything.
+ * The layers of this repository from the lowest to the highest, and the check of imports: `node scripts/layers.ts`, a part of
+ * the lint. A package imports only packages of lower layers, by name. It imports no values of TypeBox, because loading TypeBox is
+ * expensive. Tests may import everything.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -81,10 +81,10 @@ const computedImport = /\bimport\((?!\s*['"])/
 
 const imported = /^(?:import |export |\} )(?:[^'"\n]*\bfrom )?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
 
-/** Types alone are fine: they are gone when the program runs. */
+/** Imports of types are allowed, because they do not exist at run time. */
 const typeBoxValue = /^(?:import (?!type )|export (?!type )|\} )[^'"\n]*\bfrom ['"]typebox(?:\/[^'"]*)?['"]/m
 
-/** What one source file may not import, as a sentence each. `file` is its path below the root of the house. */
+/** Returns the forbidden imports of a source file, one sentence each. `file` is its path in this repository. */
 export function climbingImports(file: string, source: string): readonly string[] {
   const [, folder = '', name = ''] = /^((?:plugins\/)?([^/]+))\//.exec(file) ?? []
   const own = layerOf(name)
@@ -92,7 +92,7 @@ export function climbingImports(file: string, source: string): readonly string[]
   const faultOf = (target: string) => {
     const [, other] = /^@plinth\/([^/]+)/.exec(target) ?? []
     if (other !== undefined) {
-      // It speaks HTTP: what it shares with the server is the API.
+      // The pages use only the HTTP API of the server.
       if (browserFile.test(file)) return `a page of the browser may not import ${other}`
       const there = layerOf(other)
       const climbs = other !== name && order.indexOf(other) > order.indexOf(name)

@@ -1,9 +1,9 @@
 /**
- * Counts what the sources are made of, so that a change can be judged by what disappears:
+ * Counts files, lines, casts and repeated blocks of the sources, to compare two versions:
  * `node scripts/measure-source.ts [directory of a checkout]`, with `--json` for another program.
  *
- * Lines are those that hold code: no blank lines, no comments. A repeated block is six lines or more that stand, apart
- * from indentation, in another place too.
+ * Blank lines and comments are not counted. A repeated block has six lines or more that occur in another place too, apart from
+ * indentation.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
@@ -68,7 +68,7 @@ function read(root: string, workspace: string, path: string): SourceFile {
   }
 }
 
-/** Names of a list from which another list gets its meaning by position. */
+/** Lists of column names that give another list its meaning by position. */
 const shortestColumns = 6
 const columnName = /^(?:[a-z]\w*\.)?[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/
 const isColumns = (names: readonly string[]) =>
@@ -109,7 +109,7 @@ function textsOf(node: Node): readonly string[] {
   return [quasis.map(({ value }) => value.cooked).join('x')]
 }
 
-/** Of every `as` only what is no JavaScript is a cast: the word stands in texts and in SQL too, and imports rename with it. */
+/** Counts the word `as` where it is a type assertion. It also occurs in texts, in SQL, and in imports that rename. */
 const castsIn = (code: string, javascript: string) => {
   const written = code.replaceAll(/^(?:import|export) [^;'"]*?from '.*'$/gm, blank)
   const places = [...written.matchAll(/\sas (?!const\b)(?=[\w({[])/g)]

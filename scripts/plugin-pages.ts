@@ -1,4 +1,4 @@
-/** Pages on what the plugins of a product bring: change sets of the database, permissions and texts. */
+/** Generates the pages of change sets, permissions and texts of a product. */
 import { kernelVersion, localize, type MessageTree, type Product, planProduct } from '@plinth/kernel'
 import { compileChangeSets, type Dialect, dialects } from '@plinth/migrations'
 import { changeSetsOf } from '../plugins/database/src/migrations/index.ts'
@@ -11,7 +11,7 @@ const cell = (text: string) =>
 const row = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`
 const code = (text: string) => `\`${text}\``
 
-/** A heading with a table; nothing without rows. */
+/** Returns a heading with a table, or nothing if there are no rows. */
 function section(plugin: string, head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   return rows.length === 0 ? [] : [`## ${plugin}`, '', row(head), row(head.map(() => '---')), ...rows.map(row), '']
 }
@@ -19,12 +19,12 @@ function section(plugin: string, head: readonly string[], rows: readonly (readon
 const page = (title: string, about: string, sections: readonly (readonly string[])[]) =>
   [`# ${title}`, '', about, '', ...sections.flat()].join('\n')
 
-/** The change sets of a product, by plugin, in the order in which they are applied. */
+/** Returns the change sets of a product by plugin, in the order in which they are applied. */
 export function changeSetsIn(product: Product) {
   return changeSetsOf(planProduct(product.plugins, { kernelVersion, roles: ['web', 'worker'] }).plugins)
 }
 
-/** What each change set does, read from the statements that it makes. */
+/** Returns the page of change sets. It derives the effect of each change set from its statements. */
 export function migrationPage(product: Product): string {
   const declared = changeSetsIn(product)
   const compiled = dialects.flatMap((dialect) =>
@@ -59,7 +59,7 @@ each once; \`plinth migrate --dry-run\` prints the SQL of those that are pending
 const databasesOf = (some: readonly Dialect[]) => (some.length === dialects.length ? 'all' : some.join(', '))
 
 const quoted = '["`]?(\\w+)["`]?'
-/** Forms of statements by their beginning, and what they do. */
+/** Effects of statements, by the beginning of the statement. */
 const deeds: readonly (readonly [form: RegExp, deed: (first: string, second: string) => string])[] = [
   [new RegExp(`^create table (?:if not exists )?${quoted}`), (table) => `creates ${code(table)}`],
   [new RegExp(`^alter table ${quoted} add column ${quoted}`), (table, column) => `adds ${code(`${table}.${column}`)}`],
@@ -93,7 +93,7 @@ export function permissionPage({ plugins }: Product): string {
   )
 }
 
-/** Texts of a catalogue by their keys, without `messages.`. */
+/** Returns the texts of a catalogue by key, without the prefix `messages.`. */
 export const textsOf = (tree: MessageTree, path = ''): ReadonlyMap<string, string> =>
   new Map(
     Object.entries(tree).flatMap(([name, value]) =>

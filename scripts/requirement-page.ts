@@ -7,20 +7,20 @@ interface Proof {
   readonly name: string
 }
 
-/** What the tests say of a requirement. */
+/** The tests of one requirement. */
 interface Evidence {
   readonly proofs: Proof[]
-  /** What is not proven, in the words of the tests. */
+  /** Parts that are not proven, as the titles of tests describe them. */
   readonly rests: string[]
 }
 
-/** A test's name where it is declared, with what follows it: its options. */
+/** Matches the title of a test where it is declared, and its options. */
 const testName =
   /(?:\.(?<kind>test|skip|todo)\(|on(?:Each\w+|Sqlite)\((?:\s*\w+,)?)\s*(?<quote>['"`])(?<name>(?:\\.|(?!\k<quote>).)*)\k<quote>(?<skipped>\s*,\s*\{\s*(?:skip|todo):\s*(?:true\b|['"`]))?|name:\s*(?<mark>['"`])(?<data>(?:\\.|(?!\k<mark>).)*)\k<mark>/g
 const requirementId = /\b[A-Z]-\d{3}\b/g
-/** `C-025..C-027` in a test's name stands for all three. */
+/** `C-025..C-027` in the title of a test means all three ids. */
 const requirementRange = /\b([A-Z])-(\d{3})\.\.(?:\1-)?(\d{3})\b/g
-/** `[N-016 partly: the locale]` in a test's name: all but the locale is proven. */
+/** `[N-016 partly: the locale]` in the title of a test: everything except the locale is proven. */
 const partly = /\[((?:[A-Z]-\d{3} ?)+)partly: ([^\]]+)\]/g
 
 const head = `# Requirements and the tests that prove them

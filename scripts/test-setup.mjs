@@ -1,4 +1,4 @@
-/** Loaded before each test file: see `node-arg` in `.taprc`. What it sets in the environment is for the processes of tests, too. */
+/** Loaded before each test file by `node-arg` in `.taprc`. Processes that a test starts inherit the environment set here. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
