@@ -37,8 +37,8 @@ export function pagePlaces(root: string): PagePlaces {
     sources: join(root, 'web'),
     program: join(root, 'scripts', 'build-pages.ts'),
     manifest: join(root, 'package.json'),
-    workplace: join(root, 'node_modules', '.cache'),
-    former: join(root, 'node_modules', '.cache', 'former-pages'),
+    workplace: join(root, '.build'),
+    former: join(root, '.build', 'former-pages'),
     output,
     record: join(output, 'source-hash'),
   }

@@ -34,7 +34,7 @@ async function checkout(root: string): Promise<string> {
   const libraries = join(home, 'node_modules')
   await mkdir(join(root, 'node_modules'))
   for (const name of await readdir(libraries)) {
-    if (name !== '.cache') await symlink(join(libraries, name), join(root, 'node_modules', name), 'junction')
+    await symlink(join(libraries, name), join(root, 'node_modules', name), 'junction')
   }
   return root
 }
