@@ -83,10 +83,10 @@ export interface WalletVerifier {
   /** `eth_signTypedData_v4` (EIP-712). */
   verifyTypedData(signed: TypedDataSignature): TypedDataVerification
   /**
-   * Like `verifyPersonal`. If the account key did not create the signature, the contract at the address is queried,
-   * provided that the product allows contract wallets of this chain (`platform.web3.contract-wallets.chain`, off by
-   * default). The result is only valid at this time, because a contract may change its owners. Must not be called
-   * within a database transaction.
+   * Like `verifyPersonal`. If the account key did not create the signature, the contract at the address is queried. The
+   * product must allow contract wallets of this chain (`platform.web3.contract-wallets.chain`, off by default). The
+   * result is only valid at this time, because a contract may change its owners. Must not be called within a database
+   * transaction.
    *
    * @param chainId chain for which the message is intended
    */
