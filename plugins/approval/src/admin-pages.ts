@@ -3,7 +3,7 @@ import { localize, bilingual as text } from '@plinth/kernel'
 import type { ApprovalWorkflow } from './contract.ts'
 import { own } from './permissions.ts'
 
-/** Workflows by their codes. */
+/** Labels of workflows by code. */
 export const workflowLabels = (workflows: ReadonlyMap<string, ApprovalWorkflow>): LabelSource =>
   listedLabels(
     (locale) => [...workflows].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
@@ -44,5 +44,5 @@ const records = adminList('getAdminApprovals', (row) => ({
   ],
 }))
 
-/** What the back office shows of approvals. */
+/** Back office pages of approvals. */
 export const pages = [records]

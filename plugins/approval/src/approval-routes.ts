@@ -35,7 +35,7 @@ const instanceView = Type.Object({
 
 const { route } = routesWith<{ readonly db: Database }>()
 
-/** Which steps were taken, and which were refused. */
+/** Approved and rejected steps. */
 export const approvalRoutes = [
   route({
     method: 'GET',

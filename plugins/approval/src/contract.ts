@@ -1,21 +1,21 @@
 import { extensionPoint, type LocalizedText, service, shape } from '@plinth/kernel'
 
-/** When a step may be taken. Nothing else is looked at: neither the thing itself nor the world around it. */
+/** Conditions of a step. Nothing else is checked. */
 export interface ApprovalRule {
   readonly displayName: LocalizedText
-  /** States of the source from which the step may be taken. */
+  /** States of the source in which the step is allowed. */
   readonly from: readonly string[]
-  /** Code that the permission snapshot must hold; none is needed when absent. */
+  /** Code that the permission snapshot must contain; absent: no permission is required. */
   readonly permission?: string
 }
 
-/** The steps of one workflow by their names. */
+/** The steps of one workflow, by name. */
 export interface ApprovalWorkflow {
   readonly displayName: LocalizedText
   readonly actions: Readonly<Record<string, ApprovalRule>>
 }
 
-/** Workflows by their codes, at most 64 characters, such as `money.web3.payment-settlement.review`. */
+/** Workflows by code, at most 64 characters, such as `money.web3.payment-settlement.review`. */
 export const approvalWorkflow = extensionPoint<ApprovalWorkflow>('approval.workflow', {
   from: '@plinth/approval',
   live: true,
@@ -31,13 +31,13 @@ export const approvalWorkflow = extensionPoint<ApprovalWorkflow>('approval.workf
   }),
 })
 
-/** What a step is about. */
+/** The subject of a step. */
 export interface ApprovalSource {
   /** For example `web3-settlement-review-log`; at most 64 characters. */
   readonly type: string
   /** At most 64 characters. */
   readonly id: string
-  /** As it is now; at most 32 characters. */
+  /** Current state; at most 32 characters. */
   readonly state: string
 }
 
@@ -45,9 +45,9 @@ export interface ApprovalRequest {
   readonly workflow: string
   readonly action: string
   readonly source: ApprovalSource
-  /** Permissions that whoever takes the step holds, or held when it was decided; at most 32. */
+  /** Permissions of the actor, now or when the step was decided; at most 32. */
   readonly permissions: readonly string[]
-  /** A user, or the name of what acts by itself. */
+  /** A user, or the name of an actor without a user. */
   readonly actor: { readonly userId: number } | { readonly name: string }
   readonly traceId?: string | undefined
 }
@@ -64,14 +64,13 @@ export interface ApprovalInstance {
   readonly result: ApprovalResult
 }
 
-/** Guards the steps of workflows (decision A12). */
+/** Checks the steps of workflows (decision A12). */
 export interface Approvals {
   /**
-   * Passes when action, source state and permission snapshot allow the step, and records either outcome. Called before the
-   * transaction of the step: a refusal is kept although nothing else happens.
-   *
+   * Returns if action, source state and permission snapshot allow the step. Records the result in both cases. Call it
+   * before the transaction of the step, so that the record of a rejection is not rolled back.
    * @throws BusinessError "404" `approval.workflow-unknown`, "400" `approval.action-unknown`, "409"
-   *   `approval.state-not-allowed`, "403" `approval.permission-missing`
+   * `approval.state-not-allowed`, "403" `approval.permission-missing`
    */
   assert(request: ApprovalRequest): Promise<ApprovalInstance>
 }

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 import type { ApprovalResult } from './contract.ts'
 
-/** A step that was taken or refused. Never changed. */
+/** An approved or rejected step. Never changed. */
 export const ApprovalRecord = defineEntity({
   name: 'ApprovalInstance',
   tableName: 'approval_instance',
@@ -20,11 +20,11 @@ export const ApprovalRecord = defineEntity({
     sourceId: column.text(64),
     sourceState: column.text(32),
     permissionSnapshot: column.json<string[]>(),
-    /** Null: `actorName` acted by itself. */
+    /** Null: the actor `actorName` is not a user. */
     actorUserId: column.id().nullable(),
     actorName: column.text(64).nullable(),
     result: column.text(16).$type<ApprovalResult>(),
-    /** Why it was refused; null when it was not. */
+    /** Reason of the rejection; null if approved. */
     reason: column.text(64).nullable(),
     traceId: column.text(128).nullable(),
     createdAt: column.timestamp(),

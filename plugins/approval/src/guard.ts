@@ -10,7 +10,7 @@ interface GuardParts {
   readonly workflows: ReadonlyMap<string, ApprovalWorkflow>
 }
 
-/** Decides by the rule of a step, and keeps what was decided. */
+/** Checks the rule of a step and records the result. */
 export class ApprovalGuard implements Approvals {
   readonly #parts: GuardParts
 
@@ -50,7 +50,7 @@ export class ApprovalGuard implements Approvals {
   }
 }
 
-/** Looks at action, source state and snapshot, and at nothing else (document 3, settlement rule 4). */
+/** Checks only action, source state and snapshot (document 3, settlement rule 4). */
 function faultOf(
   { workflow, action, source: { state }, permissions }: ApprovalRequest,
   found: ApprovalWorkflow | undefined,

@@ -22,7 +22,7 @@ const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('pla
   ],
 })
 
-/** Approval workflows: which step may be taken from which state with which permission, recorded. */
+/** Approval workflows: which steps are allowed in which state with which permission. Every check is recorded. */
 export default definePlugin({
   id: 'approval',
   version: '1.0.0',

@@ -168,5 +168,5 @@ const scopes = adminList('getAdminOpenPlatformScopes', (row) => ({
   ],
 }))
 
-/** What the back office shows of applications of third parties. */
+/** Back office pages of applications. */
 export const pages = [apps, one, usage, scopes]

@@ -18,7 +18,7 @@ export const OpenApp = defineEntity({
     previousSecretEnc: column.text(255).nullable(),
     previousValidUntil: column.timestamp().nullable(),
     scopes: column.json<string[]>(),
-    /** Null: the default counts. 0 or negative: unlimited. */
+    /** Null: the default applies. 0 or negative: unlimited. */
     rateLimitPerMinute: column.integer().nullable(),
     status: column.text(16).$type<AppStatus>(),
     ownerUserId: column.id().nullable(),
@@ -27,12 +27,14 @@ export const OpenApp = defineEntity({
 })
 export type OpenApp = InferEntity<typeof OpenApp>
 
-/** How an application leads to its user, for `callerRows`. */
+/** How an application refers to its user, for `callerRows`. */
 export const appOwner = 'owner_user_id'
-/** How the usage of an application leads to its user, for `callerRows`. The usage of a deleted application has none. */
+/**
+ * How the usage of an application refers to its user, for `callerRows`. The usage of a deleted application has no user.
+ */
 export const usageOwner = { column: 'app_id', through: 'open_app', key: 'id', owner: appOwner } as const
 
-/** One accepted call: what happened, what it cost and which quota stood at that moment (C-051). Never changed. */
+/** One accepted call with its result, its cost and its quota at that time (C-051). Never changed. */
 export const OpenCall = defineEntity({
   name: 'OpenCall',
   tableName: 'open_call',
@@ -40,21 +42,21 @@ export const OpenCall = defineEntity({
   indexes: [{ properties: ['appId', 'day'] }, { properties: ['day'] }],
   properties: {
     id: column.primaryKey(),
-    /** SHA-256 of application, timestamp and nonce: a call is recorded once, however often it is written. */
+    /** SHA-256 of application, timestamp and nonce. It makes repeated writes of a call idempotent. */
     callKey: column.text(64),
     appId: column.id(),
-    /** Kept in clear: the record outlives the application. */
+    /** Stored here, because the record outlives the application. */
     appKey: column.text(32),
     method: column.text(8),
     /** Route pattern. */
     route: column.text(255),
     /** Day in UTC, `YYYY-MM-DD`. */
     day: column.text(10),
-    /** Units that the call took. */
+    /** Quota units of the call. */
     cost: column.integer(),
-    /** Limit per minute that counted for it; 0: unlimited. */
+    /** Effective limit per minute; 0: unlimited. */
     quotaLimit: column.integer(),
-    /** Envelope code of the answer; null when the instance stopped before it was sent. */
+    /** Envelope code of the response. Null if the instance stopped before it was sent. */
     code: column.text(16).nullable(),
     durationMs: column.integer().nullable(),
     occurredAt: column.timestamp(),
@@ -63,7 +65,7 @@ export const OpenCall = defineEntity({
 })
 export type OpenCall = InferEntity<typeof OpenCall>
 
-/** The calls of one application to one route on one day, counted together with their records. */
+/** The calls of one application to one route on one day. Updated together with the records. */
 export const OpenCallDay = defineEntity({
   name: 'OpenCallDay',
   tableName: 'open_call_day',
@@ -77,9 +79,9 @@ export const OpenCallDay = defineEntity({
     method: column.text(8),
     route: column.text(255),
     calls: column.bigint(),
-    /** Of these, the ones that were answered with a failure, or not at all. */
+    /** Calls with a failed response or without a response. */
     failed: column.bigint(),
-    /** Units that they took. */
+    /** Quota units of the calls. */
     cost: column.bigint(),
   },
 })

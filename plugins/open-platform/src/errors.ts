@@ -1,6 +1,6 @@
 import { errorTable } from '@plinth/kernel'
 
-/** Every start error of this plugin. */
+/** All start errors of this plugin. */
 export const openPlatformError = errorTable({
   PLINTH_OPEN_PLATFORM_SCOPE: `The scope "{{scope}}" of plugin "{{plugin}}" cannot be declared: {{reason}}.
     Give it a code of its own: words of lower-case letters, digits and hyphens, joined by colons.`,

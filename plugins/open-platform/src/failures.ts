@@ -5,8 +5,8 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 export const messages = { en, 'zh-CN': zhCN }
 
 /**
- * An unknown application, a disabled one and a wrong signature are one failure, so that nobody can find out which
- * applications exist.
+ * An unknown application, a disabled application and a wrong signature cause the same error, so that a caller cannot
+ * find out which applications exist.
  */
 export const refusal = businessFailures('open-platform', en['open-platform'], {
   'header-missing': '401',

@@ -10,7 +10,7 @@ const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: mostLab
 
 const labelOf = ({ id, name }: { readonly id: number; readonly name: string }): Label => ({ id, name })
 
-/** Names of applications and of scopes, by kind. */
+/** Label sources of applications and of scopes. */
 export function openPlatformLabels(db: Database, scopes: OpenScopes): Readonly<Record<string, LabelSource>> {
   const named = (locale: string): Label[] =>
     scopes.all.map(({ code, displayName }) => ({ id: code, name: `${localize(displayName, locale)} (${code})` }))

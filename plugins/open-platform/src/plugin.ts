@@ -22,7 +22,7 @@ import { CallMeter, CallRecords, purge } from './usage/call-meter.ts'
 import { quotaGuard } from './usage/quota-guard.ts'
 import { usageRoutes } from './usage/usage-routes.ts'
 
-/** Applications of third parties: signed requests, scopes, quotas and metering. */
+/** Applications of other companies: signed requests, scopes, quotas and metering. */
 export default definePlugin({
   id: 'open-platform',
   version: '1.0.0',

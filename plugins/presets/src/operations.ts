@@ -14,7 +14,7 @@ import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import template from '@plinth/template'
 
-/** Accounts, permissions, limits, configuration, the install wizard and the back office. Requires `platform`. */
+/** Accounts, permissions, limits, configuration, the installer and the back office. Requires `platform`. */
 export const operations: readonly Plugin[] = [
   iam,
   verificationCodes,

@@ -11,7 +11,7 @@ import site from '@plinth/site'
 import sms from '@plinth/sms'
 import storage from '@plinth/storage'
 
-/** Site, HTTP, database, events, scheduled tasks, files, mail and SMS: what most plugins require. */
+/** Services that most plugins require: site, HTTP, database, events, scheduled tasks, files, mail and SMS. */
 export const platform: readonly Plugin[] = [
   i18n,
   site,

@@ -2,7 +2,7 @@ import { adminDetail, type LabelSource, listedLabels } from '@plinth/admin'
 import { localize, type QuickstartCleanup, bilingual as text } from '@plinth/kernel'
 import { own } from './permissions.ts'
 
-/** Names of the modules that have demo data. */
+/** Labels of the modules with demo data. */
 export const moduleLabels = (cleanups: ReadonlyMap<string, QuickstartCleanup>): LabelSource =>
   listedLabels(
     (locale) => [...cleanups].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
@@ -110,5 +110,5 @@ const one = adminDetail('getAdminInstallQuickstartCleanupsByModuleCode', (it) =>
   ],
 }))
 
-/** What the back office shows of demo data. */
+/** Back office pages of demo data. */
 export const pages = [overview, one]

@@ -30,7 +30,7 @@ interface CleanupParts {
   isEnabled(): boolean
 }
 
-/** Who asks, and in which language. */
+/** The caller and its language. */
 export interface Caller {
   readonly operator: string
   readonly clientIp: string
@@ -39,17 +39,17 @@ export interface Caller {
   readonly locale: string
 }
 
-/** What a caller confirms, as in the preview. A missing member is a wrong one. */
+/** Values of the preview that a caller confirms. A missing member is treated as wrong. */
 interface ModuleConfirmation {
   readonly moduleCode?: string | undefined
   readonly dataType?: string | undefined
   readonly confirmation?: string | undefined
 }
 
-/** What became of one module. */
+/** The result for one module. */
 interface Ended {
   readonly outcome: Outcome
-  /** As it was before; `undefined` when it could not be read. */
+  /** State before the run; `undefined` if it could not be read. */
   readonly preview: CleanupPreview | undefined
   readonly removed?: Readonly<Record<string, number>>
   readonly errorKey?: ErrorKey
@@ -58,7 +58,9 @@ interface Ended {
 const previewDeadlineMs = 10_000
 const removalDeadlineMs = 300_000
 
-/** Shows and removes the demo data of modules: each in a transaction of its own, all of it or nothing. */
+/**
+ * Shows and removes the demo data of modules. Each module is removed in its own transaction, completely or not at all.
+ */
 export class CleanupService {
   readonly #parts: CleanupParts
   readonly #stopping = new AbortController()
@@ -67,7 +69,7 @@ export class CleanupService {
     this.#parts = parts
   }
 
-  /** Aborts what runs. */
+  /** Aborts running work. */
   stop(): void {
     this.#stopping.abort(new Error('the product stops'))
   }
@@ -91,8 +93,7 @@ export class CleanupService {
   }
 
   /**
-   * Removes the demo data of every module that can be cleaned now. A module that fails does not touch the others.
-   *
+   * Removes the demo data of every module that is ready. A failed module does not affect the others.
    * @throws BusinessError "403" `quickstart-cleanup.disabled`, "400" `quickstart-cleanup.confirmation-mismatch`
    */
   async cleanAll(confirmation: string | undefined, caller: Caller): Promise<RunView> {
@@ -105,10 +106,9 @@ export class CleanupService {
   }
 
   /**
-   * Removes the demo data of one module. A module that is blocked or clean answers its state.
-   *
-   * @throws BusinessError "403" `quickstart-cleanup.disabled`, "404" `quickstart-cleanup.module-unknown`,
-   *   "400" `quickstart-cleanup.confirmation-mismatch` with `data.field`
+   * Removes the demo data of one module. For a blocked or clean module, the result contains only its state.
+   * @throws BusinessError "403" `quickstart-cleanup.disabled`, "404" `quickstart-cleanup.module-unknown`, "400"
+   * `quickstart-cleanup.confirmation-mismatch` with `data.field`
    */
   async cleanModule(code: string, given: ModuleConfirmation, caller: Caller): Promise<RunView> {
     const cleanup = this.#cleanup(code)
@@ -137,7 +137,7 @@ export class CleanupService {
     return cleanup
   }
 
-  /** `undefined` when it cannot be read. */
+  /** Returns `undefined` if it cannot be read. */
   async #preview(code: string, cleanup: QuickstartCleanup): Promise<CleanupPreview | undefined> {
     const { clock, log } = this.#parts
     const late = () => new Error(`no answer within ${previewDeadlineMs} ms`)
@@ -154,7 +154,7 @@ export class CleanupService {
     const before = await this.#preview(code, cleanup)
     const ended = await this.#run(code, cleanup, before, caller)
     const { outcome, preview, errorKey, removed = {} } = ended
-    // The record of a success was written with the removal; where there is nothing to do, nothing happened.
+    // The record of a success was written with the removal. A clean module needs no record.
     if (outcome === 'failed' || outcome === 'blocked') {
       await this.#record(code, cleanup, ended, caller).catch(this.#unrecorded)
     }
@@ -187,7 +187,7 @@ export class CleanupService {
     }
   }
 
-  /** One try, inside the transaction. What has become real since the preview is seen here. */
+  /** One attempt inside the transaction. The preview is repeated, because data may have become real since. */
   async #remove(code: string, cleanup: QuickstartCleanup, signal: AbortSignal, caller: Caller): Promise<Ended> {
     const preview = relevant(await cleanup.preview(signal))
     const state = stateOf(preview)
@@ -202,8 +202,8 @@ export class CleanupService {
   }
 
   /**
-   * Runs a removal with a signal that aborts when it takes too long, and waits for it whatever it does: what it did after
-   * its transaction had been given up would be outside of any.
+   * Runs a removal with a signal that aborts after the deadline, and always waits for its end. Otherwise it could
+   * continue to write outside of its cancelled transaction.
    */
   async #bounded<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController()
@@ -240,11 +240,11 @@ export class CleanupService {
     throw refusal('confirmation-mismatch', { params: { field }, data: { field } })
   }
 
-  /** The answer about data that was not removed must not get lost because the audit does not answer either. */
+  /** A failed audit record must not replace the result of the removal. */
   readonly #unrecorded = (err: unknown) => this.#parts.log.error({ err }, 'the audit of a removal was not written')
 }
 
-/** Case and white space around a phrase do not count (document 3, "Install state"); composed forms are the same. */
+/** Ignores case, surrounding blanks (document 3, "Install state") and the Unicode form. */
 function isSamePhrase(given: string, phrase: string): boolean {
   const folded = (text: string) => text.normalize('NFC').trim().toUpperCase()
   return folded(given) === folded(phrase)

@@ -2,21 +2,24 @@ import { Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
-/** Phrase that removes the demo data of every module that can be cleaned (document 3, "Demo-data cleanup"). */
+/** Phrase that removes the demo data of every module that is ready (document 3, "Demo-data cleanup"). */
 export const allModulesPhrase = '一键清理演示数据'
 
 /** Phrase that removes the demo data of one module. */
 export const modulePhrase = (moduleCode: string) => `CLEAN-${moduleCode.toUpperCase()}`
 
-/** `ready`: can be removed. `blocked`: something real hangs on it. `clean`: nothing is left. `unknown`: it cannot be read. */
+/**
+ * `ready`: can be removed. `blocked`: real data depends on it. `clean`: no demo data remains. `unknown`: it cannot be
+ * read.
+ */
 export const moduleStates = ['ready', 'blocked', 'clean', 'unknown'] as const
 export type ModuleState = (typeof moduleStates)[number]
 
-/** What came of a run: `cleaned` and `failed` for a module that was run, its state for one that was not. */
+/** Result of a run for a module: `cleaned` and `failed` if it was executed, else its state. */
 export const outcomes = ['cleaned', 'failed', 'blocked', 'clean'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** Why a module failed: stable, also in the audit. */
+/** Stable codes for the reason why a module failed, also in the audit. */
 export const errorKeys = [
   'foreign-key',
   'data-source',
@@ -79,28 +82,28 @@ export type RunView = Static<typeof runView>
 
 const text = Type.String({ maxLength: 200 })
 export const moduleParams = Type.Object({ moduleCode: Type.String({ minLength: 1, maxLength: 64 }) })
-/** A call without a member is a failed attempt: it is rejected like a call with a wrong value, and recorded. */
+/** Optional, because a request without a member is a failed attempt: it is rejected and recorded like a wrong value. */
 const confirmed = Type.Optional(text)
 export const runBody = Type.Object({ confirmation: confirmed })
 export const moduleRunBody = Type.Object({ moduleCode: confirmed, dataType: confirmed, confirmation: confirmed })
 
-/** One removal, as the audit keeps it. */
+/** One removal, as stored in the audit. */
 export interface CleanupRecord {
   readonly action: 'quickstart-cleanup'
   readonly status: 'passed' | 'warning' | 'failed'
-  /** Who did it: a user name, or what acts without a user, such as `cli`. */
+  /** User name, or the name of an actor without a user, such as `cli`. */
   readonly operator: string
   readonly clientIp: string
   readonly userAgent: string
   readonly traceId: string
-  /** What was done. Never passwords, keys, tokens or confirmation phrases. */
+  /** Details of the removal. Never contains passwords, keys, tokens or confirmation phrases. */
   readonly summary: Readonly<Record<string, string | number | boolean>>
 }
 
 export interface CleanupAudit {
-  /** Writes a record, in the transaction around it when there is one. */
+  /** Writes a record, in the surrounding transaction if there is one. */
   record(entry: CleanupRecord): Promise<void>
 }
 
-/** The audit of the installation, as far as this plugin writes to it. */
+/** The part of the installation audit that this plugin uses. */
 export const cleanupAudit = service<CleanupAudit>('install.audit', { from: '@plinth/install' })

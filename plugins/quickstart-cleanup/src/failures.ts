@@ -5,7 +5,7 @@ import type { ErrorKey, Outcome } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Demo data that was still there after its module said that it had removed it. */
+/** Demo data remains after its module has reported the removal. */
 export class ResidualDataError extends Error {
   override readonly name = 'ResidualDataError'
 }
@@ -24,8 +24,8 @@ const unusable: ReadonlySet<string> = new Set<DatabaseErrorCode>([
 ])
 
 /**
- * What drivers and databases say when the connection, the server or its disk is gone. 1927 is MariaDB's number for a
- * connection that was killed, which the driver has no name for.
+ * Error codes of drivers and databases for a lost connection, server or disk. 1927 is the number of MariaDB for a
+ * killed connection; the driver has no name for it.
  */
 const lost = new RegExp(
   [
@@ -36,7 +36,7 @@ const lost = new RegExp(
   ].join('|'),
 )
 
-/** Why a removal failed, whatever its module wrapped around the cause. */
+/** Returns the reason of a failed removal, also if the module has wrapped the cause. */
 export function errorKeyOf(error: unknown): ErrorKey {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof ResidualDataError) return 'residual-data'
@@ -61,7 +61,7 @@ export const refusal = businessFailures('quickstart-cleanup', en['quickstart-cle
   'confirmation-mismatch': '400',
 })
 
-/** What is said of an outcome. */
+/** Returns the text of an outcome. */
 export function outcomeText(name: Exclude<Outcome, 'failed'> | ErrorKey): LocalizedText {
   return { en: en['quickstart-cleanup'].outcome[name], 'zh-CN': zhCN['quickstart-cleanup'].outcome[name] }
 }

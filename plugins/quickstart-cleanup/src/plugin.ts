@@ -27,7 +27,7 @@ export default definePlugin({
     const service = new CleanupService({
       cleanups,
       database: services.database,
-      // Without the plugin that keeps the audit the log is the only place for it.
+      // Without the plugin that stores the audit, records are written to the log.
       audit: services.audit ?? {
         record: async (entry) => log.info({ audit: entry }, 'audit of a removal of demo data'),
       },

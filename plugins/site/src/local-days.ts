@@ -1,8 +1,7 @@
 /**
- * Tells the day of a moment, `YYYY-MM-DD`, in a time zone that is read at use. A formatter is made once for a zone: making it
- * takes hundreds of times as long as using it.
- *
- * @param zone name of the IANA time zone database
+ * Returns a function that converts a moment to its day, `YYYY-MM-DD`, in the current time zone. The formatter is cached
+ * per zone, because creating it takes hundreds of times as long as using it.
+ * @param zone returns a name of the IANA time zone database
  */
 export function localDays(zone: () => string): (moment: Date) => string {
   let days: { readonly zone: string; readonly format: Intl.DateTimeFormat } | undefined

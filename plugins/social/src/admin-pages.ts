@@ -34,5 +34,5 @@ const messages = adminList('getAdminSocialMessages', (row) => ({
   filters: ['outcome', 'accountCode'],
 }))
 
-/** What the back office shows of WeChat. */
+/** Back office pages of WeChat. */
 export const pages = [messages]

@@ -4,7 +4,7 @@ import { pluginKeySetting } from '@plinth/system-config'
 
 export const tokenKeyName = 'platform.social.token-key'
 
-/** An account at WeChat. */
+/** A WeChat account. */
 export interface SocialAccount {
   readonly appId: string
   readonly secret: string

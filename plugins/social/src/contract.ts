@@ -1,6 +1,6 @@
 import { type ChannelCheck, type ConfigNeeds, type DeliveryOutcome, service } from '@plinth/kernel'
 
-/** Capabilities of document 2, "Attributes of the `social` channel". */
+/** Message types of document 2, "Attributes of the `social` channel". */
 export const socialMessageTypes = ['official-template', 'official-kefu-text', 'miniapp-subscribe'] as const
 export type SocialMessageType = (typeof socialMessageTypes)[number]
 
@@ -9,19 +9,21 @@ export interface SocialMessage {
   /** Code of an account in `platform.social.accounts`. */
   readonly accountCode: string
   readonly messageType: SocialMessageType
-  /** Open ID of the recipient at that account. Leads to a person: never logged or stored in clear. */
+  /** Open ID of the recipient at that account. It is personal data: never log or store it in plain text. */
   readonly toUser: string
-  /** Needed but for `official-kefu-text`. */
+  /** Required except for `official-kefu-text`. */
   readonly templateId?: string
-  /** Values of the template's fields; checked against the limits of their kinds. */
+  /** Values of the template fields. They are checked against the limits of their kinds. */
   readonly data: Readonly<Record<string, string>>
   /** Text of `official-kefu-text`. */
   readonly content: string
   /** Page that a tap on an official template opens. */
   readonly url?: string
-  /** The same within 10 minutes for one recipient: WeChat sends an official template once. */
+  /**
+   * Equal for repeated attempts. WeChat sends an official template only once per recipient and id within 10 minutes.
+   */
   readonly clientMessageId: string
-  /** Customer-service account that the text comes from. */
+  /** Customer-service account that sends the text. */
   readonly kfAccount?: string
   /** Page of the mini program that a tap opens. */
   readonly page?: string
@@ -31,19 +33,19 @@ export interface SocialMessage {
   readonly lang?: string
 }
 
-/** Sends through WeChat, and keeps a row per message in the outbound log of this plugin. */
+/** Sends messages with WeChat and stores a row per message in the outbound log of this plugin. */
 export interface Social {
-  /** Codes of the accounts that are filled in. */
+  /** Codes of the configured accounts. */
   readonly accounts: readonly string[]
   needs(): ConfigNeeds
   /**
-   * Proves that WeChat issues a token to every account, or has issued one that still holds; sends nothing. Throws as
-   * `NotificationChannel.verify`, and names the account.
+   * Checks that every account has a valid token or that WeChat issues one. Sends nothing. Throws like
+   * `NotificationChannel.verify`, with the account.
    */
   verify(signal: AbortSignal): Promise<readonly ChannelCheck[]>
   /**
-   * Never throws for a failed delivery. What breaks a rule of WeChat is `rejected` before anything is sent, with the rule
-   * in `errorMessage`. `unknown` when WeChat may have taken the message.
+   * Never throws for a failed delivery. A message that breaks a rule of WeChat is `rejected` before it is sent, with
+   * the rule in `errorMessage`. The outcome is `unknown` if WeChat may have accepted the message.
    */
   send(message: SocialMessage, signal: AbortSignal): Promise<DeliveryOutcome>
 }

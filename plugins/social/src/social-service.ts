@@ -21,7 +21,7 @@ interface SocialParts {
   readonly accounts: () => Readonly<Record<string, SocialAccount>>
   readonly tokens: AccessTokens
   readonly http: OutgoingHttp
-  /** Address of the API, ending in a slash. */
+  /** URL of the API, ending in a slash. */
   readonly endpoint: () => string
   readonly outbound: OutboundLog
   /** Masks the secrets of the configuration and the given ones. */
@@ -31,7 +31,10 @@ interface SocialParts {
 const deadlineMs = 10_000
 const longestText = 2_048
 
-/** Sends through WeChat: checks, fetches the token, sends, and once again with another token when WeChat asks for it. */
+/**
+ * Sends with WeChat: checks the message, gets the token and sends. Repeats once with a new token if WeChat rejects the
+ * token.
+ */
 export class SocialService implements Social {
   readonly #parts: SocialParts
 
@@ -75,7 +78,7 @@ export class SocialService implements Social {
       const { name, refused } = checked
       return { outcome: 'rejected', errorCode: `social.${name}`, errorMessage: refused, provider }
     }
-    // Read together with the account: its secret goes to no other address.
+    // Read together with the account, so that its secret is only sent to its endpoint.
     const account = { ...checked.account, endpoint: endpoint() }
     const used: string[] = []
     const post = async (failed?: string) => {
@@ -91,7 +94,7 @@ export class SocialService implements Social {
     try {
       const first = await post()
       if (!tokenCodes.has(readAnswer(first.body)?.errcode ?? 0)) return shown(first)
-      // Once, never more: with a wrong secret, or with somebody else who fetches tokens, it would go on for ever.
+      // Only once. With a wrong secret, or if another program fetches tokens, it would repeat indefinitely.
       return shown(await post(used[0]))
     } catch (error) {
       return failureOf(error)
@@ -152,7 +155,7 @@ const noAccount = bilingual(
   '尚未配置微信账号：请填写 platform.social.accounts。',
 )
 
-/** Why an account has no token. */
+/** Returns why an account has no token. */
 function faultOf(code: string, error: unknown): ChannelFault {
   const named = ({ en, 'zh-CN': zh }: { readonly en: string; readonly 'zh-CN': string }) =>
     bilingual(`The account "${code}": ${en}`, `账号“${code}”：${zh}`)

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** The approvals of one kind of source, newest first, are one walk of an index. */
+/** Adds an index for the approvals of one kind of source, newest first. */
 export const indexSourceType = defineChangeSet({
   id: '0002-index-source-type',
   up: ({ schema }) => [

@@ -16,7 +16,7 @@ import { refusal } from './failures.ts'
 import { type ChannelSettings, dayMs, type Limit, type Settings } from './settings.ts'
 
 interface Recipient {
-  /** Where the message is sent. */
+  /** Address that the message is sent to. */
   readonly address: string
   /** Equal for all spellings of one recipient, so that they share a quota. */
   readonly key: string

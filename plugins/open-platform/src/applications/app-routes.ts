@@ -112,7 +112,7 @@ export const appRoutes = [
     response: appWithSecretView,
     async handler(request, { applications, clock }, reply) {
       const { userId, dataScope } = requirePrincipal(request)
-      // An application without an owner is for scope `all`.
+      // Only scope `all` may create an application without an owner.
       const owner = { ownerUserId: dataScope === 'all' ? null : userId }
       const content = { ...emptyContent, ...owner, ...request.body }
       const created = await applications.create(content, operatorOf(request))

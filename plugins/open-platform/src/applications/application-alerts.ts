@@ -2,10 +2,12 @@ import { type Events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 
-/** An application is told of once in such a time, whatever happens to it and however often. Milliseconds. */
+/** Maximum rate of alerts: one per application and fact in this time, in milliseconds. */
 export const alertWindowMs = 60_000
 
-/** Facts of one instance whose window has not ended, at most; more are forgotten and asked of the shared store again. */
+/**
+ * Maximum number of facts that an instance caches. Above it, the cache is cleared and the shared store decides again.
+ */
 const mostKnown = 10_000
 
 interface Application {
@@ -14,7 +16,7 @@ interface Application {
 }
 
 interface AlertParts {
-  /** Absent where the product has none: nobody is told. */
+  /** If absent, no alerts are published. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly store: Pick<SharedStore, 'setIfAbsent'>
   readonly clock: Pick<Clock, 'monotonic'>
@@ -22,13 +24,13 @@ interface AlertParts {
 }
 
 /**
- * Tells operations, by neutral events, what goes wrong with applications: once per window for each application and fact, over all
- * instances. It happens after the answer and beside it: what is told must neither cost a caller time nor say to one, by
- * that time, which applications exist.
+ * Publishes alerts about applications as events: one per window for each application and fact, across all instances.
+ * This runs after the response. An alert must neither delay a caller nor reveal, by the response time, which
+ * applications exist.
  */
 export class ApplicationAlerts {
   readonly #parts: AlertParts
-  /** End of the window by fact, monotonic milliseconds. */
+  /** End of the window by fact, in monotonic milliseconds. */
   readonly #knownUntil = new Map<string, number>()
   readonly #underWay = new Set<Promise<void>>()
   readonly #failures: FailureLog
@@ -41,17 +43,20 @@ export class ApplicationAlerts {
     })
   }
 
-  /** The quota of an application is used up. @param route pattern of the route */
+  /** The quota of an application is exhausted. @param route pattern of the route */
   rateLimited({ appId, name: appName }: Application, route: string): void {
     this.#tell('rate-limited', appId, (events) => events.publish(openRateLimited, { appId, appName, route }))
   }
 
-  /** A key of an application is used by who does not know its secret, or may not use it any more. @param reason for operators */
+  /**
+   * The key of an application was used with a wrong secret, or although the application is disabled. @param reason text
+   * for operators
+   */
   keyAbnormal({ appId, name: appName }: Application, reason: string): void {
     this.#tell('key-abnormal', appId, (events) => events.publish(openKeyAbnormal, { appId, appName, reason }))
   }
 
-  /** Waits for what is being told. */
+  /** Waits for pending alerts. */
   async drain(): Promise<void> {
     await Promise.all(this.#underWay)
   }

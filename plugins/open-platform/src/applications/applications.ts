@@ -16,26 +16,26 @@ import { refusal } from '../failures.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 import type { SecretBox } from './secret-box.ts'
 
-/** What an administrator says about an application. */
+/** Members of an application that an administrator sets. */
 interface AppContent {
   readonly name: string
   readonly description: string | null
   readonly scopes: readonly string[]
-  /** Null: the default counts; 0 or negative: unlimited. */
+  /** Null: the default applies; 0 or negative: unlimited. */
   readonly rateLimitPerMinute: number | null
   readonly ownerUserId: number | null
 }
 
-/** An application with its new secret, which is never shown again. */
+/** An application and its new secret, which is returned only once. */
 export interface AppWithSecret {
   readonly app: OpenApp
   readonly secret: string
 }
 
 interface RotationTerms {
-  /** 0: the old secret, and an earlier one in its grace period, end at once, as they must after a leak. */
+  /** 0: the old secret and an earlier one in its grace period end immediately, as required after a leak. */
   readonly graceSeconds: number
-  /** Ends a secret that is in its grace period all the same. */
+  /** Ends an earlier secret although its grace period has not ended. */
   readonly force: boolean
 }
 
@@ -45,11 +45,11 @@ interface ApplicationParts {
   readonly identity: Pick<Identity, 'assertInScope' | 'rowsInScope'>
   readonly scopes: ScopeRegistry
   readonly secrets: SecretBox
-  /** Whose audit trail the changes go to. */
+  /** Used to find the audit. */
   readonly kernel: Pick<Kernel, 'contributions'>
 }
 
-/** Administration of applications. Every change leaves an audit record in its transaction. */
+/** Administration of applications. Every change writes an audit record in its transaction. */
 export class Applications {
   readonly #parts: ApplicationParts
 
@@ -57,7 +57,7 @@ export class Applications {
     this.#parts = parts
   }
 
-  /** Throws "404" `open-platform.app-unknown`, also for an application of a user whom the principal does not reach. */
+  /** Throws "404" `open-platform.app-unknown`, also for an application whose owner the principal does not reach. */
   async get(id: number, principal: Principal): Promise<OpenApp> {
     const rows = this.#parts.identity.rowsInScope(principal, appOwner)
     const app = await this.#parts.db.fork().findOne(OpenApp, { $and: [{ id }, rows] })
@@ -71,7 +71,7 @@ export class Applications {
     const { db, clock, secrets } = this.#parts
     const appKey = newAppKey()
     const secret = newSecret()
-    // Outside the transaction: the first secret makes a key, which is stored on its own.
+    // Outside the transaction, because sealing the first secret creates and stores a key.
     const secretEnc = await secrets.seal(appKey, secret)
     const now = new Date(clock.now())
     const app = await db.transactional(async (em) => {
@@ -96,7 +96,7 @@ export class Applications {
     return { app, secret }
   }
 
-  /** Changes what is given. Throws as `create` does, and "409" `open-platform.version-conflict`. */
+  /** Changes the given members. Throws like `create`, and "409" `open-platform.version-conflict`. */
   async update(
     id: number,
     change: Partial<AppContent>,
@@ -110,17 +110,17 @@ export class Applications {
     return this.#write(app, version, members, operator, 'update', summaryOf(change))
   }
 
-  /** A disabled application is refused at once, on every instance. Throws as `update` does. */
+  /** Requests of a disabled application are rejected immediately on every instance. Throws like `update`. */
   async setStatus(id: number, status: AppStatus, version: number | undefined, operator: Operator): Promise<OpenApp> {
     const verb = status === 'active' ? 'enable' : 'disable'
     return this.#write(await this.get(id, operator.principal), version, { status }, operator, verb, {})
   }
 
   /**
-   * Makes a new secret. The old one counts for the grace period, so that the third party can change over without a gap. While
-   * one is in its grace period, a further rotation would end it against the promise: it is refused unless it says so.
-   *
-   * @throws BusinessError "409" `open-platform.grace-running`, and as `update` does
+   * Creates a new secret. The old secret stays valid for the grace period, so that the third party can switch without
+   * an outage. During a grace period, a further rotation would end the earlier secret too soon, so it is rejected
+   * unless forced.
+   * @throws BusinessError "409" `open-platform.grace-running`, and like `update`
    */
   async rotateSecret(
     id: number,
@@ -149,7 +149,7 @@ export class Applications {
     return { app, secret }
   }
 
-  /** Its metering records and its audit stay. Throws as `update` does. */
+  /** Deletes the application. Its metering records and its audit stay. Throws like `update`. */
   async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
     const app = await this.get(id, operator.principal)
     await this.#parts.db.transactional(async (em) => {
@@ -159,7 +159,7 @@ export class Applications {
     })
   }
 
-  /** Writes on top of exactly the version that the change was decided on. */
+  /** Writes only if the stored version is still the given one. */
   async #write(
     app: OpenApp,
     version: number | undefined,
@@ -188,13 +188,13 @@ export class Applications {
     return refusal('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
-  /** In the transaction around it. */
+  /** Writes an audit record in the surrounding transaction. */
   #record(operator: Operator, verb: string, { id, appKey }: OpenApp, summary: AuditSummary): Promise<void> {
     const entry = { ...auditCaller(operator), action: `open-app.${verb}`, subject: id, summary: { appKey, ...summary } }
     return audit(this.#parts.kernel, entry)
   }
 
-  /** An application keeps scopes of plugins that are no longer loaded, but is granted none. */
+  /** An application keeps scopes of plugins that are not loaded, but cannot get new ones of them. */
   async #check(
     { scopes, ownerUserId }: Partial<AppContent>,
     operator: Operator,
@@ -221,7 +221,7 @@ export class Applications {
 
 /** 96 random bits; not secret. */
 const newAppKey = () => `app_${randomBytes(12).toString('hex')}`
-/** 256 random bits, with a beginning that scanners for leaked secrets can look for. */
+/** 256 random bits, with a prefix that secret scanners can detect. */
 const newSecret = () => `plinth_open_${randomBytes(32).toString('base64url')}`
 
 const summaryOf = ({ name, description, scopes, rateLimitPerMinute, ownerUserId }: Partial<AppContent>): AuditSummary =>

@@ -2,7 +2,7 @@ import { type BusinessError, type Logger, reasonOf } from '@plinth/kernel'
 import { type PluginKey, SealedBox } from '@plinth/system-config'
 import { refusal } from '../failures.ts'
 
-/** Seals the secrets of applications under a key that the database does not hold. */
+/** Seals the secrets of applications with a key that the database does not contain in plain text. */
 export class SecretBox {
   readonly #box: SealedBox
   readonly #log: Logger
@@ -13,7 +13,7 @@ export class SecretBox {
   }
 
   /**
-   * @param appKey bound to the sealed text, so that secrets cannot be swapped between applications
+   * @param appKey bound to the sealed text, so that secrets cannot be exchanged between applications
    * @throws BusinessError `503`, reason `open-platform.secret-key-unusable`
    */
   async seal(appKey: string, secret: string): Promise<string> {
@@ -22,7 +22,7 @@ export class SecretBox {
     })
   }
 
-  /** Throws as `seal` does, also for a text that was altered. */
+  /** Throws like `seal`, also for a text that was altered. */
   async open(appKey: string, sealed: string): Promise<string> {
     return this.#box.open(appKey, sealed).catch((error: unknown) => {
       throw this.#unusable(error)

@@ -1,7 +1,7 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** Usage is read from sums by day: what it costs does not grow with the calls. */
+/** Adds sums by day, so that the cost of reading the usage does not grow with the number of calls. */
 export const countDays = defineChangeSet({
   id: '0003-count-days',
   up: ({ schema, type }) => [

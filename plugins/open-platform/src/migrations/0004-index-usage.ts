@@ -2,7 +2,7 @@ import { defineChangeSet } from '@plinth/migrations'
 
 const table = 'open_call_day'
 
-/** The usage of one application is read in the order of its list. */
+/** Adds an index in the order of the usage list of one application. */
 export const indexUsage = defineChangeSet({
   id: '0004-index-usage',
   up: ({ schema }) => [

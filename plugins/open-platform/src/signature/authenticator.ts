@@ -10,12 +10,12 @@ import { refusal } from '../failures.ts'
 import { type SignedHeaders, signatureOf, timestampToleranceMs } from './canonical-request.ts'
 
 /**
- * How long a nonce is remembered. A request may be dated 300 s ahead and then counts for 600 s; a minute more, because the
- * clocks of two instances differ.
+ * Lifetime of a nonce. The timestamp of a request may be 300 s in the future, so the request is valid for up to 600 s.
+ * One minute is added for clock differences between instances.
  */
 const nonceLifetimeMs = 2 * timestampToleranceMs + 60_000
 
-/** The nonces that were used lately, on all instances. */
+/** The recently used nonces of all instances. */
 export class Nonces {
   readonly #store: Pick<SharedStore, 'get' | 'setIfAbsent'>
   readonly #log: Logger
@@ -26,16 +26,17 @@ export class Nonces {
   }
 
   /**
-   * Refuses a request that was served before, and writes nothing. Throws as `use` does. A request that passes may still meet
-   * itself in `use`.
+   * Rejects a repeated request and writes nothing. Throws like `use`. A concurrent repetition is only rejected by
+   * `use`.
    */
   async assertUnused(appKey: string, nonce: string): Promise<void> {
     if ((await this.#reach(() => this.#store.get(keyOf(appKey, nonce)))) !== undefined) throw refusal('nonce-used')
   }
 
   /**
-   * Uses a nonce up: of all that come with it one succeeds. Throws "401" `open-platform.nonce-used`; "503"
-   * `open-platform.replay-check-unavailable` when the shared store does not answer: what cannot be checked is refused.
+   * Uses a nonce. Among all requests with the nonce, one succeeds. Throws "401" `open-platform.nonce-used`. Throws
+   * "503" `open-platform.replay-check-unavailable` if the shared store is not available, because unchecked requests
+   * must not pass.
    */
   async use(appKey: string, nonce: string): Promise<void> {
     const isFresh = await this.#reach(() => this.#store.setIfAbsent(keyOf(appKey, nonce), '1', nonceLifetimeMs))
@@ -64,19 +65,19 @@ interface AuthenticatorParts {
   readonly alerts: Pick<ApplicationAlerts, 'keyAbnormal'>
 }
 
-/** Stands in for an application that does not exist, so that the answer comes after the same work. */
+/** Replaces an application that does not exist, so that the response takes the same work. */
 interface Decoy {
   readonly box: SecretBox
   readonly appKey: string
   readonly secretEnc: string
 }
 
-/** No application has it: ids count from 1. */
+/** Not an id of an application, because ids start at 1. */
 const decoyId = 0
 
 /**
- * One row in any case, of the same shape: that of the application, or the decoy in the types of the same columns. To find no
- * row is so much less work that it could be told by time which applications exist.
+ * Always returns one row of the same shape: the application, or the decoy in the types of the columns. An empty result
+ * would need less work, so the response time would reveal which applications exist.
  */
 const appOrDecoy = `select coalesce(app.id, ${decoyId}) as id, coalesce(app.app_key, ?) as app_key,
     coalesce(app.name, 'decoy') as name, coalesce(app.secret_enc, ?) as secret_enc, app.previous_secret_enc,
@@ -85,8 +86,8 @@ const appOrDecoy = `select coalesce(app.id, ${decoyId}) as id, coalesce(app.app_
   from (select 1 as present) one left join open_app app on app.app_key = ?`
 
 /**
- * Says which application signed a request. Applications are read for each request: one that is disabled or whose secret was
- * rotated is refused at once, on every instance.
+ * Finds the application that signed a request. It is read for each request, so a disabled application or a replaced
+ * secret is rejected immediately on every instance.
  */
 export class Authenticator {
   readonly #db: Database
@@ -103,7 +104,7 @@ export class Authenticator {
     this.#alerts = alerts
   }
 
-  /** Throws "401" `open-platform.signature-invalid`, whatever of application, status and signature is wrong. */
+  /** Throws "401" `open-platform.signature-invalid` for a wrong application, status or signature. */
   async callerOf({ appKey, signature }: SignedHeaders, canonical: string): Promise<OpenCaller> {
     const decoy = await this.#decoy
     const [row] = await this.#db.query<object>(appOrDecoy, [decoy.appKey, decoy.secretEnc, appKey])
@@ -125,7 +126,7 @@ export class Authenticator {
     })
   }
 
-  /** In a later turn, so that the answer takes the same time for an application that does not exist. */
+  /** Runs in a later tick, so that the response takes the same time for an application that does not exist. */
   #alertLater({ id: appId, name }: Pick<OpenApp, 'id' | 'name'>, isRight: boolean): void {
     const reason = isRight
       ? 'The application is disabled, and requests are still signed with its secret'
@@ -133,7 +134,7 @@ export class Authenticator {
     setImmediate(() => this.#alerts.keyAbnormal({ appId, name }, reason))
   }
 
-  /** Always looks at two secrets, so that the time does not tell whether there is an earlier one. */
+  /** Always checks two secrets, so that the duration does not reveal whether an earlier secret exists. */
   async #isSignedBy(app: Secrets, box: SecretBox, canonical: string, signature: string): Promise<boolean> {
     const { appKey, secretEnc, previousSecretEnc, previousValidUntil } = app
     const isInGrace = previousValidUntil != null && this.#clock.now() < previousValidUntil.getTime()

@@ -4,8 +4,8 @@ import { refusal } from '../failures.ts'
 
 /**
  * The signature of the open platform (decision A25). Header names, canonical text, tolerance and error reasons are part
- * of the contract of `/api/v1` and never change within it (C-049). `signature-vectors.json` beside the sources has
- * examples that the server and the example clients are tested with.
+ * of the contract of `/api/v1` and never change within it (C-049). `signature-vectors.json` next to the sources
+ * contains examples, with which the server and the example clients are tested.
  */
 export const signatureHeaders = {
   appKey: 'X-Open-App-Key',
@@ -14,19 +14,19 @@ export const signatureHeaders = {
   signature: 'X-Open-Signature',
 } as const
 
-/** The lines of the text that is signed, in their order. The API description contains them. */
+/** The lines of the signed text, in order. The API description contains them. */
 export const canonicalLines = ['method', 'path', 'sorted query', 'SHA-256 of the body', 'timestamp', 'nonce'] as const
 
-/** How far the timestamp of a request may lie from the clock of the server, either way. */
+/** Maximum difference between the timestamp of a request and the clock of the server. */
 export const timestampToleranceMs = 300_000
 
-/** What is signed. */
+/** The signed parts of a request. */
 export interface RequestToSign {
   /** In upper case. */
   readonly method: string
-  /** Path, from `/api/` on, and query as they stand in the request line. */
+  /** Path, from `/api/` on, and query as in the request line. */
   readonly target: string
-  /** As sent, before any decoding; empty without a body. */
+  /** As sent, before decoding; empty without a body. */
   readonly body: Uint8Array
   /** Seconds since the epoch, as in the header. */
   readonly timestamp: string
@@ -34,14 +34,14 @@ export interface RequestToSign {
 }
 
 /**
- * The text that is signed: method, path, sorted query, SHA-256 of the body in lower-case hex, timestamp and nonce, one a
- * line, without a line break at the end. `undefined` when the query is not well-formed percent-encoded UTF-8 or the target has a `#`.
- *
- * The path is signed as it is sent, percent-encoding included, but without the context path of the product: a proxy may or
- * may not take that off, and a signature must not depend on it.
+ * Returns the signed text: method, path, sorted query, SHA-256 of the body in lower-case hex, timestamp and nonce, one
+ * per line, without a line break at the end. Returns `undefined` if the query is not well-formed percent-encoded UTF-8
+ * or the target contains a `#`.
+ * The path is signed as sent, with its percent-encoding, but without the context path of the product. A proxy may or
+ * may not remove the context path, and the signature must not depend on it.
  */
 export function canonicalRequest({ method, target, body, timestamp, nonce }: RequestToSign): string | undefined {
-  // The router ends the path at a `#`, which no client sends.
+  // The router ends the path at a `#`, which valid clients do not send.
   if (target.includes('#')) return undefined
   const [path, query] = splitTarget(target)
   const sorted = canonicalQuery(query)
@@ -50,12 +50,11 @@ export function canonicalRequest({ method, target, body, timestamp, nonce }: Req
 }
 
 /**
- * The query in one form, whatever form it was sent in. Parts are separated by `&`, name and value by the first `=`; a `+`
- * is a space; both are percent-decoded as UTF-8 and encoded again as RFC 3986 says: everything but letters, digits and
- * `-._~` as `%XX` in upper case. A part without `=` has an empty value, an empty part is left out. Parts are sorted by
- * encoded name, then by encoded value, byte by byte, and joined again; all of them, so a repeated name stays repeated.
- *
- * `undefined` when something is no well-formed percent-encoded UTF-8.
+ * Returns the canonical form of a query. Parts are separated by `&`, name and value by the first `=`; a `+` is a space.
+ * Both are percent-decoded as UTF-8 and encoded again according to RFC 3986: everything except letters, digits and
+ * `-._~` as `%XX` in upper case. A part without `=` has an empty value. Empty parts are omitted. Parts are sorted by
+ * encoded name, then by encoded value, byte by byte, and joined again. Repeated names stay repeated. Returns
+ * `undefined` for malformed percent-encoded UTF-8.
  */
 export function canonicalQuery(query: string): string | undefined {
   if (query === '') return ''
@@ -74,7 +73,10 @@ export function canonicalQuery(query: string): string | undefined {
     .join('&')
 }
 
-/** HMAC-SHA256 of the canonical text under the secret as it was shown (its UTF-8 bytes), in lower-case hex. */
+/**
+ * Returns the HMAC-SHA256 of the canonical text in lower-case hex. Its key is the UTF-8 bytes of the secret as it was
+ * shown.
+ */
 export function signatureOf(secret: string, canonical: string): string {
   return createHmac('sha256', secret).update(canonical, 'utf8').digest('hex')
 }
@@ -84,10 +86,10 @@ function splitTarget(target: string): readonly [path: string, query: string] {
   return mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)]
 }
 
-/** Encoded texts are ASCII, so code units are bytes. */
+/** Encoded texts are ASCII, so code units equal bytes. */
 const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A name or value without anything that could be written in two ways. */
+/** A name or value that has only one encoding. */
 const plain = /^[A-Za-z0-9\-._~]*$/
 
 function recode(text: string): string | undefined {
@@ -100,7 +102,7 @@ function recode(text: string): string | undefined {
   }
 }
 
-/** What a signed request says about itself, well-formed but not yet believed. */
+/** Headers of a signed request. Well-formed, but not verified yet. */
 export interface SignedHeaders {
   readonly appKey: string
   /** Seconds since the epoch. */
@@ -120,7 +122,7 @@ const names = ['appKey', 'timestamp', 'nonce', 'signature'] as const
 const headerValue = (headers: IncomingHttpHeaders, name: keyof SignedHeaders) =>
   headers[signatureHeaders[name].toLowerCase()]
 
-/** Throws "401" `open-platform.header-missing` with all that are missing, or `open-platform.header-invalid`. */
+/** Throws "401" `open-platform.header-missing` with all missing headers, or `open-platform.header-invalid`. */
 export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
   const missing = names.filter((name) => !headerValue(headers, name))
   if (missing.length > 0) {
@@ -129,7 +131,7 @@ export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
   }
   const read = (name: keyof SignedHeaders): string => {
     const value = headerValue(headers, name)
-    // A header that was sent twice arrives as one text with a comma, or as a list.
+    // A repeated header arrives as one text with a comma, or as a list.
     if (typeof value === 'string' && wellFormed[name].test(value)) return value
     const header = signatureHeaders[name]
     throw refusal('header-invalid', { params: { header }, data: { header } })
@@ -139,7 +141,6 @@ export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
 
 /**
  * Throws "401" `open-platform.timestamp-out-of-range` with the time of this server.
- *
  * @param now milliseconds since the epoch
  */
 export function assertFresh({ timestamp }: SignedHeaders, now: number): void {

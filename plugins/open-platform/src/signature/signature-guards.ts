@@ -29,7 +29,7 @@ const shared = { access: 'signed', annotations: [openApi({ scopes: [] })] } as c
 
 const { route } = routesWith()
 
-/** Two routes without a scope with which a third party tests its signature: one with a query, one with a body. */
+/** Two routes without a scope, with which a third party can test its signature: one with a query, one with a body. */
 export const openRoutes = [
   route({
     ...shared,
@@ -56,17 +56,20 @@ interface SignatureParts {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** The rule of a route that is open to signed requests. */
+/** Returns the rule of a route that is open to signed requests. */
 export const openApiOf = ({ annotations }: Pick<RouteInfo, 'annotations'>): OpenApi | undefined =>
   annotations.find(({ id }) => id === openApiAnnotation)?.value as OpenApi | undefined
 
-/** Who signed the request. Throws "401" `open-platform.header-missing` on a route that is not signed. */
+/**
+ * Returns the application that signed the request. Throws "401" `open-platform.header-missing` on a route that is not
+ * signed.
+ */
 export function requireOpenCaller({ openCaller }: Pick<GuardedRequest, 'openCaller'>): OpenCaller {
   if (openCaller !== undefined) return openCaller
   throw refusal('header-missing', { params: { headers: Object.values(signatureHeaders).join(', ') } })
 }
 
-/** Refuses what is plainly no signed request of now before its body is read. */
+/** Rejects requests with missing or invalid headers, or an old timestamp, before the body is read. */
 export function headersGuard(clock: Pick<Clock, 'now'>): RouteGuard {
   return {
     name: 'open-platform.headers',
@@ -76,9 +79,9 @@ export function headersGuard(clock: Pick<Clock, 'now'>): RouteGuard {
 }
 
 /**
- * Checks, in this order: headers, timestamp, application and signature, nonce, scopes. The nonce is only looked at: it is
- * used up by the request that is served (`quotaGuard`), so that what is refused leaves nothing in the shared store, and a
- * replay is refused before it takes the quota of anybody.
+ * Checks, in this order: headers, timestamp, application and signature, nonce, scopes. The nonce is only checked here,
+ * and `quotaGuard` uses it when the request is served. Therefore rejected requests store nothing in the shared store,
+ * and a repeated request is rejected before it uses quota.
  */
 export function signatureGuard({ authenticator, nonces, clock }: SignatureParts): RouteGuard {
   return {
@@ -89,11 +92,11 @@ export function signatureGuard({ authenticator, nonces, clock }: SignatureParts)
       if (rule === undefined) return undefined
       return async (request) => {
         const sent = readSignedHeaders(request.headers)
-        // Again, because a body may take its time to arrive.
+        // Checked again, because receiving the body may take time.
         assertFresh(sent, clock.now())
         const canonical = canonicalRequest({
           method: request.method,
-          // Without the context path, which the HTTP server takes off.
+          // Without the context path, which the HTTP server removes.
           target: request.raw.url ?? '',
           body: request.rawBody ?? new Uint8Array(),
           timestamp: sent.timestamp,
@@ -116,7 +119,7 @@ export function signatureGuard({ authenticator, nonces, clock }: SignatureParts)
   }
 }
 
-/** Throws `PLINTH_OPEN_PLATFORM_ROUTE` with everything that is wrong with the declarations of routes. */
+/** Throws `PLINTH_OPEN_PLATFORM_ROUTE` with all problems of the route declarations. */
 export function assertRoutesOpenable(routes: HttpServer['routes'], scopes: ScopeRegistry): void {
   const faults = routes.flatMap((route) => {
     const rule = openApiOf(route)
@@ -134,7 +137,7 @@ export function assertRoutesOpenable(routes: HttpServer['routes'], scopes: Scope
 
 const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })
 
-/** Security schemes of OpenAPI; a signed request needs all of them. */
+/** Security schemes of OpenAPI. A signed request needs all of them. */
 const securitySchemes = {
   openAppKey: header(signatureHeaders.appKey, 'Key of the application.'),
   openTimestamp: header(

@@ -10,14 +10,14 @@ import { refusal } from '../failures.ts'
 import type { requires } from '../requires.ts'
 import { signatureHeaders } from '../signature/canonical-request.ts'
 
-/** An accepted call before it has an id. */
+/** An accepted call without an id. */
 export type CallRecord = Readonly<Omit<OpenCall, 'id' | 'code' | 'durationMs'>> & {
   readonly code: string | null
   readonly durationMs: number | null
 }
 
 interface UsageFilter {
-  /** Days of the site, `YYYY-MM-DD`, both included. */
+  /** Days of the site, `YYYY-MM-DD`, both inclusive. */
   readonly from: string
   readonly to: string
   readonly appId?: number
@@ -25,7 +25,7 @@ interface UsageFilter {
   readonly rows: object
 }
 
-/** The tables of accepted calls: a record of each, and their sums by day. */
+/** The tables of accepted calls: one record per call, and sums by day. */
 export class CallRecords {
   readonly #db: Database
 
@@ -33,11 +33,11 @@ export class CallRecords {
     this.#db = db
   }
 
-  /** Writes all or none; what is there already stays as it is, and is not counted again. */
+  /** Writes all calls or none. Calls that are stored already are neither changed nor counted again. */
   async write(calls: readonly CallRecord[]): Promise<void> {
     await this.#db.transactional(async (em) => {
       const keys = calls.map(({ callKey }) => callKey)
-      // Nobody else writes these: a call is recorded by the process that answers it.
+      // Not written concurrently, because only the process that handles a call records it.
       const written = await em.find(OpenCall, { callKey: { $in: keys } }, { fields: ['callKey'] })
       const known = new Set(written.map(({ callKey }) => callKey))
       const fresh = calls.filter(({ callKey }) => !known.has(callKey))
@@ -49,7 +49,7 @@ export class CallRecords {
     })
   }
 
-  /** Sums by day, application and route. */
+  /** Returns sums by day, application and route. */
   usage({ from, to, appId, rows }: UsageFilter, window: PageWindow): Promise<FoundPage<OpenCallDay>> {
     const where = { day: { $gte: from, $lte: to }, ...(appId === undefined ? {} : { appId }) }
     return findPage<OpenCallDay>(this.#db.fork(), OpenCallDay, { $and: [where, rows] }, window)
@@ -58,7 +58,7 @@ export class CallRecords {
 
 type DaySums = Omit<OpenCallDay, 'id'>
 
-/** In one order, so that two processes that count the same do not wait for each other in a circle. */
+/** Sorted, so that two processes that update the same rows cannot deadlock. */
 function sumsOf(calls: readonly CallRecord[]): DaySums[] {
   const sums = new Map<string, DaySums>()
   for (const { day, appId, appKey, method, route, cost, code } of calls) {
@@ -72,7 +72,7 @@ function sumsOf(calls: readonly CallRecord[]): DaySums[] {
 
 type Uses = { requires: typeof requires; config: typeof keys }
 
-/** Removes records past their retention, and secrets past their grace period. */
+/** Removes records after their retention, and secrets after their grace period. */
 export const purge = purgeTask<Uses>('platform.open-platform', {
   displayName: { en: 'Remove old open-platform records', 'zh-CN': '清除过期的开放平台记录' },
   old({ services: { site }, config, clock }) {
@@ -86,22 +86,25 @@ export const purge = purgeTask<Uses>('platform.open-platform', {
   },
 })
 
-/** Calls written in one transaction. */
+/** Maximum number of calls per transaction. */
 const batchSize = 200
-/** Calls that may wait for the database. Beyond them calls are refused: none is served that cannot be recorded. */
+/**
+ * Maximum number of calls that wait for the database. Above it, calls are rejected, because every served call must be
+ * recorded.
+ */
 const largestBacklog = 10_000
 
 interface CallMeterParts {
   readonly records: Pick<CallRecords, 'write'>
   readonly clock: Clock
-  /** The day of a moment where the site is at home. */
+  /** Returns the day of a moment in the time zone of the site. */
   readonly dayOf: (moment: Date) => string
   readonly log: Logger
   /** Milliseconds. */
   readonly flushIntervalMs: () => number
 }
 
-/** What is known of a call when it is accepted. */
+/** Facts about a call when it is accepted. */
 interface AcceptedCall {
   readonly caller: OpenCaller
   /** Route pattern. */
@@ -112,16 +115,16 @@ interface AcceptedCall {
 }
 
 /**
- * Records accepted calls, one record each, off the critical path: a call waits in memory until its answer has been sent
- * and the next batch is written. A graceful stop writes all of them, also those that are still being answered; a process
- * that is killed loses the calls of its last flush interval and those it was answering.
+ * Writes one record per accepted call, outside of the critical path. A call stays in memory until its response is sent
+ * and the next batch is written. A graceful stop writes all calls, also those without a response yet. A killed process
+ * loses the calls of its last flush interval and those without a response.
  */
 export class CallMeter {
   readonly #parts: CallMeterParts
   readonly #stop = new AbortController()
-  /** Accepted and not yet answered. */
+  /** Accepted calls without a response yet. */
   readonly #open = new Set<CallRecord>()
-  /** To be written, the oldest first. */
+  /** Calls to write, oldest first. */
   #waiting: CallRecord[] = []
   #wake = new AbortController()
   #running: Promise<void> = Promise.resolve()
@@ -168,7 +171,9 @@ export class CallMeter {
     })
   }
 
-  /** Ends the loop and writes everything. Throws when the database does not take it; the log then says how much is lost. */
+  /**
+   * Ends the loop and writes all calls. Throws if the database fails. The log then contains the number of lost calls.
+   */
   async close(): Promise<void> {
     this.#stop.abort()
     this.#wake.abort()
@@ -190,7 +195,7 @@ export class CallMeter {
       over: 'accepted calls are recorded again',
     })
     while (!this.#stop.signal.aborted) {
-      // After a failure nothing but the stop cuts the wait short: a full batch would only fail again.
+      // After a failure, only the stop shortens the wait, because writing a full batch would fail again.
       await clock.sleep(flushIntervalMs(), failures.isFailing ? this.#stop.signal : this.#wake.signal)
       this.#wake = new AbortController()
       try {
@@ -202,7 +207,10 @@ export class CallMeter {
     }
   }
 
-  /** Records leave memory when they are written. What was written and not confirmed is written again, with no effect. */
+  /**
+   * Records are removed from memory after they are written. An unconfirmed batch is written again, which has no effect
+   * if it was stored.
+   */
   async #flush(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.slice(0, batchSize)
@@ -213,8 +221,8 @@ export class CallMeter {
 }
 
 /**
- * The identity of a call. A nonce may be used again when it is forgotten, so the timestamp is part of it: no two accepted
- * calls have the same.
+ * Returns the identity of a call. A nonce may be reused after its lifetime, so the timestamp is included to make the
+ * identity unique.
  */
 function callKeyOf({ headers }: GuardedRequest, appKey: string): string {
   const { timestamp, nonce } = signatureHeaders

@@ -14,14 +14,14 @@ interface QuotaParts {
   readonly limiter: Pick<RateLimiter, 'consume'>
   readonly meter: CallMeter
   readonly alerts: Pick<ApplicationAlerts, 'rateLimited'>
-  /** Of applications without a limit of their own; 0 or negative: unlimited. */
+  /** Limit of applications without their own limit; 0 or negative: unlimited. */
   readonly defaultLimit: () => number
 }
 
 /**
- * Takes the quota of the application, uses the nonce up and records the call (document 1, "Open-platform limiter"). Runs
- * after validation: bad input costs nothing. The nonce comes last, right before the handler: of one request that comes many
- * times at once one is served, and a denied call writes nothing.
+ * Takes the quota of the application, uses the nonce and records the call (document 1, "Open-platform limiter"). Runs
+ * after validation, so that invalid input uses no quota. The nonce is used last, directly before the handler. Among
+ * concurrent copies of a request, one is served, and a rejected call writes nothing.
  */
 export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: QuotaParts): RouteGuard {
   return {
@@ -35,7 +35,7 @@ export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: Quo
       return async (request, reply) => {
         const caller = requireOpenCaller(request)
         meter.assertRoom()
-        // An own limit of 0 is not "none": it means unlimited.
+        // A limit of 0 means unlimited, so it must not fall back to the default.
         const maxAttempts = caller.rateLimitPerMinute ?? defaultLimit()
         const result = await limiter.consume({ ...asked, key: `open-platform:${caller.appKey}`, maxAttempts })
         writeHeaders(reply, result)
@@ -50,7 +50,7 @@ export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: Quo
   }
 }
 
-/** An unlimited application gets `0` as limit, and as remaining the largest number that JSON carries exactly. */
+/** An unlimited application gets `0` as limit, and the largest exact integer of JSON as remaining. */
 function writeHeaders(reply: GuardedReply, { allowed, limit, remaining, resetAt, retryAfter }: RateLimitResult): void {
   reply.header('x-open-ratelimit-limit', String(limit))
   reply.header('x-open-ratelimit-remaining', String(remaining))

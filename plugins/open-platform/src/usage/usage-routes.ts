@@ -29,7 +29,7 @@ const usageView = Type.Object({
   cost: Type.Integer({ minimum: 0, description: 'Units of the quota that they took.' }),
 })
 
-/** In one direction: then a page that follows is one seek of the index, however long a day is. */
+/** All in the same direction, so that each next page is a single index seek. */
 const newestDayFirst: ListOrder = ['day', 'appId', 'route', 'method'].map((property) => ({
   property,
   direction: 'desc',
@@ -38,13 +38,13 @@ const newestDayFirst: ListOrder = ['day', 'appId', 'route', 'method'].map((prope
 const idOf = ({ day, appId, method, route }: Pick<Static<typeof usageView>, 'day' | 'appId' | 'method' | 'route'>) =>
   `${day} ${appId} ${method} ${route}`
 
-/** A day so many days before another one, whatever the time zone. */
+/** Returns the day the given number of days earlier, in any time zone. */
 const earlier = (from: string, days: number) =>
   new Date(Date.parse(from) - days * 86_400_000).toISOString().slice(0, 10)
 
 const { route } = routesWith<UsageRouteParts>()
 
-/** What applications called. */
+/** Usage of applications. */
 export const usageRoutes = [
   route({
     method: 'GET',

@@ -14,16 +14,16 @@ interface TokenParts {
   readonly log: Logger
 }
 
-/** An account at the address that its secret is for. */
+/** An account and the endpoint that its secret belongs to. */
 interface AddressedAccount extends SocialAccount {
-  /** Address of the API, ending in a slash. */
+  /** URL of the API, ending in a slash. */
   readonly endpoint: string
 }
 
-/** Why there is no token. */
+/** The reason why there is no token. */
 export class TokenRefused extends Error {
   override readonly name = 'TokenRefused'
-  /** What WeChat answered; absent: nothing that can be read. */
+  /** Response of WeChat; absent if it is unreadable. */
   readonly answer: WechatAnswer | undefined
 
   constructor(message: string, answer?: WechatAnswer) {
@@ -32,7 +32,7 @@ export class TokenRefused extends Error {
   }
 }
 
-/** Seconds before its end at which a token counts as over; WeChat renews it 300 s before. */
+/** Seconds before its expiry at which a token is treated as expired. WeChat renews it 300 s before. */
 const early = 200
 /** Milliseconds. */
 const deadlineMs = 10_000
@@ -41,8 +41,9 @@ const longestWait = 3_000
 const pause = 100
 
 /**
- * Access tokens, one per account for all instances (WeChat, "stable_token"). A token is fetched under a lock, after another
- * look; who finds the lock taken waits for the other's token. It is sealed where it is shared.
+ * Access tokens, one per account for all instances (WeChat, "stable_token"). A token is fetched under a lock, after the
+ * store was checked again. If the lock is taken, the caller waits for the token of the other instance. Shared tokens
+ * are sealed.
  */
 export class AccessTokens {
   readonly #parts: TokenParts
@@ -53,7 +54,7 @@ export class AccessTokens {
   }
 
   /**
-   * @param failed the token that WeChat has just refused: another one is fetched unless there is another one already
+   * @param failed a token that WeChat has rejected; it is replaced unless a newer one is stored
    * @throws TokenRefused
    */
   async of(account: AddressedAccount, failed?: string): Promise<string> {
@@ -97,7 +98,7 @@ export class AccessTokens {
     }
   }
 
-  /** The secret goes in the body, so that no address holds it. */
+  /** The secret is in the body, so that no URL contains it. */
   async #fetch(account: AddressedAccount): Promise<string> {
     const { appId, secret, endpoint } = account
     const { http, store, box } = this.#parts
@@ -118,7 +119,7 @@ export class AccessTokens {
 }
 
 const purpose = 'social.access-token'
-/** A token of one address is never sent to another one. */
+/** The endpoint is part of the key, so that a token is never sent to another endpoint. */
 const keyOf = ({ appId, endpoint }: AddressedAccount) =>
   `${purpose}:${appId}:${createHash('sha256').update(endpoint).digest('base64url').slice(0, 22)}`
 

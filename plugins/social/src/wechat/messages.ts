@@ -3,7 +3,7 @@ import type { DeliveryOutcome } from '@plinth/kernel'
 import { jsonOf, memberAt } from '@plinth/outgoing-http'
 import type { SocialMessage, SocialMessageType } from '../contract.ts'
 
-/** What WeChat gets, and where. */
+/** Path and body of a request to WeChat. */
 interface Capability {
   readonly path: string
   readonly needsTemplate: boolean
@@ -13,10 +13,13 @@ interface Capability {
 const present = (members: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 
-/** WeChat takes 32 characters. */
+/** WeChat accepts at most 32 characters. */
 const clientId = (id: string) => (id.length <= 32 ? id : createHash('sha256').update(id).digest('hex').slice(0, 32))
 
-/** Languages that a subscribe message knows. Another one is left out: WeChat takes its own default then. */
+/**
+ * Returns a language that WeChat supports for subscribe messages. Other languages are omitted, and WeChat uses its
+ * default.
+ */
 function languageOf(tag: string | undefined): string | undefined {
   if (tag === undefined) return undefined
   const { language, region, script } = new Intl.Locale(tag).maximize()
@@ -25,7 +28,7 @@ function languageOf(tag: string | undefined): string | undefined {
   return region === 'HK' ? 'zh_HK' : script === 'Hant' ? 'zh_TW' : 'zh_CN'
 }
 
-/** Official documentation of WeChat: template messages, customer-service messages, subscribe messages. */
+/** See the official documentation of WeChat: template messages, customer-service messages, subscribe messages. */
 export const capabilities: Readonly<Record<SocialMessageType, Capability>> = {
   'official-template': {
     path: '/cgi-bin/message/template/send',
@@ -62,7 +65,7 @@ export const capabilities: Readonly<Record<SocialMessageType, Capability>> = {
 const characters = (text: string) => [...text].length
 const longest = (limit: number) => (text: string) => characters(text) <= limit
 
-/** Rules of the kinds of template fields; the kind is the name without the digits at its end. */
+/** Rules by kind of template field. The kind is the name without trailing digits. */
 const rules: Readonly<Record<string, ((text: string) => boolean) | undefined>> = {
   number: (text) => /^[-+]?[\d.,]{1,32}$/.test(text),
   letter: (text) => /^[A-Za-z]{1,32}$/.test(text),
@@ -77,8 +80,8 @@ const rules: Readonly<Record<string, ((text: string) => boolean) | undefined>> =
 const longestThing = 20
 
 /**
- * The values of a template as WeChat takes them. A `thing` that is too long is cut with an ellipsis; whatever else breaks
- * the rule of its kind is named, because cutting an amount or a number would make it another one.
+ * Returns the values of a template in the format of WeChat. A `thing` that is too long is shortened with an ellipsis.
+ * Other invalid values are reported, because shortening would change an amount or a number.
  */
 export function templateValues(
   data: Readonly<Record<string, string>>,
@@ -109,7 +112,10 @@ type SocialHint =
 
 type Outcome = 'rejected' | 'deferred'
 
-/** Codes of WeChat ("Global return codes"): what to do, and what to say to the operator. */
+/**
+ * Codes of WeChat ("Global return codes"): outcome, hint for the operator, and delay of the next attempt in
+ * milliseconds.
+ */
 const meanings: Readonly<Record<number, readonly [Outcome, SocialHint, number?] | undefined>> = {
   [-1]: ['deferred', 'busy', 1_000],
   40001: ['rejected', 'account-refused'],
@@ -138,10 +144,10 @@ const meanings: Readonly<Record<number, readonly [Outcome, SocialHint, number?] 
   50002: ['rejected', 'permission-missing'],
 }
 
-/** What a code that comes in place of a token says; the account is to blame where nobody knows the code. */
+/** Returns the hint for a code in place of a token. Unknown codes are attributed to the account. */
 export const hintOf = (errcode: number): SocialHint => meanings[errcode]?.[1] ?? 'account-refused'
 
-/** Codes that say that the access token does not hold any more. */
+/** Codes for an access token that is no longer valid. */
 export const tokenCodes: ReadonlySet<number> = new Set([40001, 40014, 42001])
 
 export interface WechatAnswer {
@@ -150,7 +156,10 @@ export interface WechatAnswer {
   readonly messageId: string | undefined
 }
 
-/** `undefined` for what is no answer of WeChat. The id of a message is read as text: it exceeds 2^53 at times. */
+/**
+ * Returns `undefined` if the body is not a response of WeChat. The id of a message is read as text, because it may
+ * exceed 2^53.
+ */
 export function readAnswer(body: string): WechatAnswer | undefined {
   const answer = jsonOf(body)
   const [errcode, errmsg] = [memberAt(answer, 'errcode'), memberAt(answer, 'errmsg')]
@@ -166,7 +175,7 @@ export function outcomeOf(status: number, body: string): DeliveryOutcome {
   return answer === undefined ? unreadable(status) : outcomeOfAnswer(answer)
 }
 
-/** What WeChat's own code means. */
+/** Returns the outcome for the code of WeChat. */
 export function outcomeOfAnswer({ errcode, errmsg, messageId }: WechatAnswer): DeliveryOutcome {
   const said = { provider, providerCode: String(errcode), providerMessage: errmsg }
   if (errcode === 0) return { outcome: 'accepted', ...said, ...(messageId === undefined ? {} : { messageId }) }
@@ -181,7 +190,7 @@ export function outcomeOfAnswer({ errcode, errmsg, messageId }: WechatAnswer): D
   return { outcome, ...failure, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
 }
 
-/** WeChat answers 200 with a code; anything else comes from what stands before it. */
+/** WeChat responds with status 200 and a code. Other responses come from a proxy in front of it. */
 function unreadable(status: number): DeliveryOutcome {
   const said = { provider, providerCode: String(status) }
   if (status === 429 || status === 503)
