@@ -2,33 +2,36 @@ import { extensionPoint, type LocalizedText, shape } from '@plinth/kernel'
 import { attentionShape } from './page-shapes.ts'
 
 /**
- * Something that may need an operator, found by asking an operation how often it is there. The overview shows what is not
- * zero; who may not call the operation does not see it.
+ * A condition that may need an operator. An operation returns how often it occurs. The overview shows counts above zero
+ * to users who may call the operation.
  */
 export interface AttentionDeclaration {
-  /** Unique in the product, as the plugin that owns it and a word: `events.failed`. */
+  /** Unique in the product: the id of the plugin and a word, for example `events.failed`. */
   readonly id: string
-  /** What there is: "Events that were not delivered". The number stands before it. */
+  /** Text after the number: "Events that were not delivered". */
   readonly title: LocalizedText
   readonly tone: 'bad' | 'warn'
-  /** The operation that is asked. */
+  /** Id of the operation. */
   readonly source: string
   readonly query?: Readonly<Record<string, string | number | boolean>>
-  /** Member of the payload: a number, or a list whose items are counted. Absent: the payload is the list. */
+  /** Member of the payload: a number, or a list whose items are counted. Default: the payload is the list. */
   readonly count?: string
-  /** Of a list: members that the items which count have, with their value. */
+  /** Counts only list items whose members have these values. */
   readonly where?: Readonly<Record<string, string | number | boolean>>
-  /** Of a list: a member that holds something in the items which count. */
+  /** Counts only list items whose member with this name is not empty. */
   readonly filled?: string
-  /** The page that shows it and mends it, with its filters. */
+  /** The page that shows and fixes it, with its filters. */
   readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
-  /** Where the number stands: on the overview, or beside its page in the navigation, as unread messages do. `overview` when absent. */
+  /**
+   * Place of the number: on the overview, or next to its page in the navigation, like unread messages. Default:
+   * `overview`.
+   */
   readonly place?: 'overview' | 'navigation'
-  /** Tables that the operation reads, where no page declares them: see `PageLife`. */
+  /** Tables that the operation reads, if no page declares them. See `PageLife`. */
   readonly live?: readonly string[]
 }
 
-/** What needs attention, each contributed under its id. */
+/** Conditions that need attention, each contributed under its id. */
 export const attention = extensionPoint<AttentionDeclaration>('console.attention', {
   from: '@plinth/console',
   live: true,

@@ -2,65 +2,65 @@ import { extensionPoint, type LocalizedText, type Shape, shape } from '@plinth/k
 import { type Tone, tones } from './page-words.ts'
 
 /*
- * Charts of the back office as data: numbers over time, from an operation that answers rows with a moment each, or from
- * counters that the process measures anyway.
+ * Charts of the back office as data. They show numbers over time: rows of an operation with a moment each, or counters
+ * of the process.
  */
 
-/** Lines of a chart; more cannot be told apart. */
+/** Maximum number of lines of a chart. More cannot be distinguished. */
 export const mostChartLines = 6
 
 interface AnyChart {
-  /** Unique in the product, as the plugin that owns it and a word: `http.requests`. */
+  /** Unique in the product: the id of the plugin and a word, for example `http.requests`. */
   readonly id: string
   readonly title: LocalizedText
-  /** One sentence on what it shows. */
+  /** One sentence about its content. */
   readonly lead?: LocalizedText
-  /** What its numbers are; absent: how many there were. */
+  /** Unit of the numbers. Default: a count. */
   readonly unit?: 'bytes' | 'ms' | 'percent'
-  /** The page that shows it: a list, or one that shows what there is one of. Absent: the overview. */
+  /** The page that shows it: a list or a singleton page. Default: the overview. */
   readonly page?: string
   /** Lower numbers come first. */
   readonly order: number
-  /** Names for the values of `by`. */
+  /** Texts for the values of `by`. */
   readonly labels?: Readonly<Record<string, LocalizedText>>
 }
 
-/** Numbers over time that an operation answers: its rows, each with a moment. */
+/** Numbers over time from the rows of an operation. Each row has a moment. */
 export interface OperationChart extends AnyChart {
   readonly kind: 'operation'
-  /** Asked without parameters of the path; answers a list. */
+  /** Id of an operation without path parameters that returns a list. */
   readonly source: string
   readonly query?: Readonly<Record<string, string | number | boolean>>
-  /** Member of a row that is a moment, or a day as `YYYY-MM-DD`. Rows of the same moment are added up. */
+  /** Member with a moment, or with a day as `YYYY-MM-DD`. Rows with the same moment are added up. */
   readonly at: string
-  /** Member whose values are told apart: each has lines of its own. */
+  /** Member whose values have separate lines. */
   readonly by?: string
   /**
-   * Of amounts in minor units: the member that names their asset or currency. Amounts of different ones are never added up,
-   * each has lines of its own.
+   * For amounts in minor units: the member with the asset or currency. Amounts in different units have separate lines
+   * and are never added up.
    */
   readonly currency?: string
-  /** At least one, at most `mostChartLines`. `field`: a number; called as the route calls it, unless it has a title. */
+  /** 1 to `mostChartLines` lines. `field`: a number. Default title: the title of the member in the route. */
   readonly lines: readonly { readonly field: string; readonly title?: LocalizedText; readonly tone?: Tone }[]
 }
 
 /**
- * What counters of the product counted, step by step, as far back as this process remembers: an hour in steps of half a
- * minute, a day in steps of five. Shown where metrics are measured.
+ * Steps of counters of the product, as long as this process stores them: an hour in steps of 30 s, a day in steps of 5
+ * min. Only shown if metrics are enabled.
  */
 export interface MeasuredChart extends AnyChart {
   readonly kind: 'measured'
   /** Name of a counter, or of a histogram whose observations are counted. */
   readonly metric: string
-  /** Label whose values are told apart: at most eight, what comes later counts as `other`. */
+  /** Label whose values have separate lines. At most eight values; later values are counted as `other`. */
   readonly by?: string
-  /** At least one, at most `mostChartLines`. */
+  /** 1 to `mostChartLines` lines. */
   readonly lines: readonly {
     /** Unique in the chart. */
     readonly name: string
     readonly title: LocalizedText
     readonly tone?: Tone
-    /** Labels that what counts has, each with one of these values. Absent: all of it counts. */
+    /** Labels that a counter must have, each with one of these values. Default: all counters of the metric. */
     readonly where?: Readonly<Record<string, readonly string[]>>
   }[]
 }

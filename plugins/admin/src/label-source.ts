@@ -1,26 +1,29 @@
 import { extensionPoint, shape } from '@plinth/kernel'
 
-/** Something that an id names, as people call it. */
+/** An id and its name for people. */
 export interface Label {
   readonly id: string | number
   readonly name: string
 }
 
-/** Request of the caller who looks up labels. @plinth/http adds the members of its requests. */
+/** Request of a caller for labels. @plinth/http adds the members of its requests. */
 export interface LabelRequest {
   /** Language of the names. */
   readonly locale: string
 }
 
-/** Names for the ids of one kind of things, so that pages show and offer names. */
+/** Names for the ids of one kind, so that pages can show and offer names. */
 export interface LabelSource {
-  /** Permission that a caller needs; absent: every signed-in user may ask. */
+  /** Required permission. Default: any signed-in user. */
   readonly permission?: string
-  /** Which rows it names, as for an operation. The source restricts them for `caller`; the console rejects for `all`. */
+  /**
+   * Scope of the rows, as for an operation. The source restricts the rows for `caller`. The console rejects the call
+   * for `all` without the data scope.
+   */
   readonly scope: 'caller' | 'all' | 'none'
   /**
-   * @param ids at most 200; what does not exist, or is not for this caller, is left out
-   * @param request of the caller, in whose language names are
+   * @param ids at most 200; unknown ids and ids out of scope are omitted
+   * @param request request of the caller, with the language of the names
    */
   byIds(ids: readonly string[], request: LabelRequest): Promise<readonly Label[]>
   /**
@@ -30,7 +33,7 @@ export interface LabelSource {
   search(text: string, request: LabelRequest): Promise<readonly Label[]>
 }
 
-/** Sources of names, contributed under the kind of things: `iam.role`. */
+/** Sources of names, contributed under the kind, for example `iam.role`. */
 export const labelSources = extensionPoint<LabelSource>('console.labels', {
   from: '@plinth/console',
   live: true,
@@ -41,10 +44,10 @@ export const labelSources = extensionPoint<LabelSource>('console.labels', {
   ),
 })
 
-/** Names that one question for a text answers. */
+/** Maximum number of labels per search. */
 export const mostLabels = 20
 
-/** Labels whose id or name holds a text, whatever the case; at most 20. */
+/** Returns at most 20 labels whose id or name contains a text, in any case. */
 export function labelsWith(labels: readonly Label[], text: string): readonly Label[] {
   const wanted = text.toLowerCase()
   const holds = (value: string | number) => String(value).toLowerCase().includes(wanted)
@@ -52,10 +55,9 @@ export function labelsWith(labels: readonly Label[], text: string): readonly Lab
 }
 
 /**
- * Names of things of which the process knows all, and which belong to no user or organisation.
- *
- * @param labels all of them, in a language
- * @param permission that a caller needs; absent: whoever is signed in may ask
+ * Source for a complete list of labels that belong to no user or organisation.
+ * @param labels returns all of them in a language
+ * @param permission required permission; default: any signed-in user
  */
 export function listedLabels(labels: (locale: string) => readonly Label[], permission?: string): LabelSource {
   return {

@@ -18,24 +18,24 @@ import type {
 import type { Tone } from './page-words.ts'
 
 /**
- * The operations of the product by their ids, as types. Each plugin with pages adds its own: `plinth openapi types` writes
- * them from the routes, so that a page which names a member that no answer has does not compile.
+ * The operations of the product by id, as types. Each plugin with pages adds its own. `plinth openapi types` generates
+ * them from the routes. Therefore a page with a member that does not exist in the response does not compile.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: plugins add their operations to it
 export interface Operations {}
 
-/** What the generated types say of an operation. */
+/** Content of the generated types of an operation. */
 export interface OperationTypes {
   readonly params: object
   readonly query: object
   readonly body: object
   /** Payload of the envelope. */
   readonly data: unknown
-  /** What a list can be sorted by. */
+  /** Properties that a list can be sorted by. */
   readonly sort: string
 }
 
-/** A text that is a moment in ISO 8601. Exists in types alone. */
+/** A text with a moment in ISO 8601. It only exists as a type. */
 export type Instant = string & { readonly format: 'date-time' }
 
 type Plain = string | number | boolean
@@ -50,17 +50,17 @@ type ItemOf<O extends OperationId> =
     : Of<O, 'data'> extends readonly (infer Item)[]
       ? Item
       : never
-/** Operations that answer with rows. */
+/** Operations that return rows. */
 type ListOperation = { [O in OperationId]: [ItemOf<O>] extends [never] ? never : O }[OperationId]
-/** Operations that answer with one thing. */
+/** Operations that return one object. */
 type ReadOperation = { [O in OperationId]: [ItemOf<O>] extends [never] ? O : never }[OperationId]
 type QueryName<O extends OperationId> = keyof Of<O, 'query'> & string
 type BodyName<O extends OperationId> = keyof Of<O, 'body'> & string
 type SortOf<O extends OperationId> = Of<O, 'sort'> | `-${Of<O, 'sort'>}`
 
-/** What an operation answers with: each item of a list, or the thing itself. */
+/** Result of an operation: the item of a list, or the object. */
 type AnswerOf<O extends OperationId> = [ItemOf<O>] extends [never] ? Bare<Of<O, 'data'>> : ItemOf<O>
-/** Members of a body, and of what they hold. */
+/** Members of a body and of its nested objects. */
 type FieldName<O extends OperationId> = {
   [N in BodyName<O>]:
     | N
@@ -81,7 +81,7 @@ type Inner<T, V> = {
         ? `${N}.${Leaf<Bare<T[N]>, V>}`
         : never
 }[keyof T & string]
-/** Names of members whose values fit: those of the thing itself, and of what it holds, three levels in all. */
+/** Names of members with matching values, of the object and of nested objects, up to three levels. */
 export type Named<T, V> = {
   [N in keyof T & string]: Bare<T[N]> extends V
     ? N
@@ -108,7 +108,7 @@ type At<T, F extends string> = F extends keyof T
 type ListItem<V> = Bare<V> extends readonly (infer Item)[] ? Item : never
 type Literal<V> = Bare<V> extends infer Value extends string ? (string extends Value ? string : Value) : never
 
-/** A JSON Schema of an object, as TypeBox writes it. */
+/** JSON Schema of an object, as TypeBox creates it. */
 export interface MembersSchema {
   readonly properties: Readonly<Record<string, object>>
 }
@@ -179,17 +179,17 @@ interface BulkOptions<O extends OperationId> extends WriteOptions<O, never> {
   readonly confirm?: LocalizedText
 }
 
-/** The unit of an amount: see the members of `PageColumn`. */
+/** The unit of an amount. See the members of `PageColumn`. */
 type UnitOf<T> =
   | { readonly currency: Named<T, string> }
   | { readonly asset: string }
   | { readonly decimals: Named<T, number>; readonly symbol: Named<T, string> }
 
 declare const owner: unique symbol
-/** Made for rows of this type. */
+/** Bound to rows of this type. */
 type For<Part, T> = Part & { readonly [owner]?: (thing: T) => void }
 
-/** Makes the parts of a page over things of the type `T`. Each takes only members that it can show. */
+/** Creates the parts of a page for objects of the type `T`. Each part only accepts members that it can show. */
 export interface Row<T> {
   text(
     field: Named<T, Plain>,
@@ -199,10 +199,10 @@ export interface Row<T> {
       readonly opens?: { readonly base: Named<T, string>; readonly path: string }
     },
   ): For<PageColumn, T>
-  /** A moment, in the zone of the site. */
+  /** A moment in the time zone of the site. */
   time(field: Named<T, Instant>, options?: Shown): For<PageColumn, T>
   count(field: Named<T, number>, options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' }): For<PageColumn, T>
-  /** A sum in minor units, as a number or decimal text, shown in its unit. */
+  /** An amount in minor units, as a number or decimal text, shown in its unit. */
   amount(field: Named<T, string | number>, options: Shown & UnitOf<T>): For<PageColumn, T>
   flag(field: Named<T, boolean>, options?: Shown): For<PageColumn, T>
   /** A state. A value without a tone does not compile. */
@@ -211,13 +211,13 @@ export interface Row<T> {
     tones: { readonly [Value in Literal<At<T, F>>]: Tone },
     options?: Shown & { readonly labels?: Labels<At<T, F>> },
   ): For<PageColumn, T>
-  /** Several short texts. `member`: of things, the one that is shown. */
+  /** Several short texts. `member`: the shown member if the items are objects. */
   chips<F extends Named<T, readonly unknown[]>>(
     field: F,
     member?: F extends keyof T ? keyof ListItem<T[F]> & string : string,
     options?: Shown & { readonly labels?: Labels<ListItem<At<T, F>>> },
   ): For<PageColumn, T>
-  /** The id, or the ids, of something that has a name: `labels` is the kind of thing. */
+  /** One or more ids of named objects. `labels` is the kind of object. */
   reference(
     field: Named<T, string | number | readonly (string | number)[]>,
     of: { readonly labels: string; readonly page?: string },
@@ -225,35 +225,35 @@ export interface Row<T> {
   ): For<PageColumn, T>
   json(field: keyof T & string, options?: Shown): For<PageColumn, T>
   difference(before: keyof T & string, after: keyof T & string, options?: Shown): For<PageColumn, T>
-  /** A list within the thing. */
+  /** A list within the object. */
   rows<F extends Named<T, readonly unknown[]>>(
     field: F,
     build: (item: Row<ListItem<At<T, F>>>) => readonly For<PageColumn, ListItem<At<T, F>>>[],
     options?: Shown,
   ): For<PageColumn, T>
   /**
-   * The members of a response schema that have no column yet, each in the form of its schema: moments, numbers, flags and texts. A
-   * member that is added to the schema is shown without a change of the page. Lists and objects need a column of their own.
-   *
-   * @param schema of the row, such as `viewOf(Entity).schema`
-   * @param named columns that the page has, and members that it does not show
+   * Returns columns for the members of a response schema that have none yet, each in the form of its schema: moments,
+   * numbers, flags and texts. A new member of the schema is shown without a change of the page. Lists and objects need
+   * their own column.
+   * @param schema schema of the row, such as `viewOf(Entity).schema`
+   * @param named columns of the page, and members that it does not show
    */
   others(
     schema: MembersSchema,
     named: readonly (For<PageColumn, T> | (keyof T & string))[],
     options?: Pick<Shown, 'hidden'>,
   ): readonly For<PageColumn, T>[]
-  /** A document of somebody else, shown by itself: nothing in it runs, leads anywhere or is loaded from elsewhere. */
+  /** An HTML document of another source, shown in isolation: it cannot run scripts, follow links or load resources. */
   html(field: Named<T, string>, options?: Shown): For<PageColumn, T>
   action<O extends OperationId>(operation: O, options: ActionOptions<O, T>): For<PageAction, T>
   form<O extends OperationId>(operation: O, options: FormOptions<O, T>): For<PageForm, T>
-  /** What another operation says of it, before something is done. */
+  /** The result of another operation, shown before the write. */
   preview<O extends OperationId>(operation: O, options: PreviewOptions<O, T>): For<PagePreview, T>
-  /** What another operation makes of what is in a form, while somebody types. */
+  /** The result of another operation for the current content of a form, updated while the user types. */
   livePreview<O extends OperationId>(operation: O, options: LivePreviewOptions<O, T>): For<PageLivePreview, T>
 }
 
-/** What a list declares that has nothing to do with its rows. */
+/** Members of a list that do not depend on its rows. */
 type ListMembers = Pick<
   ListPageDeclaration,
   'id' | 'title' | 'lead' | 'place' | 'bulk' | 'create' | 'forms' | 'detail' | 'empty' | 'live'
@@ -291,7 +291,7 @@ interface DetailOptions<O extends OperationId, T>
   readonly actions?: readonly For<PageAction, T>[]
 }
 
-/** A list over an operation that answers with rows. */
+/** A list of the rows of an operation. */
 export function adminList<O extends ListOperation>(
   source: O,
   build: (row: Row<ItemOf<O>>) => ListOptions<O, ItemOf<O>>,
@@ -301,7 +301,7 @@ export function adminList<O extends ListOperation>(
   return { kind: 'list', source, ...options, ...(named === undefined ? {} : { filters: named }) }
 }
 
-/** What is known of one thing, over an operation that answers with it. */
+/** A detail page of the object that an operation returns. */
 export function adminDetail<O extends ReadOperation>(
   source: O,
   build: (it: Row<Bare<Of<O, 'data'>>>) => DetailOptions<O, Bare<Of<O, 'data'>>>,
@@ -311,17 +311,20 @@ export function adminDetail<O extends ReadOperation>(
   return { kind: 'detail', source, ...options, ...(lists === undefined ? {} : { related: lists }) }
 }
 
-/** A form that creates. */
+/** A form that creates an object. */
 export function adminForm<O extends OperationId>(operation: O, options: FormOptions<O, never>): PageForm {
   return formOf(operation, options as never)
 }
 
-/** What another operation says of what is asked for, before it is done. */
+/** The result of another operation, shown before a form that creates an object is sent. */
 export function adminPreview<O extends OperationId>(operation: O, options: PreviewOptions<O, never>): PagePreview {
   return previewOf(operation, options as never)
 }
 
-/** What another operation makes of what is in a form that creates, while somebody types. */
+/**
+ * The result of another operation for the current content of a form that creates an object, updated while the user
+ * types.
+ */
 export function adminLivePreview<O extends OperationId>(
   operation: O,
   options: LivePreviewOptions<O, never>,
@@ -329,7 +332,7 @@ export function adminLivePreview<O extends OperationId>(
   return livePreviewOf(operation, options as never)
 }
 
-/** Something that can be done with several rows at once. */
+/** An action on several rows. */
 export function adminBulk<O extends OperationId>(operation: O, options: BulkOptions<O>): PageBulk {
   return { operation, ...writtenOf(options as never) } as PageBulk
 }
@@ -337,13 +340,13 @@ export function adminBulk<O extends OperationId>(operation: O, options: BulkOpti
 interface AttentionOptions<O extends OperationId>
   extends Pick<AttentionDeclaration, 'id' | 'title' | 'tone' | 'page' | 'place' | 'live'> {
   readonly query?: Partial<Of<O, 'query'>>
-  /** A number of the answer, or a list in it. */
+  /** A number of the response, or a list in it. */
   readonly count?: Named<Bare<Of<O, 'data'>>, number | readonly unknown[]>
   readonly where?: Readonly<Record<string, Plain>>
   readonly filled?: string
 }
 
-/** Something that may need an operator, over an operation that knows how often it is there. */
+/** A condition that may need an operator. An operation returns how often it occurs. */
 export function adminAttention<O extends OperationId>(source: O, options: AttentionOptions<O>): AttentionDeclaration {
   return { source, ...(options as Omit<AttentionDeclaration, 'source'>) }
 }
@@ -361,12 +364,12 @@ interface ChartOptions<O extends OperationId, T>
   }[]
 }
 
-/** Numbers over time, over an operation that answers rows with a moment each. */
+/** Numbers over time from the rows of an operation. Each row has a moment. */
 export function adminChart<O extends ListOperation>(source: O, options: ChartOptions<O, ItemOf<O>>): OperationChart {
   return { kind: 'operation', source, ...(options as Omit<OperationChart, 'kind' | 'source'>) }
 }
 
-/** What counters of the product counted, as far back as the process remembers. */
+/** Numbers over time from counters, as long as the process stores them. */
 export function measuredChart(options: Omit<MeasuredChart, 'kind'>): MeasuredChart {
   return { kind: 'measured', ...options }
 }
@@ -388,7 +391,7 @@ interface Written {
   readonly answer?: AnswerColumns
 }
 
-/** Values of members, and what is shown of an answer, as data. */
+/** Converts values of members and the columns of a result to data. */
 const writtenOf = ({ params, query, body, answer, ...options }: Written) => ({
   ...options,
   ...(params === undefined ? {} : { params: valuesOf(params) }),
@@ -418,7 +421,7 @@ interface MemberSchema {
   readonly anyOf?: readonly MemberSchema[]
 }
 
-/** The form of a member by its schema; undefined for lists, objects and unions of several types. */
+/** Returns the form of a member by its schema, or `undefined` for lists, objects and unions of several types. */
 function formOfMember({ type, format, enum: values, anyOf, ...rest }: MemberSchema): PageColumn['as'] | undefined {
   if (anyOf !== undefined) {
     const forms = new Set(anyOf.filter((one) => one.type !== 'null').map(formOfMember))
@@ -442,7 +445,7 @@ function others(
   })
 }
 
-/** One for all pages: what it makes depends on what it is told alone. */
+/** Shared by all pages, because it has no state. */
 const row = {
   text: column('text'),
   time: column('time'),

@@ -3,19 +3,20 @@ import { pageShape } from './page-shapes.ts'
 import type { PageGroup, Tone } from './page-words.ts'
 
 /*
- * Pages of the back office as data. A plugin contributes them next to the routes that they show; without the plugin that
- * serves them they cost nothing. Nothing here is a function, a template or markup: what reaches the browser is JSON, and no
- * code of a plugin runs there. Written with the builders of `page-builders.ts`, which bind it to operations by type.
+ * Pages of the back office as data. A plugin contributes them next to the routes that they show. Without the plugin
+ * that serves them, they cost nothing. A page contains no function, template or markup. The browser receives JSON and
+ * runs no code of a plugin. The builders of `page-builders.ts` create pages and check them against the types of
+ * operations.
  */
 
-/** Where the navigation shows a page. A page without a place is reached from others alone. */
+/** Place of a page in the navigation. A page without a place is only reachable from other pages. */
 export interface PagePlace {
   readonly group: PageGroup
   /** Lower numbers come first. */
   readonly order: number
 }
 
-/** One member of an answer as it is shown. `field`: a member, or a dotted way to one. */
+/** A member of a response and how it is shown. `field`: the name of a member, or a dotted path to one. */
 export interface PageColumn {
   readonly field: string
   readonly as:
@@ -31,95 +32,98 @@ export interface PageColumn {
     | 'difference'
     | 'rows'
     | 'html'
-  /** In place of the title that the route gives the member. */
+  /** Replaces the title of the member in the route. */
   readonly title?: LocalizedText
-  /** The text of the column leads to the page of the row. */
+  /** The text links to the page of the row. */
   readonly link?: boolean
   /**
-   * Of `text`: it leads to a page elsewhere, in a window of its own. `base` is the member that holds an https address, `path` the
-   * words behind it, and the value comes last. Without an address it is text.
+   * For `text`: links to an external page in a new window. `base` is the member with an https URL. `path` and the value
+   * are appended to it. Without a URL, plain text is shown.
    */
   readonly opens?: { readonly base: string; readonly path: string }
-  /** In a font whose characters are equally wide: codes, keys. */
+  /** In a monospace font, for codes and keys. */
   readonly mono?: boolean
-  /** Not shown before somebody asks for it. */
+  /** Hidden until the user shows it. */
   readonly hidden?: boolean
-  /** Of `count`. */
+  /** For `count`. */
   readonly unit?: 'bytes' | 'ms' | 'percent'
-  /** Of `status`: a tone for each value. */
+  /** For `status`: a tone for each value. */
   readonly tones?: Readonly<Record<string, Tone>>
-  /** Of `status`, `flag`, `chips` and filters: a text for each value. */
+  /** For `status`, `flag`, `chips` and filters: a text for each value. */
   readonly labels?: Readonly<Record<string, LocalizedText>>
-  /** Of `chips`: the member of each item that is shown; absent for a list of texts. */
+  /** For `chips`: the shown member of each item; absent for a list of texts. */
   readonly member?: string
   /**
-   * Of `reference`: the kind of thing that the id names, and the page that shows it: one of one thing, or `system-config.centre` for
-   * the name of a configuration key.
+   * For `reference`: the kind of the id, and the page that shows it. The page is a detail page, or
+   * `system-config.centre` for a configuration key.
    */
   readonly of?: { readonly labels: string; readonly page?: string }
-  /** Of `difference`: the member that holds what was before; `field` holds what is after. */
+  /** For `difference`: the member with the value before. `field` has the value after. */
   readonly before?: string
   /**
-   * Of `amount`, which is in minor units: the member that names the asset (see `amountUnits`) or the currency (ISO 4217, upper
-   * or lower case). An amount has exactly one of `currency`, `asset`, and `decimals` with `symbol`; a product with an amount
-   * that has none of them does not start.
+   * For `amount`, in minor units: the member with the asset (see `amountUnits`) or the currency (ISO 4217, in any
+   * case). An amount has exactly one of `currency`, `asset`, and `decimals` with `symbol`. A product with an amount
+   * without a unit does not start.
    */
   readonly currency?: string
-  /** Of `amount`: the code of its asset or currency, where it is the same in all rows. */
+  /** For `amount`: the code of its asset or currency, if it is the same in all rows. */
   readonly asset?: string
-  /** Of `amount`: the member with the decimal places of its unit, 0 to 77. Where the row has none, the amount is shown in minor units. */
+  /**
+   * For `amount`: the member with the decimal places of its unit, 0 to 77. Without a value, the amount is shown in
+   * minor units.
+   */
   readonly decimals?: string
-  /** Of `amount` with `decimals`: the member with what is written beside the number, such as `USDT`. */
+  /** For `amount` with `decimals`: the member with the symbol next to the number, such as `USDT`. */
   readonly symbol?: string
-  /** Of `rows`, a list within a thing: what is shown of each item. */
+  /** For `rows`, a list within an object: the columns of each item. */
   readonly columns?: readonly PageColumn[]
 }
 
-/** Where a value comes from: a member of the row, a list of such members, or the declaration itself. */
+/** Source of a value: a member of the row, a list of such members, or a constant. */
 export type PageValue =
   | { readonly field: string }
   | { readonly list: readonly string[] }
   | { readonly value: string | number | boolean | null }
 
-/** Things to choose among by their names. */
+/** Lets the user choose an object by name. */
 export interface PageChoice {
-  /** Kind of things: see `labelSources`. */
+  /** Kind of objects. See `labelSources`. */
   readonly labels: string
-  /** In place of the title of the member, which speaks of ids. */
+  /** Replaces the title of the member, which refers to ids. */
   readonly title?: LocalizedText
 }
 
-/** Another operation, which changes nothing, whose answer is shown before something is done. */
+/** A read-only operation whose result is shown before a write. */
 export interface PagePreview {
   readonly operation: string
   readonly params?: Readonly<Record<string, PageValue>>
   readonly body?: Readonly<Record<string, PageValue>>
-  /** Members of what is asked for that it takes too. */
+  /** Members of the input that the operation also accepts. */
   readonly takes?: readonly string[]
-  /** What is shown of its answer. */
+  /** Columns of its result. */
   readonly columns: readonly PageColumn[]
 }
 
 /**
- * Another operation, which changes nothing, whose answer stands beside a form while somebody types: of what is in the form,
- * not of what is saved. It is asked when nothing was typed for a moment, one question at a time. A refusal that names a member
- * stands at its field.
+ * A read-only operation whose result is shown next to a form while the user types. It uses the content of the form, not
+ * the saved values. It is called after a short pause in typing, one call at a time. An error for a member is shown at
+ * its field.
  */
 export interface PageLivePreview extends PagePreview {
-  /** Members of the form that it takes. Some may not be filled in yet, so it needs none of them. */
+  /** Members of the form that it accepts. All must be optional, because some may still be empty. */
   readonly takes: readonly string[]
-  /** Values to try out, which are typed beside it and kept nowhere. */
+  /** Sample values that the user types next to the form. They are not stored. */
   readonly samples?: {
-    /** Member of its body that takes them, by their names. */
+    /** Member of its body for the sample values, by name. */
     readonly into: string
-    /** Member of its answer that tells which there are: a list of `sampleUse`. */
+    /** Member of its result with the available samples: a list of `sampleUse`. */
     readonly of: string
   }
 }
 
-/** A variable of what is filled in, as the answer of a live preview lists it. @plinth/http has its schema, `sampleUse`. */
+/** A variable of the input, as the result of a live preview lists it. @plinth/http contains its schema, `sampleUse`. */
 export interface SampleUse {
-  /** Dotted: `user.name` is a member of `user`. */
+  /** Dotted: `user.name` is the member `name` of `user`. */
   readonly name: string
   /** Members of the request that use it. */
   readonly usedIn: readonly string[]
@@ -129,113 +133,111 @@ export interface SampleUse {
   readonly given: boolean
 }
 
-/** How something is written: by an action, or by a form. */
+/** Common members of actions and forms, which both write. */
 interface PageWrite {
   readonly operation: string
   readonly body?: Readonly<Record<string, PageValue>>
   /**
-   * What is shown before it is done: the answer of another operation, or of this one with a member of the body that is sent
-   * as true first.
+   * Shown before the write: the result of another operation, or of this operation with the given body member set to
+   * true.
    */
   readonly preview?: string | PagePreview
-  /** What is shown of the answer: of each item, when it is a list. Nothing is shown without. */
+  /** Columns of the result, or of its items if it is a list. Without columns, nothing is shown. */
   readonly answer?: readonly PageColumn[]
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
 }
 
-/**
- * Something that can be done with a row or with what a page shows. Of an operation that reads: what it answers is fetched as
- * a file.
- */
+/** An action on a row or on the object of a page. An action on a GET operation is a download link. */
 export interface PageAction extends PageWrite {
   readonly label: LocalizedText
   readonly params: Readonly<Record<string, PageValue>>
   readonly query?: Readonly<Record<string, PageValue>>
-  /** Members of the body that are asked for. */
+  /** Body members that the user enters. */
   readonly ask?: readonly string[]
-  /** Kinds of things that members choose among, by member. */
+  /** Kinds of objects that the user chooses from, by member. */
   readonly options?: Readonly<Record<string, PageChoice>>
-  /** Member of the answer that is shown once, and kept nowhere. */
+  /** Member of the response that is shown once and not stored. */
   readonly once?: string
-  /** Members of the row that must have one of these values. */
+  /** Members of the row and the values with which the action is available. */
   readonly when?: Readonly<Record<string, readonly (string | number | boolean | null)[]>>
   readonly confirm?: LocalizedText
-  /** Member of the row whose value must be typed before it is done. */
+  /** Member of the row whose value the user must type to confirm. */
   readonly type?: string
 }
 
 /** A form that writes. */
 export interface PageForm extends PageWrite {
   readonly title: LocalizedText
-  /** One sentence on what it does. */
+  /** One sentence about its effect. */
   readonly lead?: LocalizedText
-  /** On the button, in place of "Save". */
+  /** Text of the button. Default: "Save". */
   readonly submit?: LocalizedText
-  /** Members of the body, in their order; members of a member by a dotted name. */
+  /** Body members in order. Nested members have dotted names. */
   readonly fields: readonly string[]
-  /** True when the operation replaces: what was not changed is sent too. Else only what was changed is. */
+  /** For a PUT: unchanged fields are sent too. Otherwise only changed fields are sent. */
   readonly whole?: boolean
-  /** Parameters of the path, of a form that changes what a page shows. */
+  /** Path parameters of a form that changes the object of a page. */
   readonly params?: Readonly<Record<string, PageValue>>
   /** Members whose values are never shown. */
   readonly secret?: readonly string[]
-  /** Members with a text of several lines. */
+  /** Members with multi-line text. */
   readonly long?: readonly string[]
-  /** Kinds of things that members choose among, by member. */
+  /** Kinds of objects that the user chooses from, by member. */
   readonly options?: Readonly<Record<string, PageChoice>>
-  /** Members that are sent in minor units and typed in the unit itself, by member. */
+  /** Members that are typed in the unit and sent in minor units, by member. */
   readonly amounts?: Readonly<Record<string, PageAmount>>
-  /** What stands beside the fields while somebody types. */
+  /** Shown next to the fields while the user types. */
   readonly livePreview?: PageLivePreview
-  /** Member of the body that takes the version that was read. */
+  /** Body member for the version that was read. */
   readonly version?: string
-  /** Member of the answer that is shown once, and kept nowhere. */
+  /** Member of the response that is shown once and not stored. */
   readonly once?: string
 }
 
-/** What an amount is of: an asset or currency, or the member of the form, else of the row, that names it. */
+/** Unit of an amount: an asset or currency, or the member of the form, else of the row, that contains it. */
 export type PageAmount = { readonly unit: string } | { readonly field: string }
 
-/** Something that can be done with several rows at once. */
+/** An action on several rows. */
 export interface PageBulk extends PageWrite {
   readonly label: LocalizedText
-  /** Member of the body that takes the ids. */
+  /** Body member for the ids. */
   readonly ids: string
-  /** Members of the body that are asked for. */
+  /** Body members that the user enters. */
   readonly ask?: readonly string[]
   readonly confirm?: LocalizedText
 }
 
 interface AnyPage {
-  /** Unique in the product, as the plugin that owns it and a word: `iam.users`. */
+  /** Unique in the product: the id of the plugin and a word, for example `iam.users`. */
   readonly id: string
   readonly title: LocalizedText
   readonly place?: PagePlace
-  /** The operation that it reads. */
+  /** Id of the operation that it reads. */
   readonly source: string
 }
 
 /**
- * How what is looked at stays true. Tables, by their names in the database: it is asked again as soon as a process of the
- * product has written to one of them, and every few seconds while the server cannot say so. `true`, for what is in no table:
- * every few seconds.
+ * How a page stays current. Table names: the page reloads when a process of the product has written to one of the
+ * tables, and every few seconds while the server cannot report writes. `true`, for data that is not in a table: every
+ * few seconds.
  */
 export type PageLife = boolean | readonly string[]
 
-/** A list with filters, order and pages. */
+/** A list with filters, sort order and paging. */
 export interface ListPageDeclaration extends AnyPage {
   readonly kind: 'list'
-  /** One sentence on what it is for. */
+  /** One sentence about its purpose. */
   readonly lead?: LocalizedText
   /** Member that identifies a row. */
   readonly key: string
   readonly columns: readonly PageColumn[]
-  /** Parameter that takes words to search for. */
+  /** Parameter for the search text. */
   readonly search?: string
   /**
-   * Parameters, each `search` or a filter, by which the palette finds rows: an order number that somebody types. Of a filter
-   * with `options` the name is typed. Absent: `search` alone; empty: the palette does not look here.
+   * Parameters, each `search` or a filter, with which the command palette finds rows, for example by an order number.
+   * For a filter with `options`, the user types an option name. Default: only `search`. Empty: the palette does not
+   * search this list.
    */
   readonly find?: readonly string[]
   readonly filters?: readonly {
@@ -243,34 +245,34 @@ export interface ListPageDeclaration extends AnyPage {
     readonly labels?: Readonly<Record<string, LocalizedText>>
     readonly options?: PageChoice
   }[]
-  /** Order at first: a property, with a minus for descending. */
+  /** Initial sort order: a property, with a minus for descending. */
   readonly sort?: string
   readonly actions?: readonly PageAction[]
   readonly bulk?: readonly PageBulk[]
   readonly create?: PageForm
-  /** What else can be done that needs no row. */
+  /** More forms that need no row. */
   readonly forms?: readonly PageForm[]
-  /** Page of one row. */
+  /** Id of the page of one row. */
   readonly detail?: string
-  /** Why nothing is there, when nothing is. */
+  /** Text of an empty list. */
   readonly empty?: LocalizedText
   readonly live?: PageLife
 }
 
-/** What is known of one thing. The id of its page in the address is the parameter of the operation. */
+/** A detail page of one object. The id in the page URL is the path parameter of the operation. */
 export interface DetailPageDeclaration extends AnyPage {
   readonly kind: 'detail'
-  /** Member that names it; absent for what there is one of, which is called as its page. */
+  /** Member with the name of the object; absent for a singleton page, which uses its own title. */
   readonly name?: string
-  /** Parameter of the path that takes the id; absent for what there is one of. */
+  /** Path parameter for the id; absent for a singleton page. */
   readonly param?: string
   readonly sections: readonly { readonly title?: LocalizedText; readonly columns: readonly PageColumn[] }[]
-  /** Lists that are shown below it: members of it are their filters, or parameters of their paths. */
+  /** Lists below the object. Its members are their filters or path parameters. */
   readonly related?: readonly {
     readonly page: string
     readonly title: LocalizedText
     readonly filter: Readonly<Record<string, PageValue>>
-    /** The list belongs to a plugin that a product may leave out. The page then appears without it. */
+    /** The list belongs to a plugin that may be missing. The page is then shown without it. */
     readonly optional?: boolean
   }[]
   readonly form?: PageForm

@@ -57,7 +57,7 @@ const columnOf = (columns: Shape) =>
       of: record<NonNullable<PageColumn['of']>>({ labels: text }, { page: text }),
     },
   )
-// Columns of rows within a thing have no rows themselves.
+// Columns of nested rows cannot contain rows.
 const columns = list(columnOf(list(columnOf({ type: 'array', maxItems: 0 }))))
 
 const choice = record<PageChoice>({ labels: text }, { title: localized })
@@ -176,7 +176,7 @@ export const pageShape = (): Shape =>
     ),
   ])
 
-/** Shape of something that may need an operator. */
+/** Shape of a condition that needs attention. */
 export const attentionShape = (): Shape =>
   record<AttentionDeclaration>(
     { id: text, title: localized, tone: among(['bad', 'warn']), source: text },

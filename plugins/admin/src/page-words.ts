@@ -1,6 +1,6 @@
-/** Words of pages that are lists of values as well as types. */
+/** Terms of pages that are needed as lists of values and as types. */
 
-/** Groups of the navigation, in its order. */
+/** Groups of the navigation in display order. */
 export const pageGroups = [
   'overview',
   'configuration',
@@ -14,5 +14,5 @@ export const pageGroups = [
 export type PageGroup = (typeof pageGroups)[number]
 
 export const tones = ['good', 'info', 'warn', 'bad', 'quiet'] as const
-/** How a state is coloured. */
+/** Colour of a state. */
 export type Tone = (typeof tones)[number]
