@@ -8,25 +8,25 @@ export interface Dkim {
   readonly privateKey: string
 }
 
-/** Headers that are signed: those that stay as they are on the way. RFC 8058, 4 asks for both of `List-Unsubscribe`. */
+/** The signed headers. Relays do not change them. RFC 8058, 4 requires both `List-Unsubscribe` headers. */
 const signedHeaders =
   'From:To:Reply-To:Subject:Date:Message-ID:MIME-Version:Content-Type:Content-Language:List-Unsubscribe:List-Unsubscribe-Post'
 
-/** The same for the same key, so that a mail that comes twice can be told. */
+/** Returns the same id for the same key, so that a duplicate can be recognised. */
 export function messageIdOf(idempotencyKey: string, { address }: Sender): string {
   const digest = createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 40)
   return `<${digest}@${address.slice(address.lastIndexOf('@') + 1)}>`
 }
 
-/** Lines of text that is sent as base64 end with CRLF (RFC 2045, 6.8). */
+/** Lines of text in base64 end with CRLF (RFC 2045, 6.8). */
 const canonical = (text: string) => text.replace(/\r\n|\r|\n/g, '\r\n')
 
-/** Characters of one encoded word, so that a line stays below 76 (RFC 2047, 2). */
+/** Maximum length of one encoded word, so that lines are shorter than 76 characters (RFC 2047, 2). */
 const longestWord = 52
 
 /**
- * The bytes of a mail. Texts are encoded, so that relays change nothing in them. Nothing of a message is ever read from a file
- * or an address.
+ * Returns the bytes of a mail. Texts are encoded, so that relays do not change them. Content is never read from a file
+ * or URL.
  */
 export async function compose(
   { to, subject, text, html, replyTo, locale, unsubscribeUrl }: MailMessage,
@@ -34,12 +34,12 @@ export async function compose(
   messageId: string,
   dkim: Dkim | undefined,
 ): Promise<Buffer> {
-  // Loaded with the first mail: a product without mails is smaller.
+  // Loaded with the first mail, to save memory in a product that sends none.
   const [{ default: nodemailer }, { encodeWord }] = await Promise.all([
     import('nodemailer'),
     import('nodemailer/lib/mime-funcs'),
   ])
-  // The composer sends text that looks like an encoded word unchanged, and readers would decode it.
+  // The composer would send text that looks like an encoded word unchanged, and mail programs would decode it.
   const hasEncodedWord = subject.includes('=?')
   const composer = nodemailer.createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const { message } = await composer.sendMail({
@@ -52,7 +52,7 @@ export async function compose(
     messageId,
     encoding: 'base64',
     headers: {
-      // Nobody answers it by a machine (RFC 3834).
+      // Prevents automatic replies (RFC 3834).
       'Auto-Submitted': 'auto-generated',
       ...(hasEncodedWord
         ? { Subject: { prepared: true, foldLines: true, value: encodeWord(subject, 'B', longestWord) } }

@@ -63,7 +63,7 @@ export const config = {
     default: '',
     maxLength: 1024,
     sensitive: true,
-    // Encryption and authority decide who can read the password on its way.
+    // Encryption and certificate authority determine who can read the password in transit.
     destination: [
       'platform.mail.smtp.host',
       'platform.mail.smtp.port',

@@ -8,100 +8,107 @@ import {
   shape,
 } from '@plinth/kernel'
 
-/** A mail. Addresses are bare, `someone@example.com`. No address and no subject has a line break or control character. */
+/**
+ * A mail. Addresses are bare, `someone@example.com`. Addresses and subjects contain no line breaks or control
+ * characters.
+ */
 export interface MailMessage {
-  /** 1 to 50 addresses. All of them are named in the mail: who must not see the others gets a mail of his own. */
+  /**
+   * 1 to 50 addresses. All of them are visible in the mail. Send separate mails if recipients must not see each other.
+   */
   readonly to: readonly string[]
   /** At most 998 characters (RFC 5322, 2.1.1). */
   readonly subject: string
-  /** Text part; every mail has one. At most 1,000,000 characters, as the HTML part. */
+  /** Required text part. At most 1,000,000 characters, like the HTML part. */
   readonly text: string
   readonly html?: string | undefined
   readonly replyTo?: string | undefined
-  /** BCP 47 tag of the text, for `Content-Language`. */
+  /** BCP 47 language tag of the text, for `Content-Language`. */
   readonly locale?: string | undefined
-  /** `https` address that ends the subscription of the recipient by one `POST` (RFC 8058); goes into `List-Unsubscribe`. */
+  /** `https` URL that ends the subscription of the recipient with one `POST` (RFC 8058), for `List-Unsubscribe`. */
   readonly unsubscribeUrl?: string | undefined
 }
 
 export interface MailOptions {
-  /** Same key, same `Message-ID`: who gets a mail twice can see that it is one. No driver remembers keys. */
+  /**
+   * The same key results in the same `Message-ID`, so that the recipient can recognise a duplicate. Drivers do not
+   * store keys.
+   */
   readonly idempotencyKey: string
-  /** Code of a driver; absent: `platform.mail.driver`. */
+  /** Code of a driver. Default: `platform.mail.driver`. */
   readonly driver?: string | undefined
-  /** Gives the send up when it aborts. */
+  /** Cancels the sending when it aborts. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What became of a mail for one address. Holds no credentials. */
+/** The result of a mail for one address. Contains no credentials. */
 export interface MailDelivery {
   readonly address: string
   /**
-   * As `DeliveryOutcome`. `deferred`: a reply 4xx (RFC 5321, 4.2.1), no connection, or no driver; `rejected`: a reply 5xx, or a
-   * mail that breaks a rule of `MailMessage`; `unknown`: the server had been sent the mail and did not answer.
+   * Like `DeliveryOutcome`. `deferred`: a 4xx reply (RFC 5321, 4.2.1), no connection, or no driver. `rejected`: a 5xx
+   * reply, or a mail that breaks a rule of `MailMessage`. `unknown`: the server received the mail and did not reply.
    */
   readonly outcome: DeliveryOutcome['outcome']
-  /** Stable code of a failure, such as `mail.refused`; absent when it was accepted. */
+  /** Stable code of a failure, such as `mail.refused`; absent if accepted. */
   readonly errorCode?: string | undefined
-  /** What happened, in words of the product. */
+  /** Description of the failure. */
   readonly errorMessage?: string | undefined
-  /** Code of the server's reply, such as `550`. */
+  /** Code of the reply of the server, such as `550`. */
   readonly replyCode?: string | undefined
-  /** The server's reply, at most 300 characters. It may repeat what was sent, but no credentials. */
+  /** Reply of the server, at most 300 characters. It may repeat parts of the mail, but contains no credentials. */
   readonly reply?: string | undefined
 }
 
 export interface MailResult {
-  /** Code of the driver; `none` when none is configured. */
+  /** Code of the driver; `none` if none is configured. */
   readonly driver: string
   /** `Message-ID` of the mail, in angle brackets. */
   readonly messageId: string
-  /** One for each address of `to`, in its order. */
+  /** One for each address of `to`, in the same order. */
   readonly deliveries: readonly MailDelivery[]
 }
 
-/** Sends mails through the driver of the configuration (decision A16). */
+/** Sends mails with the configured driver (decision A16). */
 export interface Mail {
-  /** Whether that driver can send. */
+  /** Whether the configured driver can send. */
   readonly isReady: boolean
   /** Codes of the loaded drivers that can send. */
   readonly drivers: readonly string[]
-  /** Keys of the facility and of that driver. */
+  /** Returns the keys of this plugin and of the configured driver. */
   needs(): ConfigNeeds
   /** Sends one mail within `platform.mail.send-deadline`. Never throws for a failed delivery. */
   send(message: MailMessage, options: MailOptions): Promise<MailResult>
   /**
-   * Proves that the driver can be used: that the server takes the credentials, that the directory can be written. Sends
-   * nothing. Answers and throws as `NotificationChannel.verify`, without credentials in any reason.
-   *
-   * @param driver its code; absent: the driver of the configuration
+   * Checks that the driver can be used, for example that the server accepts the credentials or that the directory is
+   * writable. Sends nothing. Returns and throws like `NotificationChannel.verify`, without credentials in any reason.
+   * @param driver code of the driver; default: the configured driver
    */
   verify(signal: AbortSignal, driver?: string): ReturnType<MailDriver['verify']>
 }
 
 export const mail = service<Mail>('mail', { from: '@plinth/mail' })
 
-/** A mail as a driver gets it: checked, with its sender and its `Message-ID`. */
+/** A checked mail for a driver, with its sender and its `Message-ID`. */
 export interface OutgoingMail {
   /** Bare address of the sender. */
   readonly from: string
   readonly to: readonly string[]
   readonly subject: string
   readonly messageId: string
-  /** The mail as it goes over the wire (RFC 5322), signed where DKIM is configured. */
+  /** Returns the mail as it is transmitted (RFC 5322), signed if DKIM is configured. */
   raw(): Promise<Buffer>
 }
 
-/** A way to send mails, contributed under its code: `ctx.contribute(mailDriver, 'acme', driver)`. */
+/** Sends mails. Contributed under its code: `ctx.contribute(mailDriver, 'acme', driver)`. */
 export interface MailDriver {
   readonly displayName: LocalizedText
-  /** False while its keys are not filled in. */
+  /** Returns false while required keys are empty. */
   isConfigured(): boolean
-  /** Names of its keys; absent: it has none that anybody must fill in. */
+  /** Names of its keys. Absent if it has no required keys. */
   needs?(): ConfigNeeds
   /**
-   * Sends one mail; answers a delivery for each address. When the signal aborts it ends at once, destroys what it waits for,
-   * and says what became of the mail.
+   * Sends one mail and returns a delivery for each address. When the signal aborts, it ends immediately, destroys its
+   * connections and returns the state of the mail.
    */
   send(mail: OutgoingMail, signal: AbortSignal): Promise<readonly MailDelivery[]>
   /** See `Mail.verify`. */

@@ -15,7 +15,7 @@ interface MailSettings {
 
 interface MailParts {
   readonly drivers: ReadonlyMap<string, MailDriver>
-  /** Asked at every mail. */
+  /** Called for every mail. */
   readonly settings: () => MailSettings
   readonly clock: Clock
   readonly log: Pick<Logger, 'error'>
@@ -25,7 +25,7 @@ const mostRecipients = 50
 const longestSubject = 998
 const longestText = 1_000_000
 
-/** Checks mails, gives each its deadline and hands it to the driver. */
+/** Checks mails, sets their deadlines and passes them to the driver. */
 export class MailService implements Mail {
   readonly #parts: MailParts
   readonly #stopping = new AbortController()
@@ -78,12 +78,12 @@ export class MailService implements Mail {
     )
   }
 
-  /** Waits for what is being sent. */
+  /** Waits for running deliveries. */
   async drain(): Promise<void> {
     await Promise.allSettled(this.#inFlight)
   }
 
-  /** Makes drivers that still send give up. */
+  /** Cancels running deliveries. */
   stop(): void {
     this.#stopping.abort(new Error('The product stops'))
   }
@@ -129,7 +129,7 @@ export class MailService implements Mail {
   }
 }
 
-/** One delivery for each address, also for those that are none. */
+/** Returns one delivery for each address, also for invalid ones. */
 function inOrder(to: readonly string[], sent: readonly MailDelivery[]): readonly MailDelivery[] {
   const refused = {
     outcome: 'rejected',
@@ -144,7 +144,7 @@ interface Fault {
   readonly text: string
 }
 
-/** Which rule of `MailMessage` a mail breaks, addresses apart. */
+/** Returns the rule of `MailMessage` that a mail breaks, except for its addresses. */
 function faultOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl }: MailMessage): Fault | undefined {
   const fault = (code: string, text: string) => ({ code: `mail.${code}`, text })
   if (to.length > mostRecipients) return fault('too-many-recipients', `A mail has at most ${mostRecipients} recipients`)
@@ -162,7 +162,7 @@ function faultOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl
   return text.trim() === '' ? fault('empty', 'The mail has no text') : undefined
 }
 
-/** Runs work under one deadline. Whoever works ends by the signal itself and says what became of it. */
+/** Runs work with one deadline. The work must react to the signal and return the state of the mail. */
 async function withSignal<T>(
   clock: Clock,
   ms: number,

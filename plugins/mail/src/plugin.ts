@@ -7,7 +7,9 @@ import { smtp } from './drivers/smtp/smtp.ts'
 import { smtpKeys, smtpSettings } from './drivers/smtp/smtp-session.ts'
 import { MailService } from './mail-service.ts'
 
-/** Sends mails through the driver of the configuration: an SMTP server, files, the log, or another plugin's (decision A16). */
+/**
+ * Sends mails with the configured driver: an SMTP server, files, the log, or a driver of another plugin (decision A16).
+ */
 export default definePlugin({
   id: 'mail',
   version: '1.0.0',

@@ -26,7 +26,7 @@ const signature = {
   'zh-CN': '显示在短信正文之前，须先在服务商处登记；单条消息可以另行指定。',
 }
 
-/** By a name of the product and the code of a driver: what the driver's company calls it. */
+/** Names at providers, by a name of the product and the code of a driver. */
 export type CompanyNames = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 const companyNames = {

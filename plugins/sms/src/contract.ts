@@ -8,51 +8,62 @@ import {
   shape,
 } from '@plinth/kernel'
 
-/** One text message to one telephone. */
+/** A text message to one telephone number. */
 export interface SmsMessage {
-  /** E.164, or as it is dialled in the country of `platform.sms.country-code`; blanks, dots, brackets and hyphens are ignored. */
+  /**
+   * In E.164 format, or as dialled in the country of `platform.sms.country-code`. Blanks, dots, brackets and hyphens
+   * are ignored.
+   */
   readonly to: string
-  /** Sent by drivers that send free text, where no code of their company belongs to the template. */
+  /** Sent by drivers that support free text, if the template has no code at the provider. */
   readonly content: string
-  /** Code of the product's template; `platform.sms.templates` maps it to the code of each company. */
+  /** Code of the product's template. `platform.sms.templates` maps it to the code of each provider. */
   readonly template?: string
-  /** Goes before `template`: a code that is mapped in the same way, or the code of one company, which no other company gets. */
+  /**
+   * Overrides `template`. A code that is mapped in the same way, or the code of one provider, which other providers do
+   * not receive.
+   */
   readonly templateCode?: string
-  /** Values of the template, in the order of its placeholders: Tencent Cloud knows them by place, Aliyun by name. */
+  /** Values of the template, in the order of its placeholders. Tencent Cloud uses the position, Aliyun the name. */
   readonly params?: Readonly<Record<string, string>>
   /**
-   * Signature in front of the text, mapped for each company by `platform.sms.sign-names`, otherwise as it is written; absent: the one
-   * of the driver's configuration.
+   * Signature before the text. `platform.sms.sign-names` maps it for each provider; otherwise it is used unchanged.
+   * Default: the signature in the configuration of the driver.
    */
   readonly signName?: string
-  /** Code of a driver; absent: `platform.sms.driver`. */
+  /** Code of a driver. Default: `platform.sms.driver`. */
   readonly driver?: string
-  /** What the driver's company repeats in its receipt, at most 64 characters: the id of the message. */
+  /** Id of the message, at most 64 characters. The provider repeats it in its receipt. */
   readonly reference: string
 }
 
-/** What a driver gets: checked, the number in E.164, template code and signature as its company knows them. */
+/**
+ * A checked message for a driver: the number in E.164 format, template code and signature as the provider uses them.
+ */
 export type SmsRequest = Required<Omit<SmsMessage, 'driver' | 'template' | 'templateCode' | 'signName'>> &
   Pick<SmsMessage, 'templateCode' | 'signName'>
 
-/** A way to send text messages, contributed under its code: `ctx.contribute(smsDriver, 'acme', driver)`. */
+/** Sends text messages. Contributed under its code: `ctx.contribute(smsDriver, 'acme', driver)`. */
 export interface SmsDriver {
   readonly displayName: LocalizedText
-  /** Form of the template codes of its company. A code of another form that is not mapped is not passed on. Absent: any form. */
+  /**
+   * Form of the template codes of the provider. An unmapped code of another form is not passed on. Default: any form.
+   */
   readonly templateCodes?: RegExp
-  /** False while its keys are not filled in. */
+  /** Returns false while required keys are empty. */
   isConfigured(): boolean
-  /** Names of its keys; absent: it has none that anybody must fill in. */
+  /** Names of its keys. Absent if it has no required keys. */
   needs?(): ConfigNeeds
   /**
-   * Asks the company whether it knows the account, without sending; answers and throws as `NotificationChannel.verify`. Absent:
-   * the company has no such question.
+   * Checks the account at the provider without sending. Returns and throws like `NotificationChannel.verify`. Absent if
+   * the provider has no such check.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: as of a channel
   verify?(signal: AbortSignal): Promise<readonly ChannelCheck[] | void>
   /**
-   * Sends one message. A failure is an outcome, not an exception. `unknown` when the company may have taken the message:
-   * none of them sends a repeated request once only, so nobody sends it again by itself.
+   * Sends one message. A failure is an outcome, not an exception. The outcome is `unknown` if the provider may have
+   * accepted the message. No provider detects repeated requests, so such a message must not be sent again
+   * automatically.
    */
   send(request: SmsRequest, signal: AbortSignal): Promise<DeliveryOutcome>
 }
@@ -67,23 +78,23 @@ export const smsDriver = extensionPoint<SmsDriver>('sms.driver', {
 })
 
 /**
- * Sends text messages (document 2, channel `sms`). A call of this service is in no send log; the channel `sms` calls it with
- * one.
+ * Sends text messages (document 2, channel `sms`). Calls of this service are not in the send log; the channel `sms`
+ * writes one.
  */
 export interface Sms {
-  /** Whether the driver of the configuration can send. */
+  /** Whether the configured driver can send. */
   readonly isReady: boolean
-  /** Codes of the loaded drivers that are configured. */
+  /** Codes of the loaded and configured drivers. */
   readonly drivers: readonly string[]
-  /** Keys of the facility and of the driver of the configuration. */
+  /** Returns the keys of this plugin and of the configured driver. */
   needs(): ConfigNeeds
   /**
-   * Whether a driver could send, as far as its company can be asked; answers and throws as `NotificationChannel.verify`.
-   *
-   * @param driver its code; absent: the driver of the configuration
+   * Checks whether a driver can send, as far as its provider allows. Returns and throws like
+   * `NotificationChannel.verify`.
+   * @param driver code of the driver; default: the configured driver
    */
   verify(signal: AbortSignal, driver?: string): Promise<readonly ChannelCheck[]>
-  /** Never throws for a failed delivery. A number that is none, and a driver that is not there, are `rejected`. */
+  /** Never throws for a failed delivery. An invalid number and an unknown driver are `rejected`. */
   send(message: SmsMessage, signal: AbortSignal): Promise<DeliveryOutcome>
 }
 

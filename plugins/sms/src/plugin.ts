@@ -14,7 +14,10 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { twilioReceipts } from './receipts.ts'
 import { SmsService } from './sms-service.ts'
 
-/** Sends text messages through the driver of the configuration: Aliyun, Tencent Cloud, Twilio, files, log, or another plugin's. */
+/**
+ * Sends text messages with the configured driver: Aliyun, Tencent Cloud, Twilio, files, log, or a driver of another
+ * plugin.
+ */
 export default definePlugin({
   id: 'sms',
   version: '1.0.0',

@@ -5,15 +5,15 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { SmsConfig } from './config.ts'
 import { isTwilioSignature, receiptPath, twilioSignature } from './drivers/twilio.ts'
 
-/** What became of a message after its company took it. */
+/** The result of a message after its provider accepted it. */
 export const smsReceipt = event(
   'sms.receipt',
   Type.Object({
     driver: Type.String(),
-    /** The company's id of the message: `messageId` of the accepted outcome. */
+    /** Id of the message at the provider: `messageId` of the accepted outcome. */
     messageId: Type.String(),
     status: Type.Union([Type.Literal('delivered'), Type.Literal('failed')]),
-    /** The company's code of a failure. */
+    /** Code of the provider for a failure. */
     code: Type.Union([Type.String(), Type.Null()]),
   }),
 )
@@ -27,7 +27,9 @@ const ends: Readonly<Record<string, 'delivered' | 'failed' | undefined>> = {
 
 const largestBody = 16_384
 
-/** Receipts of Twilio, proven by its signature over the public address and the form (Twilio, "Validating requests"). */
+/**
+ * Receives receipts of Twilio. Its signature of the public URL and the form is checked (Twilio, "Validating requests").
+ */
 export function twilioReceipts(config: SmsConfig, events: Events | undefined, log: Logger): FastifyPluginAsync {
   return async (app) => {
     app.addContentTypeParser(

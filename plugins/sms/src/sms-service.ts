@@ -17,10 +17,9 @@ const separators = /[\s().-]/g
 const international = /^\+[1-9]\d{4,14}$/
 
 /**
- * A telephone number in E.164 (ITU-T E.164, at most 15 digits): `+8613800138000` also for `0086 138-0013-8000` and, with the
- * country code 86, for `13800138000`. `undefined` for what can be none.
- *
- * @param countryCode digits of the country whose numbers are written without one; empty: there is none
+ * Returns a telephone number in E.164 format (ITU-T E.164, at most 15 digits): `+8613800138000` also for `0086
+ * 138-0013-8000` and, with the country code 86, for `13800138000`. Returns `undefined` for an invalid number.
+ * @param countryCode country code of numbers without one; empty: such numbers are invalid
  */
 function internationalNumber(text: string, countryCode: string): string | undefined {
   const bare = text.replace(separators, '').replace(/^00/, '+')
@@ -30,7 +29,7 @@ function internationalNumber(text: string, countryCode: string): string | undefi
 
 interface SmsParts {
   readonly drivers: ReadonlyMap<string, SmsDriver>
-  /** Code of the driver of the configuration; empty: none. */
+  /** Code of the configured driver, or empty. */
   readonly driver: () => string
   readonly countryCode: () => string
   readonly templates: () => CompanyNames
@@ -39,10 +38,10 @@ interface SmsParts {
   readonly log: Logger
 }
 
-/** Characters of a reference; Tencent Cloud takes 512 bytes, Aliyun 256. */
+/** Maximum number of characters of a reference. Tencent Cloud accepts 512 bytes, Aliyun 256. */
 const longestReference = 64
 
-/** Chooses the driver, checks what it gets, and turns whatever it throws into an outcome. */
+/** Chooses the driver, checks its input, and converts its exceptions to outcomes. */
 export class SmsService implements Sms {
   readonly #parts: SmsParts
 
@@ -104,7 +103,7 @@ export class SmsService implements Sms {
     }
   }
 
-  /** Template code and signature as the company of a driver knows them; absent where it knows none. */
+  /** Returns template code and signature for the provider of a driver. Absent without a matching one. */
   #namesAt(
     code: string,
     { templateCodes = /^/ }: SmsDriver,

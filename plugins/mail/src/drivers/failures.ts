@@ -1,6 +1,6 @@
 import type { MailDelivery } from '../contract.ts'
 
-/** The same failure for several addresses. */
+/** Returns the same failure for several addresses. */
 export const failedAll = (
   addresses: readonly string[],
   outcome: Exclude<MailDelivery['outcome'], 'accepted'>,

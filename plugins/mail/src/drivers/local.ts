@@ -5,7 +5,7 @@ import { bilingual, ChannelFault, type Clock, type Logger, makePrivateDirectory 
 import type { MailDriver } from '../contract.ts'
 import { acceptedAll, failedAll, givenUp } from './failures.ts'
 
-/** Writes each mail as a file that mail programs open. */
+/** Writes each mail to a file that mail programs can open. */
 export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Logger, 'warn'>): MailDriver {
   return {
     displayName: { en: 'Files', 'zh-CN': '文件' },
@@ -40,7 +40,7 @@ export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Log
   }
 }
 
-/** Writes a line of the log for each mail, without what it says: it may hold codes to sign in with. */
+/** Writes one log line per mail, without its content, which may contain codes to sign in with. */
 export function logged(log: Pick<Logger, 'info'>): MailDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },

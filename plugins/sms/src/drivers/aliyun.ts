@@ -15,7 +15,7 @@ import {
   withoutTemplate,
 } from './call.ts'
 
-/** What an ACS3-HMAC-SHA256 signature covers. */
+/** Input of an ACS3-HMAC-SHA256 signature. */
 interface AliyunCall {
   readonly host: string
   readonly action: string
@@ -23,24 +23,26 @@ interface AliyunCall {
   readonly query: Readonly<Record<string, string>>
   /** RFC 3339 in UTC without fractions, such as `2025-01-01T00:00:00Z`. */
   readonly date: string
-  /** Never used before. */
+  /** Must be unique. */
   readonly nonce: string
 }
 
 const emptyHash = createHash('sha256').digest('hex')
 
-/** RFC 3986, which `encodeURIComponent` is short of by five characters. */
+/** Encodes a text according to RFC 3986. `encodeURIComponent` leaves five characters unencoded. */
 const encoded = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** The query as it is signed and as it must be sent: sorted by name. */
+/** Returns the query as it is signed and sent: sorted by name. */
 const aliyunQuery = (query: Readonly<Record<string, string>>): string =>
   Object.entries(query)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
     .join('&')
 
-/** Headers of a POST to `/` without a body, signed (Alibaba Cloud, "V3 request syntax and signature method"). */
+/**
+ * Returns the signed headers of a POST to `/` without a body (Alibaba Cloud, "V3 request syntax and signature method").
+ */
 export function aliyunHeaders(
   { host, action, version, query, date, nonce }: AliyunCall,
   { id, secret }: { readonly id: string; readonly secret: string },
@@ -114,7 +116,7 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
     async send({ to, templateCode, params, signName, reference }, signal): Promise<DeliveryOutcome> {
       if (templateCode === undefined) return withoutTemplate(code)
       const query = {
-        // At home without the country code, abroad with it and without the plus.
+        // Numbers in China without the country code, others with it but without the plus.
         PhoneNumbers: to.replace(/^\+(?:86)?/, ''),
         SignName: signName ?? config.get('platform.sms.aliyun.sign-name'),
         TemplateCode: templateCode,

@@ -18,7 +18,7 @@ import type { SmsConfig, SmsKey } from '../config.ts'
 import en from '../messages/en.json' with { type: 'json' }
 import zhCN from '../messages/zh-CN.json' with { type: 'json' }
 
-/** What a company's code means for the operator: the outcome, and a hint by its name in `messages.sms.hints`. */
+/** Meaning of a provider's code for the operator: the outcome, and the name of a hint in `messages.sms.hints`. */
 export interface CodeMeaning {
   readonly outcome: 'rejected' | 'deferred'
   readonly hint: SmsHint
@@ -42,8 +42,8 @@ export const rejected = (hint: SmsHint): CodeMeaning => ({ outcome: 'rejected', 
 export const deferred = (hint: SmsHint): CodeMeaning => ({ outcome: 'deferred', hint })
 
 /**
- * A message that a company refused, by its code. A code that nobody knows is refused for good, because sending again costs
- * money; with a status of 5xx nobody knows what has happened.
+ * Returns the outcome of a rejected message. An unknown code is permanent, because another attempt costs money. After
+ * an unknown code with status 5xx, the result is unknown.
  */
 export function refused(
   provider: string,
@@ -57,15 +57,15 @@ export function refused(
     errorMessage: 'The SMS driver refused the message',
     provider,
     providerCode: code,
-    // The facade masks secrets before it cuts the text.
+    // The caller masks secrets before it shortens the text.
     providerMessage: message,
     hint: meaning === undefined ? undefined : `messages.sms.hints.${meaning.hint}`,
   })
 }
 
 /**
- * An answer without the company's own code. 429 and 503 come from what stands before its servers and took nothing; after
- * another answer of 5xx, and one that cannot be read, it may have sent the message.
+ * Returns the outcome of a response without a code of the provider. 429 and 503 come from a proxy of the provider, so
+ * the message was not accepted. After another 5xx status or an unreadable response, the message may have been sent.
  */
 export function withoutCode(provider: string, status: number): DeliveryOutcome {
   const said = { provider, providerCode: String(status) }
@@ -84,7 +84,10 @@ export function withoutCode(provider: string, status: number): DeliveryOutcome {
   }
 }
 
-/** Of a company that sends registered templates only: no code of it belongs to the message, so nothing was asked of it. */
+/**
+ * Outcome for a provider that only sends registered templates, if the message has no template code of it. No request is
+ * sent.
+ */
 export const withoutTemplate = (provider: string): DeliveryOutcome => ({
   outcome: 'rejected',
   errorCode: 'sms.template-unmapped',
@@ -93,7 +96,7 @@ export const withoutTemplate = (provider: string): DeliveryOutcome => ({
   hint: 'messages.sms.hints.template-unmapped',
 })
 
-/** A member of a company's answer that is a text or a number, as text. */
+/** Returns a member of a response that is a text or a number, as text. */
 export function textAt(answer: unknown, path: string): string | undefined {
   const value = memberAt(answer, path)
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
@@ -107,7 +110,7 @@ export interface DriverParts {
 
 const deadlineMs = 10_000
 
-/** Asks a company to send. Without an answer the outcome is `unknown` when it may have got the message. */
+/** Sends a message to a provider. Without a response, the outcome is `unknown` if the request may have arrived. */
 export async function post(
   http: OutgoingHttp,
   provider: string,
@@ -125,9 +128,8 @@ export async function post(
 }
 
 /**
- * Asks a company something that has no effect.
- *
- * @param refusalOf what the answer says against the account; `undefined`: nothing
+ * Sends a request without side effects to a provider.
+ * @param refusalOf returns the hint for a rejected account, or `undefined`
  * @throws ChannelFault
  */
 export async function ask(
@@ -150,7 +152,7 @@ export async function ask(
 
 const unreachable = bilingual('The SMS company cannot be reached.', '无法连接短信服务商。')
 
-/** What a driver needs: keys without which it sends nothing, and others that it has. */
+/** Returns the keys of a driver: required keys, and others. */
 export function needsOf(config: SmsConfig, needed: readonly SmsKey[], others: readonly string[]): ConfigNeeds {
   return { keys: [...needed, ...others], missingKeys: needed.filter((name) => config.get(name) === '') }
 }

@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { type Logger, reasonOf } from '@plinth/kernel'
 import type { SmsDriver } from '../contract.ts'
 
-/** For development: one JSON file per message, readable by the owner alone, because messages hold codes. */
+/**
+ * For development: writes one JSON file per message. Only the owner can read it, because messages may contain codes.
+ */
 export function file(directory: string): SmsDriver {
   return {
     displayName: { en: 'Files', 'zh-CN': '文件' },
@@ -22,7 +24,7 @@ export function file(directory: string): SmsDriver {
   }
 }
 
-/** For development: one line of the log per message. The text is left out: it may hold a code. */
+/** For development: writes one log line per message, without the text, which may contain a code. */
 export function logged(log: Logger): SmsDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },

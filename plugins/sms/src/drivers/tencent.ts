@@ -15,14 +15,14 @@ import {
   withoutTemplate,
 } from './call.ts'
 
-/** What a TC3-HMAC-SHA256 signature covers. */
+/** Input of a TC3-HMAC-SHA256 signature. */
 interface TencentCall {
   readonly service: string
   readonly host: string
-  /** Absent: the header is not signed. */
+  /** If absent, the header is not signed. */
   readonly action?: string
   readonly body: string
-  /** Seconds since the epoch; the day in the signature is that of UTC. */
+  /** Seconds since the epoch. The signature contains the day in UTC. */
   readonly timestamp: number
 }
 
@@ -32,7 +32,7 @@ const tencentContentType = 'application/json; charset=utf-8'
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
 
-/** The header `authorization` of a POST to `/` (Tencent Cloud API 3.0, "Signature v3"). */
+/** Returns the header `authorization` of a POST to `/` (Tencent Cloud API 3.0, "Signature v3"). */
 export function tencentAuthorization(
   { service, host, action, body, timestamp }: TencentCall,
   { id, key }: { readonly id: string; readonly key: string },
@@ -53,7 +53,7 @@ export function tencentAuthorization(
   return `TC3-HMAC-SHA256 Credential=${id}/${scope}, SignedHeaders=${names}, Signature=${signature}`
 }
 
-/** Codes of SendSms (Tencent Cloud, SMS, "Error codes"), each with what stands behind it after a dot. */
+/** Codes of SendSms (Tencent Cloud, SMS, "Error codes"), with the part after the dot. */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   'AuthFailure.SecretIdNotFound': rejected('credentials-refused'),
   'AuthFailure.SignatureFailure': rejected('credentials-refused'),
@@ -128,7 +128,7 @@ export function tencent({ config, http, clock }: DriverParts): SmsDriver {
   }
 }
 
-/** One number was asked for, so there is one status; a failed call has none. */
+/** The request has one number, so the response has one status. A failed call has none. */
 function outcomeOf(status: number, body: string): DeliveryOutcome {
   const response = memberAt(jsonOf(body), 'Response')
   const failure = memberAt(response, 'Error')
@@ -145,7 +145,7 @@ function outcomeOf(status: number, body: string): DeliveryOutcome {
       messageId,
     })
   }
-  // An internal error may come after the message has gone.
+  // An internal error may occur after the message was sent.
   if (said.startsWith('InternalError')) return withoutCode(code, 500)
   return refused(code, { status, code: said, message: textAt(answer, 'Message') ?? '' }, meanings[said])
 }

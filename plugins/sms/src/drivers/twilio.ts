@@ -15,7 +15,10 @@ import {
   withoutCode,
 } from './call.ts'
 
-/** Signature of a call of Twilio (Twilio, "Validating requests"): the URL, then names and values in the order of the names. */
+/**
+ * Returns the signature of a request from Twilio (Twilio, "Validating requests"): of the URL, then of names and values
+ * sorted by name.
+ */
 export function twilioSignature(token: string, url: string, params: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(params)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -31,7 +34,7 @@ export function isTwilioSignature(given: string, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** Twilio, "Error and warning dictionary". */
+/** See Twilio, "Error and warning dictionary". */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   20003: rejected('credentials-refused'),
   20404: rejected('credentials-refused'),
@@ -60,7 +63,10 @@ const longestBody = 1_600
 /** A content SID (Twilio, error 21655). */
 const contentSid = /^HX[0-9a-fA-F]{32}$/
 
-/** Twilio, Messages resource of 2010-04-01. A content SID (HX...) is sent with the parameters as its variables, everything else as text. */
+/**
+ * Twilio, Messages resource of 2010-04-01. A content SID (HX...) is sent with the parameters as its variables,
+ * otherwise the text is sent.
+ */
 export function twilio({ config, http }: DriverParts): SmsDriver {
   const account = () => config.get('platform.sms.twilio.account-sid')
   const token = () => config.get('platform.sms.twilio.auth-token')

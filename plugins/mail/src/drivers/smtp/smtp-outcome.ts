@@ -7,13 +7,13 @@ import { errorOf, type SmtpError, SmtpFailure } from './smtp-session.ts'
 /** Masks credentials. */
 type Mask = (text: string) => string
 
-/** Characters of a reply. */
+/** Maximum length of a reply. */
 const longestReply = 300
 
-/** Replies that say that the product may not send at all (RFC 4954, 6): a matter of the configuration, not of the mail. */
+/** Replies that reject the product and not the mail (RFC 4954, 6). The cause is the configuration. */
 const signInReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-/** What became of a mail that the server took, wholly or for some addresses. */
+/** Returns the result of a mail that the server accepted for all or some addresses. */
 export function deliveriesOf(
   to: readonly string[],
   { rejected, rejectedErrors = [] }: Pick<SMTPConnection.SentMessageInfo, 'rejected' | 'rejectedErrors'>,
@@ -31,7 +31,7 @@ export function deliveriesOf(
   })
 }
 
-/** What became of a mail that the server did not take. */
+/** Returns the result of a mail that the server did not accept. */
 export function deliveriesOfFailure(to: readonly string[], error: unknown, mask: Mask): readonly MailDelivery[] {
   const { cause, begun } = error instanceof SmtpFailure ? error : { cause: errorOf(error), begun: false }
   if (error instanceof SmtpFailure && cause.rejectedErrors !== undefined) {
@@ -43,9 +43,7 @@ export function deliveriesOfFailure(to: readonly string[], error: unknown, mask:
 
 type Failure = Omit<MailDelivery, 'address'>
 
-/**
- * @param isOfMail false: the session could not even be opened, which says nothing of the mail
- */
+/** @param isOfMail false if the session could not be opened, so that the error does not depend on the mail */
 function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Mask): Failure {
   if (cause.code === 'EAUTH' || signInReplies.has(cause.responseCode || 0)) {
     const said = 'The SMTP server does not accept the sign-in'
@@ -69,10 +67,10 @@ function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Ma
   return deferred('mail.unreachable', 'The SMTP server could not be reached, or did not answer in time')
 }
 
-/** What a socket says of certificates and handshakes comes as an error of the socket. */
+/** Errors of certificates and handshakes are reported as socket errors. */
 const isOfTls = ({ code, originalCode = '' }: SmtpError) => code === 'ETLS' || /CERT|TLS|SSL/.test(originalCode)
 
-/** By the reply code: 4xx may be tried again, 5xx may not (RFC 5321, 4.2.1). */
+/** By reply code: 4xx may be repeated, 5xx must not (RFC 5321, 4.2.1). */
 function refusalOf(cause: SmtpError | undefined, mask: Mask): Failure {
   const code = cause?.responseCode || 0
   const isLasting = code >= 500

@@ -1,21 +1,21 @@
 import { SmtpSession, type SmtpSettings } from './smtp-session.ts'
 
-/** Sends that may wait for a connection. */
+/** Maximum number of mails that wait for a connection. */
 const longestQueue = 1_000
 
-/** Too many sends wait. */
+/** Too many mails wait for a connection. */
 export class PoolExhausted extends Error {
   override readonly name = 'PoolExhausted'
 }
 
-/** A session on loan. */
+/** A session in use. */
 interface Loan {
   readonly session: SmtpSession
-  /** True when it has been used before: then the server may have closed it meanwhile. */
+  /** True if it was used before. The server may then have closed it. */
   readonly isUsed: boolean
 }
 
-/** Sessions that are kept for the next mail. */
+/** Reuses SMTP sessions for several mails. */
 export class SmtpPool {
   readonly #settings: SmtpSettings
   readonly #idle: SmtpSession[] = []
@@ -29,10 +29,9 @@ export class SmtpPool {
   }
 
   /**
-   * Lends a session to some work. A session of which a step failed is closed already and is not kept.
-   *
-   * @param fresh true: one that was opened for this work
-   * @throws SmtpFailure, PoolExhausted, the reason of the signal, or what the work throws
+   * Runs work with a session. A session is closed after a failed step and not reused.
+   * @param fresh true: opens a new session
+   * @throws SmtpFailure, PoolExhausted, the reason of the signal, or the error of the work
    */
   async use<T>(signal: AbortSignal, fresh: boolean, work: (loan: Loan) => Promise<T>): Promise<T> {
     await this.#turn(signal)
@@ -51,13 +50,13 @@ export class SmtpPool {
     }
   }
 
-  /** Keeps no session any more; what is under way goes on. */
+  /** Closes idle sessions and stops reusing others. Running work continues. */
   retire(): void {
     this.#isClosed = true
     for (const session of this.#idle.splice(0)) session.close()
   }
 
-  /** Destroys all sockets; what is under way fails. */
+  /** Destroys all sockets. Running work fails. */
   close(): void {
     this.retire()
     for (const session of this.#all) session.close()
@@ -86,7 +85,7 @@ export class SmtpPool {
     })
   }
 
-  /** The one that was used last, so that those beyond the need grow old and end. */
+  /** Returns the most recently used session, so that unneeded ones time out. */
   #takeIdle(): SmtpSession | undefined {
     for (;;) {
       const session = this.#idle.pop()

@@ -39,7 +39,10 @@ export const smtpSettings = (config: Pick<MailConfig, 'get'>): SmtpSettings => (
 
 const thisMachine: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
-/** How the connection is encrypted: RFC 8314, 3.3 for port 465. A password asks for TLS, except on this machine. */
+/**
+ * Returns the encryption of the connection; see RFC 8314, 3.3 for port 465. A password requires TLS, except on this
+ * machine.
+ */
 function tlsOf({ host, port, security, username }: SmtpSettings): { secure: boolean; requireTLS: boolean } {
   const secure = security === 'tls' || (security === 'auto' && port === 465)
   const isLocal = thisMachine.has(host)
@@ -54,7 +57,7 @@ export const errorOf = (error: unknown): SmtpError => (error instanceof Error ? 
 /** A session failed. */
 export class SmtpFailure extends Error {
   override readonly name = 'SmtpFailure'
-  /** True once the server had agreed to take the mail: from then on it may have it. */
+  /** True once the server has accepted the start of the data. The server may then have the mail. */
   readonly begun: boolean
   override readonly cause: SmtpError
 
@@ -66,12 +69,12 @@ export class SmtpFailure extends Error {
 }
 
 /**
- * Milliseconds. Ends of what a server keeps waiting; the caller's signal usually comes first. `socket` also ends a session that
- * nobody uses.
+ * Timeouts of the server in milliseconds. The caller's signal usually aborts first. `socket` also closes an idle
+ * session.
  */
 const timeouts = { connection: 15_000, greeting: 15_000, dns: 10_000, socket: 30_000 } as const
 
-/** One session at an SMTP server: signed in, ready for mails one after another. Its end destroys the socket. */
+/** A signed-in session with an SMTP server, for one mail after another. Closing it destroys the socket. */
 export class SmtpSession {
   readonly #connection: SMTPConnection
   #sent = 0
@@ -92,12 +95,12 @@ export class SmtpSession {
       greetingTimeout: timeouts.greeting,
       dnsTimeout: timeouts.dns,
       socketTimeout: timeouts.socket,
-      // The socket is destroyed at once: a server that does not close its side keeps nothing here.
+      // Destroys the socket immediately, also if the server does not close its side.
       socketCloseTimeout: 0,
       tls: { minVersion: 'TLSv1.2', ...(ca === '' ? {} : { ca }) },
       logger: false,
     })
-    // Told to whoever waits; between two mails nobody does.
+    // Errors are passed to the waiting caller. Between two mails, nobody waits.
     connection.on('error', () => {})
     const session = new SmtpSession(connection)
     await session.#step(signal, (done) => connection.connect(done))
@@ -109,14 +112,13 @@ export class SmtpSession {
     return !this.#connection.destroyed
   }
 
-  /** Mails of this session. */
+  /** Number of mails sent in this session. */
   get sent(): number {
     return this.#sent
   }
 
   /**
-   * Sends one mail. A session of which a send failed is closed.
-   *
+   * Sends one mail. After a failure, the session is closed.
    * @throws SmtpFailure, also when the signal aborts
    */
   async send({ from, to }: OutgoingMail, raw: Buffer, signal: AbortSignal): Promise<SMTPConnection.SentMessageInfo> {
@@ -140,7 +142,7 @@ export class SmtpSession {
     }
   }
 
-  /** Asks whether the server still listens. @throws what went wrong */
+  /** Checks whether the server still responds. @throws the error of the check */
   async reset(signal: AbortSignal): Promise<void> {
     await this.#step(signal, (done) => this.#connection.reset(done))
   }
@@ -150,7 +152,7 @@ export class SmtpSession {
     this.#connection.close()
   }
 
-  /** One exchange with the server; when it fails or the signal aborts the session is over. */
+  /** One exchange with the server. If it fails or the signal aborts, the session is closed. */
   async #step<T>(signal: AbortSignal, work: (done: (error?: Error | null, value?: T) => void) => void): Promise<T> {
     const connection = this.#connection
     let settle: (() => void) | undefined

@@ -11,12 +11,12 @@ interface SmtpParts {
 }
 
 interface SmtpDriver extends MailDriver {
-  /** From now on with the present settings. What is under way ends as it began. */
+  /** Uses the current settings for new mails. Running work keeps its settings. */
   renew(): void
   close(): void
 }
 
-/** Sends through an SMTP server (RFC 5321). */
+/** Sends with an SMTP server (RFC 5321). */
 export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
   let pool: SmtpPool | undefined
   const opened = () => {
@@ -55,7 +55,7 @@ export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
   }
 }
 
-/** Servers close sessions that nobody used for a while: what fails for that reason alone is sent once more, on a new one. */
+/** Servers close idle sessions. A mail that fails for this reason is sent once again in a new session. */
 async function sendOnce(pool: SmtpPool, mail: OutgoingMail, signal: AbortSignal) {
   const raw = await mail.raw()
   let wasUsed = false
@@ -74,7 +74,7 @@ async function sendOnce(pool: SmtpPool, mail: OutgoingMail, signal: AbortSignal)
 
 const lostCodes: ReadonlySet<string> = new Set(['ECONNECTION', 'ESOCKET', 'ETIMEDOUT'])
 
-/** 421 is how a server ends a session (RFC 5321, 3.8). */
+/** A server ends a session with 421 (RFC 5321, 3.8). */
 function isLostSession(error: unknown): boolean {
   if (!(error instanceof SmtpFailure) || error.begun) return false
   const { code = '', responseCode }: SmtpError = error.cause
@@ -95,7 +95,7 @@ const unreachable = bilingual(
   '无法连接 SMTP 服务器，或服务器未及时应答',
 )
 
-/** What keeps a session from being opened, for whoever asked whether one can be. */
+/** Returns why a session cannot be opened. */
 function faultOf({ errorCode, reply = '' }: Pick<Partial<MailDelivery>, 'errorCode' | 'reply'>): ChannelFault {
   const reason = Object.entries(faults).find(([code]) => code === errorCode)?.[1] ?? unreachable
   return errorCode === 'mail.sign-in-refused'
