@@ -164,10 +164,7 @@ export interface InboxMessage {
 export interface AddedItems {
   /** New items. */
   readonly added: number
-  /**
-   * Users who switched off the inbox or the category, or muted the conversation. Metrics count them and the log lists
-   * them.
-   */
+  /** Users who switched off the inbox or the category, or muted the conversation. They are counted and logged. */
   readonly skipped: number
 }
 
@@ -184,7 +181,7 @@ export interface Inbox {
    * If it is interrupted, adding the message again completes it.
    *
    * @throws BusinessError "400" `notification-inbox.message-invalid` with the field in `data.field`; the abort reason
-   * of the signal, between two chunks
+   *   of the signal, between two chunks
    */
   add(message: InboxMessage, options?: AddOptions): Promise<AddedItems>
   /**

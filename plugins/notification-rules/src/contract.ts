@@ -3,7 +3,7 @@ import { service } from '@plinth/kernel'
 /** Escalation of an alert to more recipients (document 2, "Notification rule"). */
 export interface Escalation {
   readonly enabled: boolean
-  /** Milliseconds since the first message after the last escalation. Without it, nothing is escalated. */
+  /** Milliseconds since the first message or the last escalation. Without it, nothing is escalated. */
   readonly afterMs?: number | undefined
   /** Minimum milliseconds between two escalations of an alert. Default: `afterMs`. */
   readonly dedupeWindowMs?: number | undefined
@@ -47,7 +47,7 @@ export interface RuleEvent {
 /** State of an alert after its earlier events. */
 export interface AlertState {
   readonly lastSentAt?: number | undefined
-  /** First message since the last escalation. Default: `lastSentAt`. */
+  /** Time of the first message or of the last escalation. Default: `lastSentAt`. */
   readonly unresolvedSince?: number | undefined
   readonly lastEscalatedAt?: number | undefined
 }

@@ -6,11 +6,10 @@ import type { AlertState, Escalation, NotificationRule, RuleDecision, RuleEvent,
  *
  * - A disabled rule, or a rule without recipients, sends nothing.
  * - Threshold: the count must reach `thresholdCount`. If the rule has a `thresholdWindowMs`, a count over a longer or
- * unknown window is ignored, and nothing is sent.
+ *   unknown window is ignored, and nothing is sent.
  * - Dedupe: nothing is sent within `dedupeWindowMs` after the last message.
- * - Escalation: channels and recipients of the escalation are added `afterMs` after the first message since the last
- * escalation. Escalation ignores the silence window. It repeats after its own dedupe window or, without one, after
- * `afterMs`.
+ * - Escalation: channels and recipients of the escalation are added `afterMs` after the first message or the last
+ *   escalation. Escalation ignores the silence window. It is not repeated within its own dedupe window.
  * - Silence: otherwise nothing is sent within `silenceWindowMs` after the last message.
  */
 export function decide(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {

@@ -96,7 +96,7 @@ export class Rules {
 
   /**
    * @throws BusinessError "409" `notification-rules.code-taken`, `notification-rules.too-many`, "400"
-   * `notification-rules.channel-unknown`, "403" `iam.out-of-scope` for a recipient outside the operator's scope
+   *   `notification-rules.channel-unknown`, "403" `iam.out-of-scope` for a recipient outside the operator's scope
    */
   async create(input: RuleInput, operator: Operator): Promise<StoredRule> {
     const { db, clock } = this.#parts

@@ -95,8 +95,8 @@ export interface Notification {
   /**
    * Sends through one channel, for critical notices.
    *
-   * @throws BusinessError "503" `notification.delivery-failed`, `notification.channel-disabled` or
-   * `notification.disabled` if the message was not sent
+   * @throws BusinessError "503" if the message was not sent: `notification.delivery-failed`,
+   *   `notification.channel-disabled`, `notification.disabled` or `notification.unwanted`
    */
   sendTo(channel: string, draft: MessageDraft, options?: SendOptions): Promise<SendResult>
   /**
@@ -106,9 +106,9 @@ export interface Notification {
    * `@plinth/database` and `@plinth/events`.
    *
    * @throws BusinessError "400" `notification.channel-unknown`, `notification.message-empty`,
-   * `notification.not-before-too-far`, or `notification.not-durable` if the message has secret variables or other
-   * content that must not be stored (rules of the payload of the send log); RangeError for options out of range;
-   * PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
+   *   `notification.not-before-too-far`, or `notification.not-durable` if the message has secret variables or other
+   *   content that must not be stored (rules of the payload of the send log); RangeError for options out of range;
+   *   PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
    */
   enqueue(draft: MessageDraft, options?: EnqueueOptions): Promise<EnqueuedMessage>
   /** Returns the loaded channels, sorted by code. */

@@ -153,7 +153,7 @@ export class Rendering {
    * message stays unchanged (N-023).
    *
    * @throws BusinessError "400" `notification.variables-missing` with `data.missingVariables`, if
-   * `platform.notification.template.fail-on-missing-variables` is true; errors of `Templates.render`
+   *   `platform.notification.template.fail-on-missing-variables` is true; errors of `Templates.render`
    */
   fill(
     message: NotificationMessage,

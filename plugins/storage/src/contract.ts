@@ -41,8 +41,8 @@ export interface UrlOptions {
    */
   readonly expiresInMs?: number
   /**
-   * The guard that is asked at each download whether the URL is still valid, see `Storage.guardUrls`. Without it,
-   * everyone who has the URL of a private file can use it until it expires.
+   * The guard that checks the URL at each download, see `Storage.guardUrls`. Without it, everyone who has the URL of a
+   * private file can use it until it expires.
    */
   readonly grant?: {
     readonly guard: string
@@ -165,8 +165,9 @@ export interface Storage {
   list(disk: string, directory?: string): AsyncIterable<FileStat>
 
   /**
-   * Returns the URL of a file for the current configuration. The file need not exist. The URL of a public file is
-   * permanent. The URL of a private file is signed and expires. Store disk and path, not the URL.
+   * Returns the URL of a file for the current configuration. The file need not exist. A URL on the disk `public` does
+   * not expire, unless the options contain a name or a grant. Other URLs are signed and expire. Store disk and path,
+   * not the URL.
    */
   resolveUrl(disk: string, path: string, options?: UrlOptions): Promise<string>
   /**
@@ -174,7 +175,7 @@ export interface Storage {
    *
    * @param name name in the URLs: lower-case words with hyphens
    * @param directory first segment of paths. Files below it, on every disk, are only served by a URL with a grant of
-   * this guard, and never as public files
+   *   this guard, and never as public files
    * @throws PlinthError `PLINTH_STORAGE_URL_GUARD` if the name is malformed or taken
    */
   guardUrls(name: string, guard: UrlGuard, directory?: string): void

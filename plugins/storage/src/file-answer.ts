@@ -18,7 +18,7 @@ const shared = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 
  * that a browser could execute are downloads. Files that a page could load as a script or style are sent as plain text.
  *
  * @param name file name of the download. If absent, the file name of the path is used, and the browser displays images,
- * audio, video, PDF and text
+ *   audio, video, PDF and text
  */
 export function fileHeaders(path: string, name: string | undefined): Readonly<Record<string, string>> {
   const known = mime.getType(path) ?? 'application/octet-stream'

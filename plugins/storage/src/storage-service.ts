@@ -190,7 +190,7 @@ export class StorageService implements Storage {
    * Asks the guard of a URL whether the URL is still valid.
    *
    * @throws BusinessError "403" `storage.url-revoked` if the guard does not exist or the required grant is missing;
-   * errors of the guard
+   *   errors of the guard
    */
   async checkGrant(
     grant: string | undefined,

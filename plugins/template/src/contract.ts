@@ -59,7 +59,7 @@ export interface Templates {
    * Renders a template; returns undefined if none matches. Work and output are limited for all values.
    *
    * @throws BusinessError "400" `template.value-refused` if the values are not JSON, too many or too large;
-   * `template.output-too-large` if the output exceeds the limits
+   *   `template.output-too-large` if the output exceeds the limits
    */
   render(
     query: TemplateQuery & { readonly variables: Readonly<Record<string, TemplateValue>> },

@@ -29,7 +29,7 @@ export const mostPreviewVariables = 200
  * compiler, values and output.
  *
  * @throws BusinessError "400" `template.html-format` for HTML without a format, `template.value-refused`,
- * `template.output-too-large`; errors of `Compiler.preview`
+ *   `template.output-too-large`; errors of `Compiler.preview`
  */
 export async function previewTemplate(
   source: TemplateSource,

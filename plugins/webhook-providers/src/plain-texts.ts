@@ -33,7 +33,7 @@ const linkMiddle = /\](?=\()/
 const anyLinkMiddle = /\](?=[([:])/
 const tag = /<(?=[a-z/!?])/
 const entity = /&(?=#?\w{1,32};)/
-// At the beginning of a line, also after block marks. Nobody nests more than sixteen of them.
+// At the beginning of a line, also after block marks. Authors use fewer than 16 characters of them.
 const heading = /#(?<=^[ \t>*+-]{0,16}#)(?=#{0,5}(?:\s|$))/
 const quote = />(?<=^[ \t>*+-]{0,16}>)/
 const bullet = /[-+*](?<=^[ \t>*+-]{0,16}.)(?=\s|$)/

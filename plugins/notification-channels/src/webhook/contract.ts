@@ -149,7 +149,7 @@ export type WebhookVerdict =
 /**
  * - `signature`: signs requests while `signing-enabled` is true; needs `sign`.
  * - `token`: identifies the sender. `into` is its place: appended to a URL that ends with a slash; a query parameter or
- * a field of the payload, unless it is already set; or a header. If absent, the provider places the token.
+ *   a field of the payload, unless it is already set; or a header. If absent, the provider places the token.
  */
 export type WebhookSecret = {
   /** Regular expression for the configured value. It is not anchored. */

@@ -14,7 +14,7 @@ export interface WebsocketCaller {
 export interface WebsocketGroupGuard {
   /**
    * Returns true if the caller may join the group. It is called once per subscription, with a deadline of 5 seconds. An
-   * error or a timeout counts as false. A group can only be joined if one guard returns true.
+   * error or a timeout counts as false. A group that is not public can only be joined if one guard returns true.
    *
    * @param group 1 to 100 characters: letters, digits, `.`, `_`, `:`, `/` and `-`
    */

@@ -39,8 +39,8 @@ export class AdministratorsSend {
 
   /**
    * @throws BusinessError "503" like `Notification.sendTo` if the only channel failed or nothing was sent; "400" like
-   * `enqueue`; "400" `notification.recipient-missing` if the only channel needs a recipient; "400"
-   * `notification.no-queue` for a start time without a queue
+   *   `enqueue`; "400" `notification.recipient-missing` if the only channel needs a recipient; "400"
+   *   `notification.no-queue` for a start time without a queue
    */
   async send(
     draft: MessageDraft & Pick<NotificationMessage, 'recipients'>,

@@ -108,7 +108,7 @@ export class Outgoing {
 
   /**
    * @throws PlinthError `PLINTH_NOTIFICATION_UNKNOWN_CHANNEL` if the default channel is not loaded; the operator must
-   * fix it
+   *   fix it
    */
   checkDefaultChannel(code: string): void {
     const { channels } = this.#parts

@@ -26,7 +26,7 @@ interface RetrySettings {
  * have been sent on an idempotent channel. The retry is never earlier than the provider specified.
  *
  * @param random returns a number from 0 to below 1; half of the delay is random, so that messages that failed together
- * are not retried together
+ *   are not retried together
  */
 export function verdictOn(
   { success, outcome, retryAfterMs = 0 }: SendResult,

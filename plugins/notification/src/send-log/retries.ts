@@ -63,7 +63,7 @@ export class SendLogRetries {
    *
    * @param rows rows that the caller may send again; others are treated as missing
    * @throws BusinessError "404" `notification.send-log-not-found`, "409" `notification.send-log-not-failed`, "409"
-   * `notification.send-log-not-restorable`, "400" `notification.channel-unknown`
+   *   `notification.send-log-not-restorable`, "400" `notification.channel-unknown`
    */
   async retry(id: number, caller: RetryCaller, rows: object): Promise<RetryOutcome> {
     const [claimed] = await this.#claim([id], taken, rows, { ...caller, action, subject: id })

@@ -42,7 +42,7 @@ export class Compiler {
 
   /**
    * @throws BusinessError "400" `template.source-refused` with `data.fault`, `template.compile-timeout`, "503"
-   * `template.compiler-busy`
+   *   `template.compiler-busy`
    */
   compile(source: TemplateSource): Promise<CompiledTemplate> {
     return this.#queued(source, longestQueue)

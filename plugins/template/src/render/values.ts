@@ -11,7 +11,7 @@ export const valueLimits = { values: 10_000, characters: 150_000, depth: 16 } as
  * no path reaches anything else.
  *
  * @throws BusinessError "400" `template.value-refused` for functions, dates and other objects, cycles, numbers that are
- * not finite, and values beyond the limits
+ *   not finite, and values beyond the limits
  */
 export function plainVariables(variables: Variables): Variables {
   let values = 0

@@ -13,11 +13,11 @@ type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath'
 
 /**
  * Identifies the caller of a connection: by `Authorization: Bearer`, the sub-protocols `bearer, <token>`, the query
- * parameter `token`, or the session cookie. The first present one is used. A connection with a cookie, or of a guest,
- * must not come from a page of another site, because browsers also connect and send cookies for such pages.
+ * parameter `token`, or the session cookie. The first present one is used. A cookie is only accepted from a page of
+ * this site, and a guest not from a page of another site, because browsers connect and send cookies for any page.
  *
  * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`,
- * `notification-websocket.credential-missing`, "403" `notification-websocket.origin-unproven`
+ *   `notification-websocket.credential-missing`, "403" `notification-websocket.origin-unproven`
  */
 export async function callerOf(
   facts: HandshakeFacts,
