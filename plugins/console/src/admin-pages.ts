@@ -70,7 +70,7 @@ const health = adminList('getAdminConsoleHealth', (row) => ({
   ],
 }))
 
-/** What the console declares as data, like any plugin. */
+/** Pages that the console declares as data, like other plugins. */
 export const pages = [database, health]
 
 export const needsAttention = [

@@ -5,7 +5,7 @@ import { codeOf } from '@plinth/kernel'
 import type { PageBuild } from './page-build.ts'
 import { noncePlaceholder, type PagePlaces } from './page-source.ts'
 
-/** A built page under the name of the site: in its title, and where its scripts read it. */
+/** Sets the title of the site in a built page: in its title, and in a meta element for its scripts. */
 const branded = (page: string, siteTitle: string): string =>
   page
     .replace(/<title>[^<]*<\/title>/, () => `<title>${htmlText(siteTitle)}</title>`)
@@ -16,7 +16,7 @@ const texts = {
   'zh-CN': { title: '请稍候', message: '页面正在为首次使用做准备，完成后会自动打开。' },
 } as const
 
-/** What is shown while the pages are being built: it asks again by itself, without a script. */
+/** Page that is shown while the pages are built. It reloads automatically without a script. */
 function waitingPage({ nonce, locale, siteTitle = '' }: PageRequest): string {
   const language = locale.startsWith('zh') ? 'zh-CN' : 'en'
   const { title, message } = texts[language]
@@ -50,12 +50,12 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
 }
-/** Encodings that the build leaves next to a file, by the ending of its name. */
+/** Encodings for which the build writes a packed file, and the extension of that file. */
 const packedEndings: Readonly<Record<string, string>> = { br: '.br', gzip: '.gz' }
 
 /**
- * The built pages, held in memory: half a megabyte, which nothing that happens to the directory later can break. Names are
- * looked up, never joined to a path.
+ * The built pages, about half a megabyte, in memory. Later changes of the directory do not affect them. Names are
+ * looked up and never joined to a path.
  */
 export class PageFiles {
   readonly #files: ReadonlyMap<string, Buffer>
@@ -65,8 +65,8 @@ export class PageFiles {
   }
 
   /**
-   * @param former directory of assets that pages of earlier builds may still ask for; may not exist
-   * @returns `undefined` when nothing is built
+   * @param former directory of assets that pages of earlier builds may still request; may be missing
+   * @returns `undefined` if no pages are built
    */
   static async read(directory: string, former: string): Promise<PageFiles | undefined> {
     try {
@@ -100,12 +100,10 @@ export class PageFiles {
   }
 }
 
-/** How long a browser waits for pages that are being built before it is shown that they are. */
+/** Milliseconds that a request waits for a running build before it gets the waiting page. */
 const patienceMs = 5_000
 
-/**
- * @param name of the page among those that are built: `install`, `admin`
- */
+/** @param name name of a built page: `install`, `admin` */
 export function builtPage(
   { output, former }: Pick<PagePlaces, 'output' | 'former'>,
   build: PageBuild,

@@ -1,10 +1,13 @@
 import type { BrowserPage } from '@plinth/http'
 import { service } from '@plinth/kernel'
 
-/** The service that the plugin `install` asks for. Met by its id, so that neither plugin needs the other. */
+/**
+ * The service that the plugin `install` requires. Both declare it with the same id, so that neither depends on the
+ * other.
+ */
 export const installPage = service<BrowserPage>('install.page', { from: '@plinth/console' })
 
-/** The pages that one build makes. */
+/** The pages of one build. */
 export interface BuiltPages {
   /** @param name `install`, `admin` */
   page(name: string): BrowserPage

@@ -1,6 +1,6 @@
 import { errorTable } from '@plinth/kernel'
 
-/** Every coded error of this plugin. */
+/** All coded errors of this plugin. */
 export const consoleError = errorTable({
   PLINTH_CONSOLE_AMOUNT_UNIT: `Amounts of pages have no unit, so that minor units would be shown as they are:{{columns}}
     Give each column exactly one of: \`currency\` (the member with the code), \`asset\` (a fixed code), \`decimals\` with \`symbol\`.`,

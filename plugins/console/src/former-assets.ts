@@ -1,23 +1,26 @@
 import { copyFile, mkdir, readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A page that was opened before an upgrade may ask for a script of its build for so long. */
+/** Milliseconds in which a page that was opened before an upgrade may request the scripts of its build. */
 const keptMs = 24 * 60 * 60_000
 
 interface FormerAssets {
-  /** Assets that are being replaced; may not exist. */
+  /** Assets to be replaced; may be missing. */
   readonly replaced: string
-  /** Assets that replace them. */
+  /** The new assets. */
   readonly current: string
-  /** Directory of former assets; made when it is missing. The time of a file is the moment when it was replaced. */
+  /**
+   * Directory of former assets; created if it is missing. The modification time of a file is the time when it was
+   * replaced.
+   */
   readonly former: string
   /** Milliseconds since the epoch. */
   readonly now: number
 }
 
 /**
- * Keeps the assets of a build that is replaced for a day. Their names contain a hash of their content, so that the assets of
- * several builds never differ under one name.
+ * Keeps the assets of a replaced build for a day. Their names contain a hash of their content, so files of several
+ * builds with equal names are equal.
  */
 export async function keepFormerAssets({ replaced, current, former, now }: FormerAssets): Promise<void> {
   const kept = new Set(await readdir(current))

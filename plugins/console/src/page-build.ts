@@ -5,16 +5,16 @@ import { stripVTControlCharacters } from 'node:util'
 import type { Clock, Logger } from '@plinth/kernel'
 import { builtHash, type PagePlaces, sourceHash } from './page-source.ts'
 
-/** How often a build that goes on says so, and when one that hangs is given up. */
+/** Interval of progress messages in the log, and deadline of a build, in milliseconds. */
 const signOfLifeMs = 5_000
 const deadlineMs = 5 * 60_000
-/** Lines of a failed build that the log shows. */
+/** Maximum number of lines of a failed build in the log. */
 const shownLines = 20
 
 /**
- * Keeps the built pages current. In a checkout they are built when they are missing or when their sources have changed,
- * in a process of their own, while the server already works; a published package brings them along. Never throws: without
- * pages the product works all the same.
+ * Keeps the built pages current. In a checkout, they are built in a separate process if they are missing or their
+ * sources have changed, while the server already works. A published package contains them. Never throws, because the
+ * product also works without pages.
  */
 export class PageBuild {
   readonly #places: PagePlaces
@@ -35,7 +35,7 @@ export class PageBuild {
     return this.#isRunning
   }
 
-  /** Begins to build when it must; does not wait. */
+  /** Starts a build if it is necessary. Does not wait. */
   start(): void {
     this.#isRunning = true
     this.#run = this.#build()
@@ -45,7 +45,7 @@ export class PageBuild {
       })
   }
 
-  /** Resolves when nothing is being built any more, and after `limitMs` at the latest. */
+  /** Resolves when no build is running, at the latest after `limitMs`. */
   async settled(limitMs: number): Promise<void> {
     if (!this.#isRunning) return
     const over = new AbortController()
@@ -65,7 +65,7 @@ export class PageBuild {
     this.#log.info('building the pages of the browser, because they are missing or their sources have changed')
     const child = spawn(process.execPath, [this.#places.program], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      // Whatever this process is run as, the pages are built for use.
+      // Pages are always built for production.
       env: { ...process.env, NODE_ENV: 'production' },
     })
     this.#child = child

@@ -3,29 +3,28 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 
-/** Stands in the built HTML wherever the nonce of the response belongs. */
+/** Placeholder in the built HTML for the nonce of the response. */
 export const noncePlaceholder = '__CSP_NONCE__'
 
-/** Where the pages of a package are made and kept. All paths are absolute. */
+/** Paths of the pages of a package. All are absolute. */
 export interface PagePlaces {
   /** Directory of the package. */
   readonly root: string
-  /** Browser sources; only a checkout has them. */
+  /** Browser sources, which only a checkout contains. */
   readonly sources: string
   /** Program that builds them. */
   readonly program: string
-  /** Names the exact versions of everything that is built in. */
+  /** Contains the exact versions of all bundled dependencies. */
   readonly manifest: string
   /**
-   * Where pages are before they are finished: not among what is published, but on the same volume, so that a rename is
-   * enough to put them into place.
+   * Directory of unfinished pages. Not published, but on the same volume, so that a rename moves them to their place.
    */
   readonly workplace: string
-  /** Assets of builds that were replaced within the last day; not among what is published. */
+  /** Assets of builds that were replaced within the last day. Not published. */
   readonly former: string
   /** The built pages. */
   readonly output: string
-  /** Hash of the sources that `output` was built from. */
+  /** File with the hash of the sources of `output`. */
   readonly record: string
 }
 
@@ -45,19 +44,18 @@ export function pagePlaces(root: string): PagePlaces {
 }
 
 /**
- * Hash of everything that the pages are made of: sources, build program, dependency versions. `undefined` when there are
- * no sources, as in a published package.
- *
- * In one go: reading two hundred small files one by one, beside everything else, takes five times as long.
+ * Returns the hash of all inputs of the pages: sources, build program, dependency versions. Returns `undefined` without
+ * sources, as in a published package. Synchronous, because reading two hundred small files asynchronously takes five
+ * times as long during the start.
  */
 export function sourceHash({ root, sources, program, manifest }: PagePlaces): string | undefined {
   const files = filesBelow(sources)
   if (files === undefined) return undefined
   const hash = createHash('sha256')
-  // The versions alone: packing changes other parts of the manifest for a moment. All are built into the pages.
+  // Only the versions, because packing changes other parts of the manifest temporarily.
   hash.update(JSON.stringify(JSON.parse(readFileSync(manifest, 'utf8')).devDependencies))
   for (const file of [...files.sort(), program]) {
-    // Its place in the package, not on this machine: two checkouts of one commit agree.
+    // Relative path, so that two checkouts of one commit have the same hash.
     const content = readFileSync(file)
     hash.update(`${relative(root, file).replaceAll(sep, '/')}\0${content.length}\0`).update(content)
   }
@@ -73,7 +71,7 @@ function filesBelow(directory: string): string[] | undefined {
   }
 }
 
-/** Hash that the built pages were made from; `undefined` when there are none. */
+/** Returns the hash of the sources of the built pages, or `undefined` without built pages. */
 export async function builtHash({ record }: PagePlaces): Promise<string | undefined> {
   return readFile(record, 'utf8').catch(() => undefined)
 }

@@ -6,7 +6,7 @@ import { refusal } from './failures.ts'
 import { PageBuild } from './page-build.ts'
 import { pagePlaces } from './page-source.ts'
 
-/** The pages of the product in the browser. They speak HTTP and use nothing else of the server. */
+/** The pages of the product in the browser. They use only the HTTP API. */
 export default definePlugin({
   id: 'console',
   version: '1.0.0',
@@ -19,7 +19,7 @@ export default definePlugin({
     const page = (name: string) => builtPage(places, build, name)
     provide(installPage, page('install'))
     provide(builtPages, { page })
-    // Not before everything else is up: it takes seconds, and nobody has to wait for it.
+    // The build starts when the product is ready, because it takes seconds and nothing depends on it.
     onReady(() => {
       if (roles.has('web')) build.start()
     })

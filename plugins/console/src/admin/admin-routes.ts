@@ -44,17 +44,17 @@ interface AdminRouteParts {
   readonly kernel: Kernel
   readonly http: Pick<HttpServer, 'routes'>
   readonly health: Health
-  /** Masks what is secret in a text. */
+  /** Masks the secrets in a text. */
   readonly redact: (text: string) => string
   readonly db: Pick<Database, 'server' | 'migrationStatus' | 'longestWaitSeconds'>
 }
 
-/** May be asked for what the product counts. */
+/** Permission to read the metrics of the product. */
 export const viewMetrics = 'console:metrics:view'
 
 const momentOf = (ms: number) => new Date(ms).toISOString()
 
-/** Units of amounts in the language of a reader, whoever brings them. */
+/** Returns the units of amounts of all plugins in one language. */
 const unitsIn = (sources: AdminRouteParts['units'], locale: string) =>
   Object.fromEntries(
     [...sources.values()].flatMap((bring) =>
@@ -65,7 +65,7 @@ const unitsIn = (sources: AdminRouteParts['units'], locale: string) =>
     ),
   )
 
-/** Where the back office is. */
+/** Path of the back office. */
 const adminPath = '/admin/'
 
 const { route, rawRoute } = routesWith<AdminRouteParts>()
@@ -318,13 +318,13 @@ const pageRoutes = [
 ]
 
 /**
- * The page answers for every address below it, so its files are named from its root. It is told how somebody can sign in, so
- * that it need not ask before it shows that.
+ * The page is served for all paths below it, so the URLs of its files are relative to its root. The head contains the
+ * sign-in methods, which saves a request before they are shown.
  */
 function withHead(html: string, { base, ways }: { readonly base: string; readonly ways: readonly object[] }): string {
   const told = ways.length === 0 ? '' : `<meta name="sign-in-ways" content="${htmlText(JSON.stringify(ways))}">`
   return html.replace(/<head[^>]*>/i, (head) => `${head}<base href="${encodeURI(base).replace(/"/g, '%22')}">${told}`)
 }
 
-/** The back office and what it asks the server for its pages. */
+/** The back office and the API for its pages. */
 export const adminRoutes: readonly Route<AdminRouteParts>[] = [...apiRoutes, ...pageRoutes]

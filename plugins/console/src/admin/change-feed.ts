@@ -4,7 +4,10 @@ import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import { Publications } from './publications.ts'
 
-/** Collects names and hands them on together, some time after the first: however many come, one call in that time. */
+/**
+ * Collects names and passes them on together after a wait, which starts with the first name. There is at most one call
+ * per wait.
+ */
 class MergedNames {
   readonly #waitMs: number
   readonly #clock: Pick<Clock, 'sleep'>
@@ -24,7 +27,7 @@ class MergedNames {
     if (this.#names.size === 1) void this.#handLater()
   }
 
-  /** What waits is forgotten. */
+  /** Discards waiting names. */
   stop(): void {
     this.#stopped.abort()
   }
@@ -40,31 +43,31 @@ class MergedNames {
 
 interface ChangeFeedParts {
   readonly db: Pick<Database, 'onWritten'>
-  /** Absent where a product is one process. */
+  /** Absent in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
-  /** Hears of tables that were written to, by whichever process; not of each write. */
+  /** Called with tables that any process has written to. Several writes result in one call. */
   readonly tell: (tables: readonly string[]) => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** What instances say to each other: somebody looks here, or these tables were written to. */
+/** Messages between instances: a user has an open page, or these tables were written to. */
 type Message = { readonly from: string } & ({ readonly looks: true } | { readonly tables: readonly string[] })
 
 const channel = 'console.changes'
-/** Milliseconds in which changes are merged before other instances are told, and before people are. */
+/** Milliseconds in which changes are merged before other instances and browsers are notified. */
 const publishMs = 500
 const tellMs = 1_000
-/** Who has people looking says so at least this often, milliseconds. */
+/** Interval in which an instance announces its open pages, in milliseconds. */
 const looksMs = 30_000
-/** So long the others tell of their changes, milliseconds. */
+/** Milliseconds after an announcement in which other instances report their changes. */
 const wantedMs = 75_000
-/** That somebody looks may be heard so much later, milliseconds: what was written meanwhile is told then. */
+/** Maximum delay of an announcement in milliseconds. Writes within the delay are reported afterwards. */
 const lateMs = 10_000
 
 /**
- * Which tables were written to, here and in the other processes of the product. Others are told only while people look
- * somewhere else: where nobody does, nothing is sent. What gets lost is seen when a page asks again by itself.
+ * Reports the tables that this process and other processes of the product have written to. An instance only sends its
+ * changes while pages are open on another one. Lost messages are tolerated, because pages also poll.
  */
 export class ChangeFeed {
   readonly #parts: ChangeFeedParts
@@ -77,7 +80,7 @@ export class ChangeFeed {
   /** On the monotonic clock. */
   #wantedUntil = Number.NEGATIVE_INFINITY
   #looksAt = Number.NEGATIVE_INFINITY
-  /** Tables by the time of their last change here. */
+  /** Time of the last local change by table. */
   readonly #writtenAt = new Map<string, number>()
   #stops: readonly (() => void | Promise<void>)[] = []
 
@@ -94,13 +97,12 @@ export class ChangeFeed {
   }
 
   /**
-   * Follows these tables.
-   *
-   * @param hears whether this process lives on and needs to know what others write and who looks; a command tells what it writes
+   * Watches these tables.
+   * @param hears true for a process that needs the changes and messages of others; a command only sends its changes
    */
   async start(tables: Iterable<string>, hears = true): Promise<void> {
     const { db, store, clock } = this.#parts
-    // Who looks already says so again within this time.
+    // An instance with open pages announces them again within this time.
     this.#wantedUntil = clock.monotonic() + wantedMs
     this.#tables = new Set(tables)
     this.#stops = [db.onWritten(this.#tables, (table) => this.#written(table))]
@@ -117,7 +119,7 @@ export class ChangeFeed {
     }
   }
 
-  /** Somebody looks at this instance; to be called again as long as that is so. */
+  /** Announces that a page is open on this instance. Call it repeatedly while that is true. */
   wanted(): void {
     const now = this.#parts.clock.monotonic()
     if (now - this.#looksAt < looksMs) return

@@ -1,13 +1,13 @@
 import type { Database } from '@plinth/database'
 import { count, type HealthOutcome, instant, nullable, Type } from '@plinth/http'
 
-/** May be asked for the database of the product. */
+/** Permission to view the state of the database. */
 export const viewDatabase = 'console:database:view'
 
-/** States of a change set, in the order in which an operator wants to see them. */
+/** States of a change set, in the display order for operators. */
 const states = ['changed', 'data-changed', 'pending', 'unknown', 'orphaned', 'applied'] as const
 
-/** What `GET /api/v1/admin/console/database` answers. */
+/** Result of `GET /api/v1/admin/console/database`. */
 export const databaseFactsView = Type.Object({
   product: Type.String({ description: '`SQLite`, `PostgreSQL`, `MySQL` or `MariaDB`.' }),
   version: Type.String(),
@@ -31,7 +31,7 @@ export const databaseFactsView = Type.Object({
   ),
 })
 
-/** What operators see of the database and of its change sets. Reads only. */
+/** Returns the state of the database and of its change sets. Read-only. */
 export async function databaseFacts(db: Pick<Database, 'server' | 'migrationStatus' | 'longestWaitSeconds'>) {
   const waitSeconds = db.longestWaitSeconds
   const { product, version } = await db.server()
@@ -77,7 +77,7 @@ export async function databaseFacts(db: Pick<Database, 'server' | 'migrationStat
   }
 }
 
-/** May be asked whether the product can do its work, and why not. */
+/** Permission to view the health checks. */
 export const viewHealth = 'console:health:view'
 
 const ranks = { failed: 0, warning: 1, passed: 2 } as const

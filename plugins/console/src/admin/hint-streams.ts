@@ -13,15 +13,18 @@ interface HintStreamParts {
   readonly log: Logger
 }
 
-/** Streams of an instance, and those of one user on it. */
+/** Maximum number of streams of an instance, and of one user on it. */
 const mostStreams = 500
 const mostOfUser = 20
-/** Streams of all users without permissions on an instance, and those of one of them: anybody can have such an account. */
+/**
+ * Maximum number of streams of all users without permissions on an instance, and of one of them. Lower, because
+ * strangers may have such accounts.
+ */
 const mostPublic = 100
 const mostOfPublicUser = 4
-/** Milliseconds between two signs of life, and so the longest that a stream outlives its session. */
+/** Interval of heartbeats in milliseconds. Also the maximum time that a stream outlives its session. */
 const heartbeatMs = 15_000
-/** Characters that a client may leave unread. */
+/** Maximum number of unread characters of a client. */
 const mostUnread = 16_384
 
 interface Stream {
@@ -30,8 +33,8 @@ interface Stream {
 }
 
 /**
- * Server-sent events (WHATWG HTML, section 9.2) that say which operations are worth asking again, and nothing else: what they
- * answer stays behind their permissions.
+ * Server-sent events (WHATWG HTML, section 9.2) with the ids of operations whose results may have changed. They contain
+ * no data, so the permissions of the operations still apply.
  */
 export class HintStreams {
   readonly #parts: HintStreamParts
@@ -70,7 +73,7 @@ export class HintStreams {
     return streams.length >= mostStreams || ofPublic >= mostPublic || ofUser >= mostOfPublicUser
   }
 
-  /** The tables were written to. */
+  /** Reports that tables were written to. */
   async tell(tables: readonly string[]): Promise<void> {
     if (this.#streams.size === 0) return
     const { book } = this.#parts
@@ -82,7 +85,7 @@ export class HintStreams {
     }
   }
 
-  /** Ends all streams and opens no more. */
+  /** Ends all streams and rejects new ones. */
   stop(): void {
     this.#stopped.abort()
     for (const stream of this.#streams) this.#end(stream)
@@ -98,7 +101,7 @@ export class HintStreams {
       this.#parts.wanted()
       await this.#check().then(
         () => this.#failures.succeeded(),
-        // What cannot be checked now stays open until it can: it tells nothing but that something has changed.
+        // Streams that cannot be checked stay open, because they only report that data has changed.
         (error: unknown) => this.#failures.failed(error),
       )
       for (const stream of this.#streams) this.#send(stream, ': alive\n\n')
@@ -106,7 +109,7 @@ export class HintStreams {
     this.#isKept = false
   }
 
-  /** Ends the streams of sessions that have ended; the others follow what their users may do now. */
+  /** Ends the streams of ended sessions and updates the permissions of the others. */
   async #check(): Promise<void> {
     const { identity } = this.#parts
     const streams = [...this.#streams]
@@ -121,7 +124,7 @@ export class HintStreams {
     }
   }
 
-  /** Who does not read what was sent is dropped, and comes again. */
+  /** Disconnects a client that does not read. It connects again. */
   #send(stream: Stream, text: string): void {
     if (!this.#streams.has(stream)) return
     if (stream.body.readableLength <= mostUnread) stream.body.push(text)

@@ -5,29 +5,29 @@ import type { SharedStore } from '@plinth/shared-store'
 import { type CountedStep, type MetricHistory, type Span, spans } from './metric-history.ts'
 import { Publications } from './publications.ts'
 
-/** What one process counted. */
+/** Counts of one process. */
 export interface InstanceSteps {
   readonly instance: string
-  /** When it began to count, milliseconds since the epoch; null before it did. */
+  /** Start of the counts in milliseconds since the epoch, or null. */
   readonly since: number | null
   readonly steps: readonly CountedStep[]
 }
 
-/** What the processes of the product counted, this one first. */
+/** Counts of the processes of the product. The first entry is this process. */
 interface JoinedSteps {
   readonly answers: readonly InstanceSteps[]
-  /** Processes that were there a moment ago and did not answer in time. */
+  /** Known processes that did not respond in time. */
   readonly silent: readonly string[]
 }
 
-/** Rows of a step: when, of what, and the counts in the order of `names`. */
+/** Row of a step: moment, label value, and the counts in the order of `names`. */
 type SentRow = readonly [at: number, of: string | null, ...counts: number[]]
 interface SentSteps {
   readonly names: readonly string[]
   readonly rows: readonly SentRow[]
 }
 
-/** What processes say to each other. Who asks is heard by all and answered by each. */
+/** Messages between processes. All processes receive a request, and each responds. */
 type Message = { readonly from: string } & (
   | { readonly instance: string; readonly ask: string; readonly chart: string; readonly span: Span }
   | {
@@ -41,22 +41,22 @@ type Message = { readonly from: string } & (
 )
 
 const channel = 'console.history'
-/** Others are not taken in beyond this many processes; one answer is at most a day of the widest chart. */
+/** Maximum number of other processes, and maximum length of a response, which is a day of the largest chart. */
 const mostInstances = 64
 const longestAnswer = 262_144
-/** So long those are waited for who were heard lately, and others while nobody knows who is there, milliseconds. */
+/** Wait in milliseconds for known processes, and wait while no other process is known. */
 const answerMs = 3_000
 const firstMs = 1_000
-/** After an answer or a question a process counts as there; after that it is forgotten, milliseconds. */
+/** Milliseconds after its last message in which a process is treated as running. */
 const thereMs = 150_000
-/** The steps are no shorter: whoever asks again before gets the same, milliseconds. */
+/** Milliseconds in which a result is reused. Steps are longer. */
 const recentMs = 5_000
 
 interface JoinedHistoryParts {
   readonly history: Pick<MetricHistory, 'instance' | 'since' | 'steps'>
-  /** Absent where a product is one process. */
+  /** Absent in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
-  /** Undefined for a chart that this process does not have. */
+  /** Returns `undefined` for an unknown chart. */
   readonly chartOf: (id: string) => MeasuredChart | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -68,14 +68,15 @@ interface Asked {
 }
 
 /**
- * The history of all processes that keep one. Each keeps its own; who is asked asks the others over the shared store, sums what
- * comes in time, and says who did not answer. Nothing is sent while nobody looks.
+ * The joined history of all processes. Each process stores its own history. A process requests the others through the
+ * shared store, adds up the responses in time, and lists the processes that did not respond. Without open pages,
+ * nothing is sent.
  */
 export class JoinedHistory {
   readonly #parts: JoinedHistoryParts
   readonly #own = randomUUID()
   readonly #failures: FailureLog
-  /** Names of processes with the time at which they were heard, by their ids. */
+  /** Names of processes and the times of their last messages, by id. */
   readonly #others = new Map<string, { readonly instance: string; readonly heardAt: number }>()
   readonly #asked = new Map<string, Asked>()
   readonly #recent = new Map<string, { readonly at: number; readonly joined: Promise<JoinedSteps> }>()
@@ -97,7 +98,7 @@ export class JoinedHistory {
     return this.#parts.history.instance
   }
 
-  /** Answers the others from now on. */
+  /** Starts to respond to other processes. */
   async start(): Promise<void> {
     try {
       this.#stop = await this.#parts.store?.subscribe(channel, (text) => this.#hear(text))
@@ -114,7 +115,7 @@ export class JoinedHistory {
     await this.#messages.sent()
   }
 
-  /** What this process and the others counted. */
+  /** Returns the counts of this process and the others. */
   steps(chart: MeasuredChart, span: Span): Promise<JoinedSteps> {
     const key = `${chart.id} ${span}`
     const now = this.#parts.clock.monotonic()
@@ -197,8 +198,8 @@ const stepsOf = ({ names, rows }: SentSteps): readonly CountedStep[] =>
   }))
 
 /**
- * Sums of what several processes counted. Each began its steps when it started: they are laid on one grid, as far as all have
- * ended theirs.
+ * Adds up the counts of several processes. Their steps have different start times, so they are aligned to a common
+ * grid, up to the last step that all have completed.
  */
 export function summed(answers: readonly InstanceSteps[], span: Span): readonly CountedStep[] {
   const [first, ...others] = answers.filter(({ steps }) => steps.length > 0)

@@ -1,7 +1,7 @@
 import type { ChartDeclaration, MeasuredChart } from '@plinth/admin'
 import { type Clock, FailureLog, instanceName, type Logger, withinDeadline } from '@plinth/kernel'
 
-/** How far back a process remembers. The longer step is a whole number of the shorter ones. */
+/** Time that a process stores. The longer step is a multiple of the shorter one. */
 export const spans = {
   hour: { stepMs: 30_000, steps: 120 },
   day: { stepMs: 300_000, steps: 288 },
@@ -10,24 +10,24 @@ export type Span = keyof typeof spans
 
 const shortInLong = spans.day.stepMs / spans.hour.stepMs
 
-/** Values of a label that one chart tells apart, and what those count as that come later. */
+/** Maximum number of label values per chart, and the name for the later ones. */
 const mostValues = 8
 const otherValues = 'other'
-/** A metric whose reading takes longer is read again in the next step. */
+/** If reading a metric takes longer, it is read in the next step. */
 const readingMs = 5_000
 
-/** What a chart counted in one step. */
+/** Counts of a chart in one step. */
 export interface CountedStep {
-  /** End of the step, milliseconds since the epoch. */
+  /** End of the step in milliseconds since the epoch. */
   readonly at: number
-  /** Value of the label that the chart tells apart; null without one. */
+  /** Value of the label of the chart, or null without a label. */
   readonly of: string | null
-  /** By the names of the lines. */
+  /** By name of the line. */
   readonly counts: Readonly<Record<string, number>>
 }
 
 interface CounterValue {
-  /** Of a histogram: which of its sums. */
+  /** For a histogram: the name of the sum. */
   readonly metricName?: string
   readonly labels: Readonly<Partial<Record<string, string | number>>>
   readonly value: number
@@ -46,9 +46,9 @@ interface MetricHistoryParts {
 class Column {
   readonly hour = new Float64Array(spans.hour.steps)
   readonly day = new Float64Array(spans.day.steps)
-  /** Counted in the steps that have not ended. */
+  /** Counts of the current steps. */
   readonly open = { hour: 0, day: 0 }
-  /** What the counter said last. */
+  /** Last value of the counter. */
   #last: number
 
   constructor(last: number) {
@@ -56,7 +56,7 @@ class Column {
   }
 
   read(sum: number): void {
-    // A counter that was made anew began at nothing.
+    // A counter that was created again has started at zero.
     const counted = sum < this.#last ? sum : sum - this.#last
     this.open.hour += counted
     this.open.day += counted
@@ -69,21 +69,21 @@ class Column {
   }
 }
 
-/** Columns by the value of the label, then by the name of the line. */
+/** Columns by label value, then by name of the line. */
 type Columns = Map<string, Map<string, Column>>
 
 /**
- * What the counters of this process counted in the last hour and the last day, for the charts that are declared. Read from
- * the registry once a step and kept in memory alone: it begins anew with the process, and knows nothing of other instances.
- * A line takes 3.3 KB whatever it counts, in a chart that tells values of a label apart at most nine times that.
+ * Counts of this process in the last hour and the last day, for the declared charts. Read from the registry once per
+ * step and stored only in memory, so a restart clears it. It does not contain other instances. A line needs 3.3 KB;
+ * with a label, at most nine times as much.
  */
 export class MetricHistory {
-  /** Names this process among the instances of the product. */
+  /** Name of this process among the instances of the product. */
   readonly instance = instanceName()
   readonly #parts: MetricHistoryParts
   readonly #failures: FailureLog
   readonly #columns = new Map<string, Columns>()
-  /** Ends of the steps by the monotonic clock: no correction of the system time puts one before the other. */
+  /** Ends of the steps on the monotonic clock, so that corrections of the system time do not change their order. */
   readonly #ends = { hour: new Float64Array(spans.hour.steps), day: new Float64Array(spans.day.steps) }
   readonly #ended = { hour: 0, day: 0 }
   #began: number | undefined
@@ -96,12 +96,12 @@ export class MetricHistory {
     })
   }
 
-  /** When counting began, milliseconds since the epoch; undefined before it did. */
+  /** Start of the counts in milliseconds since the epoch, or `undefined` before. */
   get since(): number | undefined {
     return this.#began === undefined ? undefined : this.#wallTime(this.#began)
   }
 
-  /** Counts one step after the other until the signal aborts. */
+  /** Counts step by step until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
     await this.#read(signal)
@@ -115,7 +115,7 @@ export class MetricHistory {
     }
   }
 
-  /** Steps that have ended, the oldest first; none of a chart whose metric nobody has made. */
+  /** Returns the completed steps, oldest first; empty if the metric of the chart does not exist. */
   steps({ id, by }: Pick<MeasuredChart, 'id' | 'by'>, span: Span): readonly CountedStep[] {
     const columns = [...(this.#columns.get(id) ?? [])]
     const { steps } = spans[span]
@@ -165,7 +165,7 @@ export class MetricHistory {
       const lines = columns.get(value) ?? new Map<string, Column>()
       columns.set(value, lines)
       for (const [name, sum] of sums) {
-        // What was counted before the first reading belongs to no step.
+        // Counts before the first reading belong to no step.
         const column = lines.get(name) ?? new Column(this.#began === undefined ? sum : 0)
         lines.set(name, column)
         column.read(sum)
@@ -182,7 +182,10 @@ export class MetricHistory {
   }
 }
 
-/** What counters say now, by value of the label and line. A chart without a label has its lines also while nothing counts. */
+/**
+ * Returns the current values of counters by label value and line. A chart without a label has its lines also while no
+ * counter exists.
+ */
 function sumsOf(
   { by, lines }: MeasuredChart,
   counters: readonly CounterValue[],

@@ -1,6 +1,6 @@
 import { type HttpServer, payloadOf, type RouteInfo, type Schema } from '@plinth/http'
 
-/** One operation, as the API description has it. */
+/** One operation of the API description. */
 export interface Operation {
   readonly id: string
   readonly method: string
@@ -10,13 +10,13 @@ export interface Operation {
   readonly params: Readonly<Record<string, Schema>>
   readonly query: Readonly<Record<string, Schema>>
   readonly takesReason: boolean
-  /** Schema of the body; absent for operations without. */
+  /** Schema of the body, if there is one. */
   readonly body: Schema | undefined
   /** Schema of the payload. */
   readonly data: Schema | undefined
 }
 
-/** All operations of the product by id. Ends the registration of routes. */
+/** Returns all operations of the product by id. No more routes can be registered afterwards. */
 export async function operationsOf(
   http: Pick<HttpServer, 'openapi' | 'routes'>,
 ): Promise<ReadonlyMap<string, Operation>> {
@@ -53,13 +53,13 @@ export async function operationsOf(
   return new Map(operations)
 }
 
-/** Members of an object's schema, also where null stands beside the object. */
+/** Returns the members of an object schema, also if the object is nullable. */
 export function membersOf(schema: Schema | undefined): Readonly<Record<string, Schema>> {
   const object = withoutNull(schema)
   return object?.properties ?? {}
 }
 
-/** What a schema allows besides null. */
+/** Returns a schema without null. */
 export function withoutNull(schema: Schema | undefined): Schema | undefined {
   const choices = schema?.anyOf
   const others = choices?.filter(({ type }) => type !== 'null')
@@ -68,13 +68,13 @@ export function withoutNull(schema: Schema | undefined): Schema | undefined {
   return { ...others[0], ...rest }
 }
 
-/** Schema of the rows of a list, or of the thing itself. */
+/** Returns the schema of the rows of a list, or of the object itself. */
 export function itemOf({ data }: Pick<Operation, 'data'>): Schema | undefined {
   const items = membersOf(data)['items'] ?? data
   return items?.['type'] === 'array' ? items.items : undefined
 }
 
-/** Schema of the member that a dotted name leads to. */
+/** Returns the schema of the member with a dotted name. */
 export function memberAt(schema: Schema | undefined, name: string): Schema | undefined {
   const [first = '', ...rest] = name.split('.')
   const member = membersOf(schema)[first]

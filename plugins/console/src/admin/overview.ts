@@ -13,7 +13,7 @@ import { ownPages } from './own-pages.ts'
 import { withoutTitle } from './page-faults.ts'
 import { titleOf } from './page-views.ts'
 
-/** The operation that answers what a measured chart counted. */
+/** The operation that returns the counts of a measured chart. */
 export const chartPoints = 'getConsoleChartPoints'
 
 const spanTitles: Readonly<Record<'hour' | 'day', LocalizedText>> = {
@@ -21,10 +21,13 @@ const spanTitles: Readonly<Record<'hour' | 'day', LocalizedText>> = {
   day: { en: 'Last day', 'zh-CN': '最近一天' },
 }
 
-/** Id of the operation that a chart asks. */
+/** Returns the id of the operation of a chart. */
 export const sourceOf = (chart: ChartDeclaration) => (chart.kind === 'measured' ? chartPoints : chart.source)
 
-/** How a browser gets the numbers of a chart and what it calls them. Both kinds look the same to it. */
+/**
+ * Returns a chart for the browser: how to get its numbers, and their titles. The result has the same form for both
+ * kinds.
+ */
 export function chartView(chart: ChartDeclaration, operation: Operation, locale: string) {
   const { id, title, lead, unit, labels = {} } = chart
   const say = (text: LocalizedText) => localize(text, locale)
@@ -72,11 +75,11 @@ const operationView = (
 interface ChartSurroundings {
   readonly operations: ReadonlyMap<string, Operation>
   readonly pages: ReadonlyMap<string, PageDeclaration>
-  /** Whether the product has a metric of this name. */
+  /** Returns whether the product has a metric of this name. */
   readonly hasMetric: (name: string) => boolean
 }
 
-/** What is wrong with the charts that are declared, a sentence each. */
+/** Returns the problems of the declared charts, one sentence each. */
 export function chartFaults(
   declared: Iterable<ChartDeclaration>,
   { operations, pages, hasMetric }: ChartSurroundings,
@@ -127,7 +130,7 @@ function operationFaults(
   ]
 }
 
-/** A page of one thing among many says nothing of which one a chart would be asked for. */
+/** Rejects a detail page with a path parameter, because a chart has no value for it. */
 function pageOf(
   id: string,
   operations: ReadonlyMap<string, Operation>,
@@ -141,7 +144,7 @@ function pageOf(
 
 type Operations = ReadonlyMap<string, Operation>
 
-/** What is wrong with what is declared to need attention, a sentence each. */
+/** Returns the problems of the declared attention conditions, one sentence each. */
 export function attentionFaults(
   declared: Iterable<AttentionDeclaration>,
   operations: Operations,

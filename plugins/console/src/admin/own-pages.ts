@@ -1,24 +1,29 @@
 import type { PagePlace } from '@plinth/admin'
 import type { LocalizedText } from '@plinth/kernel'
 
-/** A page that the console brings itself, because no declaration can say what it does. */
+/** A custom page of the console, for content that cannot be declared. */
 export interface OwnPage {
   readonly kind: 'own'
-  /** Also the name under which the browser finds it: see `web/admin/own/own-pages.tsx`. */
+  /** Also the name of the page in the browser: see `web/admin/own/own-pages.tsx`. */
   readonly id: string
   readonly title: LocalizedText
   readonly place: PagePlace
-  /** Id of the operation that it cannot do without: whoever may call it sees the page. A product without it has no such page. */
+  /**
+   * Id of its required operation. Users who may call it see the page. A product without the operation does not have the
+   * page.
+   */
   readonly source: string
-  /** Parameters of its address that take an id, for columns that refer to what it shows. */
+  /** URL parameters that accept an id, for columns that refer to the page. */
   readonly opens?: readonly string[]
-  /** Tables that its operations read, by the ids of those that are asked again when one of them was written to. */
+  /**
+   * Tables that its operations read, by operation id. An operation is called again after a write to one of its tables.
+   */
   readonly live?: Readonly<Record<string, readonly string[]>>
-  /** Ids of the others that it calls; the page is told which of them its reader may call. */
+  /** Ids of its other operations. The page receives the ones that the user may call. */
   readonly operations: readonly string[]
 }
 
-/** Pages by hand, one entry each. */
+/** All custom pages. */
 export const ownPages: readonly OwnPage[] = [
   {
     kind: 'own',
@@ -64,7 +69,7 @@ export const ownPages: readonly OwnPage[] = [
   },
 ]
 
-/** What is wrong with the pages by hand, a sentence each. One whose plugin is left out is none of this product. */
+/** Returns the problems of the custom pages, one sentence each. Pages of plugins that are not loaded are skipped. */
 export function ownPageFaults(
   operations: { has(id: string): boolean },
   declared: { has(id: string): boolean },

@@ -19,7 +19,7 @@ import { pageFaults } from './page-faults.ts'
 import { lookupView, pageView, type Reader } from './page-views.ts'
 import { signInFaults, signInViews } from './sign-in-ways.ts'
 
-/** What the navigation calls its groups. */
+/** Titles of the navigation groups. */
 const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
   overview: { en: 'Overview', 'zh-CN': '概览' },
   configuration: { en: 'Configuration', 'zh-CN': '配置' },
@@ -31,17 +31,17 @@ const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
   product: { en: 'Product', 'zh-CN': '产品' },
 }
 
-/** A page as the navigation names it. */
+/** A page in the navigation. */
 interface PageEntry {
   readonly id: string
   readonly title: string
   readonly kind: AnyPage['kind']
 }
 
-/** Declared by a plugin, or brought by the console. */
+/** Declared by a plugin, or a custom page. */
 type AnyPage = PageDeclaration | OwnPage
 
-/** A group of the navigation with the pages that its reader may see. */
+/** A navigation group with the pages that the user may see. */
 interface PageGroupView {
   readonly id: string
   readonly title: string
@@ -55,14 +55,14 @@ interface PageBookParts {
   readonly charts: ReadonlyMap<string, ChartDeclaration>
   readonly labels: ReadonlyMap<string, LabelSource>
   readonly signInWays: ReadonlyMap<string, SignInDeclaration>
-  /** Whether the product has a metric of this name. */
+  /** Returns whether the product has a metric of this name. */
   readonly hasMetric: (name: string) => boolean
 }
 
-/** Labels of one question. */
+/** Maximum number of ids per request for labels. */
 const mostIds = 200
 
-/** The pages of the product, for those who may see them. */
+/** The pages of the product, for users who may see them. */
 export class PageBook {
   readonly #parts: PageBookParts
   #operations: Promise<ReadonlyMap<string, Operation>> | undefined
@@ -71,7 +71,10 @@ export class PageBook {
     this.#parts = parts
   }
 
-  /** Groups with the pages whose source the reader may call, in the order of the navigation; pages without a place too. */
+  /**
+   * Returns groups with the pages whose source the user may call, in navigation order. Pages without a place are
+   * included.
+   */
   async groups(principal: Principal, locale: string): Promise<readonly PageGroupView[]> {
     const operations = await this.#known()
     const seen = [...this.#parts.pages.values(), ...ownPages].filter(({ source }) =>
@@ -86,10 +89,9 @@ export class PageBook {
   }
 
   /**
-   * One page joined with its operations, and its charts that the reader may see.
-   *
-   * @throws BusinessError "404" `console.page-unknown`; "403" `iam.permission-denied` with the permission, when the reader may
-   *   not call what it shows
+   * Returns a page joined with its operations, and its charts that the user may see.
+   * @throws BusinessError "404" `console.page-unknown`; "403" `console.permission-missing` or `iam.scope-all-required`
+   * if the user may not call its source
    */
   async page(id: string, principal: Principal, locale: string) {
     const declared = this.#parts.pages.get(id) ?? ownPages.find((page) => page.id === id)
@@ -101,7 +103,7 @@ export class PageBook {
     return { ...view, charts: await this.charts(principal, locale, id) }
   }
 
-  /** Lists in which the palette finds rows, of those that the reader may call, in the order of the navigation. */
+  /** Returns the lists that the command palette searches for this user, in navigation order. */
   async lookups(principal: Principal, locale: string) {
     const operations = await this.#known()
     const reader = readerOf(principal, locale, operations)
@@ -118,7 +120,7 @@ export class PageBook {
       })
   }
 
-  /** Charts of a page, or of the overview, whose numbers the reader may ask for. */
+  /** Returns the charts of a page, or of the overview, that the user may see. */
   async charts(principal: Principal, locale: string, page?: string) {
     const operations = await this.#known()
     return [...this.#parts.charts.values()]
@@ -131,14 +133,14 @@ export class PageBook {
       })
   }
 
-  /** @throws BusinessError "404" `console.chart-unknown` for what is no chart of counters */
+  /** @throws BusinessError "404" `console.chart-unknown` unless it is a measured chart */
   measuredChart(id: string): MeasuredChart {
     const chart = this.#parts.charts.get(id)
     if (chart?.kind !== 'measured') throw refusal('chart-unknown', { params: { id } })
     return chart
   }
 
-  /** What may need attention and how to find out, of what the reader may call; the worst first. */
+  /** Returns the attention conditions that the user may query, with their operations, most severe first. */
   async attention(principal: Principal, locale: string) {
     const operations = await this.#known()
     const { attention } = this.#parts
@@ -156,9 +158,8 @@ export class PageBook {
   }
 
   /**
-   * Names for ids of one kind, or those that fit a text.
-   *
-   * @throws BusinessError "404" `console.labels-unknown`; "403" `console.permission-missing`
+   * Returns labels for ids of one kind, or labels that match a text.
+   * @throws BusinessError "404" `console.labels-unknown`; "403" `console.permission-missing`, `iam.scope-all-required`
    */
   async labels(
     kind: string,
@@ -171,12 +172,15 @@ export class PageBook {
     return ids === undefined ? source.search(search, request) : source.byIds(ids.slice(0, mostIds), request)
   }
 
-  /** Ways to sign in besides name and password, with what they call. For everybody: nobody is signed in yet. */
+  /**
+   * Returns the sign-in methods other than name and password, with their operations. Public, because nobody is signed
+   * in yet.
+   */
   async signInWays() {
     return signInViews(this.#parts.signInWays.values(), await this.#known())
   }
 
-  /** Operations that read a table, by its name, as the pages say. */
+  /** Operations that read a table, by table name, according to the pages. */
   get readers(): ReadonlyMap<string, ReadonlySet<string>> {
     const lives = [...this.#parts.pages.values()].map(({ source, live }) => [source, live] as const)
     const counted = [...this.#parts.attention.values()].map(({ source, live }) => [source, live] as const)
@@ -189,13 +193,13 @@ export class PageBook {
     return readers
   }
 
-  /** Those of the operations that the reader may call. */
+  /** Returns the given operations that the user may call. */
   async callable(ids: Iterable<string>, principal: Principal): Promise<readonly string[]> {
     const operations = await this.#known()
     return [...ids].filter((id) => mayCall(principal, operations.get(id)))
   }
 
-  /** What is wrong with the pages, a sentence each. */
+  /** Returns the problems of the pages, one sentence each. */
   async faults(): Promise<readonly string[]> {
     const { pages, attention, charts, labels, signInWays, hasMetric } = this.#parts
     const operations = await this.#known()
@@ -208,7 +212,7 @@ export class PageBook {
     ]
   }
 
-  /** The page without the optional lists of plugins that this product leaves out. */
+  /** Returns the page without optional lists of plugins that are not loaded. */
   #withoutAbsent(page: AnyPage): AnyPage {
     if (page.kind !== 'detail' || page.related === undefined) return page
     return { ...page, related: page.related.filter(({ page: id, optional }) => !optional || this.#isPage(id)) }
@@ -218,14 +222,14 @@ export class PageBook {
     return this.#parts.pages.has(id) || ownPages.some((page) => page.id === id)
   }
 
-  /** Routes do not change once the product is ready. */
+  /** Cached, because routes do not change after the start. */
   #known(): Promise<ReadonlyMap<string, Operation>> {
     this.#operations ??= operationsOf(this.#parts.http)
     return this.#operations
   }
 }
 
-/** By the order of the groups; what the navigation does not show comes last. */
+/** Sorts by the order of the groups. Pages without a place come last. */
 const rankOf = ({ place }: AnyPage) => (place === undefined ? pageGroups.length : pageGroups.indexOf(place.group))
 
 const orderOf = ({ place }: AnyPage) => place?.order ?? 0

@@ -14,10 +14,10 @@ import { ownPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
-/** Members whose values no page shows. */
+/** Members whose values are never shown. */
 const secretName = /password|secret$|token$|privateKey/i
 
-/** @param field member of what an operation returns */
+/** @param field member of the result of an operation */
 export const withoutTitle = (field: string) => {
   const name = field.split('.').at(-1)
   return `"${field}" has no title: add "${name}" below "fields" to the messages of its plugin, in both languages`
@@ -25,7 +25,7 @@ export const withoutTitle = (field: string) => {
 
 const opensAnId = (page: string) => ownPages.some(({ id, opens }) => id === page && opens !== undefined)
 
-/** What the renderers can show: the types of values that each takes. */
+/** The types of values that each renderer can show. */
 const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
   text: ({ type }) => type !== 'object' && type !== 'array',
   time: ({ format }) => format === 'date-time',
@@ -42,9 +42,8 @@ const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
 }
 
 /**
- * What is wrong with the pages of a product, a sentence each: a page that names what no route has, a parameter that nobody
- * gives, a renderer that cannot show what it gets. Types have found most of it where a page was written; this is for what
- * is loaded.
+ * Returns the problems of the pages of a product, one sentence each: an unknown member, a missing parameter, a renderer
+ * that does not fit. The compiler finds most of them; this checks the loaded plugins.
  */
 export function pageFaults(
   pages: Iterable<PageDeclaration>,
@@ -180,7 +179,7 @@ class PageLook {
     this.#shown(bulk, found, undefined)
   }
 
-  /** What is shown of a write before it is done and after it. */
+  /** Checks the columns that are shown before and after a write. */
   #shown(
     { preview, answer = [] }: PageForm | PageAction | PageBulk,
     operation: Operation,
@@ -236,14 +235,14 @@ class PageLook {
     return operation
   }
 
-  /** Every parameter of the path is given, and no other. */
+  /** Checks that exactly the path parameters are given. */
   #path({ id, params }: Operation, given: Readonly<Record<string, unknown>>): void {
     for (const name of Object.keys(params)) if (!(name in given)) this.faults.push(`${id} is not given "${name}"`)
     for (const name of Object.keys(given))
       if (!(name in params)) this.faults.push(`"${name}" is not in the path of ${id}`)
   }
 
-  /** What is sent exists, and what is needed is sent. */
+  /** Checks that sent members exist and required members are sent. */
   #body(operation: Operation, names: readonly string[]): void {
     this.#exist(operation, names)
     const sent = new Set(names.map((name) => name.split('.')[0]))

@@ -17,22 +17,22 @@ import { type OwnPage, ownPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
-/** What the page is made for: one language, and what its reader may do. */
+/** The user of the page: language and permissions. */
 export interface Reader {
   readonly locale: string
   can(operation: Operation): boolean
-  /** Whether a page by hand is in this product, and this reader may open it. */
+  /** Returns whether the product has a custom page and this user may open it. */
   sees(page: OwnPage): boolean
 }
 
 const say = (text: LocalizedText, { locale }: Reader) => localize(text, locale)
-/** How the browser keeps it true: by hints, with polling in their place, or by polling alone. */
+/** Returns how the browser keeps the page current: `hinted` (hints, with polling as a fallback) or `polled`. */
 const lifeOf = (live: PageLife | undefined) => (live === true ? 'polled' : live ? 'hinted' : undefined)
 
 const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) =>
   value === undefined ? {} : { [name]: view(value) }
 
-/** What a reader of one language calls a member. */
+/** Returns the title of a member in the user's language. */
 export function titleOf(schema: Schema | undefined, name: string, { locale }: Pick<Reader, 'locale'>): string {
   const titles = schema?.['x-title']
   return titles?.[locale] ?? schema?.title ?? name
@@ -41,10 +41,10 @@ export function titleOf(schema: Schema | undefined, name: string, { locale }: Pi
 const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: Reader) =>
   Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, say(text, reader)]))
 
-/** Texts for the values of members, by the names of the members. */
+/** Texts for the values of members, by member name. */
 type Labels = ReadonlyMap<string, Readonly<Record<string, LocalizedText>>>
 
-/** What a page calls the values that it shows; what is chosen or asked for there is called the same. */
+/** Texts for values that a page shows. Its forms and filters use the same texts. */
 const labelsIn = (columns: readonly PageColumn[]): Labels =>
   new Map(columns.flatMap(({ field, labels }) => (labels === undefined ? [] : [[field, labels] as const])))
 
@@ -58,14 +58,14 @@ function columnView(
     ...column,
     ...given(of, 'of', (kind) => referenceView(kind, reader)),
     title: title === undefined ? titleOf(schema, column.field, reader) : say(title, reader),
-    // A plain hint, in which nothing is marked as code.
+    // Plain text without the marks of code.
     ...given(schema?.description, 'description', (text) => text.replaceAll('`', '')),
     ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
     ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.items, reader)),
   }
 }
 
-/** A page by hand takes the id in its address; where there is none, or not for this reader, nothing leads there. */
+/** A custom page takes the id in its URL. If it is missing or the user may not see it, there is no link. */
 function referenceView({ labels, page }: NonNullable<PageColumn['of']>, reader: Reader) {
   const own = ownPages.find(({ id }) => id === page)
   if (own === undefined) return { labels, ...given(page, 'page', (id) => id) }
@@ -75,7 +75,7 @@ function referenceView({ labels, page }: NonNullable<PageColumn['of']>, reader: 
 const columnViews = (columns: readonly PageColumn[], item: Schema | undefined, reader: Reader) =>
   columns.map((column) => columnView(column, item, reader))
 
-/** A member that somebody fills in. */
+/** Returns a form field for a member. */
 function fieldView(name: string, schema: Schema | undefined, isRequired: boolean, reader: Reader) {
   const { 'x-title': _, title: __, description, ...rules } = withoutNull(schema) ?? {}
   const choices = schema?.anyOf
@@ -89,7 +89,7 @@ function fieldView(name: string, schema: Schema | undefined, isRequired: boolean
   }
 }
 
-/** What a member chooses among. */
+/** Returns the options of a member. */
 const choiceView = (choice: PageChoice | undefined, reader: Reader) =>
   choice === undefined
     ? {}
@@ -110,7 +110,7 @@ function bodyFields(
   }))
 }
 
-/** A member of a member is named with what it belongs to. */
+/** The title of a nested member includes the title of its parent. */
 function titleWithin(schema: Schema | undefined, name: string, reader: Reader): string {
   const [first = '', ...rest] = name.split('.')
   const member = membersOf(schema)[first]
@@ -118,14 +118,14 @@ function titleWithin(schema: Schema | undefined, name: string, reader: Reader): 
   return rest.length === 0 ? title : `${title} · ${titleWithin(member, rest.join('.'), reader)}`
 }
 
-/** Of a member of a member: when both are needed. */
+/** A nested member is required if it and its parents are required. */
 function isRequired(schema: Schema | undefined, name: string): boolean {
   const [first = '', ...rest] = name.split('.')
   const own = (withoutNull(schema)?.required ?? []).includes(first)
   return own && (rest.length === 0 || isRequired(membersOf(schema)[first], rest.join('.')))
 }
 
-/** How it is called, and whether this reader may. */
+/** Returns the data of a call, and whether this user may make it. */
 function callOf(operation: Operation, reader: Reader) {
   const { id, method, path, takesReason, access, body } = operation
   return {
@@ -139,7 +139,7 @@ function callOf(operation: Operation, reader: Reader) {
   }
 }
 
-/** What is shown of an answer: of the items of a list, or of the thing itself. */
+/** Returns the columns of a result: of the items of a list, or of the object. */
 const answerViews = (columns: readonly PageColumn[], operation: Operation, reader: Reader) =>
   columnViews(columns, itemOf(operation) ?? operation.data, reader)
 
@@ -149,7 +149,7 @@ function previewView(preview: string | PagePreview, operations: Operations, read
   return { ...preview, ...callOf(operation, reader), columns: answerViews(preview.columns, operation, reader) }
 }
 
-/** Members that are sent without being typed. */
+/** Returns the members that are sent without input of the user. */
 function sentUntyped(body: Readonly<Record<string, unknown>>, version: string | undefined) {
   const names = [...Object.keys(body), ...(version === undefined ? [] : [version])]
   return names.length === 0 ? undefined : names
@@ -158,7 +158,7 @@ function sentUntyped(body: Readonly<Record<string, unknown>>, version: string | 
 const titlesOf = (names: readonly string[], { body }: Operation, reader: Reader) =>
   Object.fromEntries(names.map((name) => [name, titleWithin(body, name, reader)]))
 
-/** What actions and forms have in common. */
+/** The common part of actions and forms. */
 function writeView(
   { preview, answer, body = {}, version }: Pick<PageForm, 'preview' | 'answer' | 'body' | 'version'>,
   operation: Operation,
@@ -260,14 +260,13 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
   }
 }
 
-/** How many members of a row are shown beside its name. */
+/** Maximum number of members next to the name of a row. */
 const mostFacts = 2
 
 /**
- * How the palette finds rows of a list: the operation, the parameters that take what somebody types, and what is shown of a
- * row. `undefined` for a list in which nothing is looked up.
- *
- * @param canName whether the reader may ask for the names of a kind of things
+ * Returns how the command palette finds rows of a list: the operation, the parameters for the typed text, and the shown
+ * members. Returns `undefined` for a list without such parameters.
+ * @param canName returns whether the user may read the labels of a kind
  */
 export function lookupView(
   page: ListPageDeclaration,
@@ -299,7 +298,7 @@ export function lookupView(
   }
 }
 
-/** Which parameters of a list a page may send: `size`, and `count` where it can choose what the total costs. */
+/** Returns which paging parameters a list supports: `size`, and `count` to choose how the total is counted. */
 const pagingOf = ({ query }: Operation) => ({ isPaged: 'size' in query, canCount: 'count' in query })
 
 const sortsOf = ({ query }: Operation) => query['sort']?.['x-sort'] ?? []
@@ -323,7 +322,7 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
   }
 }
 
-/** Which of its operations there are, and which of them the reader may call. */
+/** Returns the existing operations of the page, and whether the user may call them. */
 const ownView = ({ id, kind, title, source, operations: others }: OwnPage, operations: Operations, reader: Reader) => ({
   id,
   kind,
@@ -342,7 +341,7 @@ function operationOf(id: string, operations: Operations): Operation {
   return operation
 }
 
-/** A page joined with what the routes say of its operations, for one reader. */
+/** Returns a page joined with the routes of its operations, for one user. */
 export function pageView(page: PageDeclaration | OwnPage, operations: Operations, reader: Reader) {
   if (page.kind === 'own') return ownView(page, operations, reader)
   return page.kind === 'list' ? listView(page, operations, reader) : detailView(page, operations, reader)

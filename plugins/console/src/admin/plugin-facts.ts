@@ -14,7 +14,7 @@ import {
   refOf,
 } from '@plinth/kernel'
 
-/** May be asked for the plugins of the product. */
+/** Permission to view the plugins of the product. */
 export const viewPlugins = 'console:plugin:view'
 
 const count = nullable(Type.Integer())
@@ -62,7 +62,7 @@ const pluginView = Type.Object({
   ),
 })
 
-/** What `GET /api/v1/admin/console/plugins` answers. */
+/** Result of `GET /api/v1/admin/console/plugins`. */
 export const pluginFactsView = Type.Object({
   product: Type.Object({ name: Type.String(), version: Type.String(), state: Type.String() }),
   plugins: Type.Array(pluginView, { description: 'In the order of their set-up.' }),
@@ -77,12 +77,15 @@ export const pluginFactsView = Type.Object({
   ),
 })
 
-/** The kernel is no plugin of the list, and brings these. */
+/** The kernel is not in the list of plugins but provides these. */
 const byKernel = (refs: readonly { readonly id: string }[]) => refs.map(({ id }) => [id, 'kernel'] as const)
 const kernelServices = byKernel([kernel, configAdmin, declaredTasks])
 const kernelPoints = byKernel([auditTrail, healthCheck, quickstartCleanup])
 
-/** The loaded plugins with what they declare, and how long each took to start. Nothing of their values, nothing of the machine. */
+/**
+ * Returns the loaded plugins with their declarations and start times. Contains no configuration values and no facts
+ * about the host.
+ */
 export function pluginFacts(kernel: Kernel, { routes }: Pick<HttpServer, 'routes'>, locale: string) {
   const { product, plugins, state, timeline } = kernel
   const bringers = new Map([
@@ -160,7 +163,7 @@ function tasksOf({ scheduledTasks = [], installTasks = [] }: Plugin, say: (text:
   ]
 }
 
-/** Titles of all configuration keys by their names. */
+/** Labels of all configuration keys. */
 export const keyLabels = ({ plugins }: Pick<Kernel, 'plugins'>): LabelSource =>
   listedLabels(
     (locale) =>

@@ -19,7 +19,7 @@ import { MetricHistory } from './metric-history.ts'
 import { PageBook } from './page-book.ts'
 import { keyLabels, viewPlugins } from './plugin-facts.ts'
 
-/** The back office in the browser: pages that plugins declare, for those who may see them. */
+/** The back office in the browser: pages that plugins declare, for users who may see them. */
 export default definePlugin({
   id: 'console.admin',
   title: { en: 'Back office', 'zh-CN': '管理后台' },

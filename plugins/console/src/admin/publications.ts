@@ -2,13 +2,13 @@ import type { FailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 
 interface PublicationParts {
-  /** Absent where a product is one process. */
+  /** Absent in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish'> | undefined
   readonly channel: string
   readonly failures: FailureLog
 }
 
-/** Messages to the other processes of the product. One that gets lost is worth a line in the log and nothing more. */
+/** Sends messages to the other processes of the product. A lost message is only logged. */
 export class Publications<Message> {
   readonly #parts: PublicationParts
   readonly #sending = new Set<Promise<void>>()
@@ -28,7 +28,7 @@ export class Publications<Message> {
     this.#sending.add(sending)
   }
 
-  /** Ends when all that was sent has left, or failed. */
+  /** Resolves when all messages were sent or have failed. */
   async sent(): Promise<void> {
     await Promise.all(this.#sending)
   }

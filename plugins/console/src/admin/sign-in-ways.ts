@@ -3,7 +3,7 @@ import { memberAt, type Operation } from './operations.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
-/** What the page sends and reads, by the member of the declaration that names the operation. */
+/** Members that the page sends and reads, by the member of the declaration with the operation. */
 const wanted = {
   challenge: {
     sent: ['chainType', 'address', 'chainId'],
@@ -13,7 +13,7 @@ const wanted = {
 } as const
 const names = ['challenge', 'login'] as const
 
-/** What is wrong with the declared ways to sign in, a sentence each. */
+/** Returns the problems of the declared sign-in methods, one sentence each. */
 export function signInFaults(declared: Iterable<SignInDeclaration>, operations: Operations): readonly string[] {
   return [...declared].flatMap((way) => {
     const faults = names.flatMap((name) => {
@@ -31,7 +31,7 @@ export function signInFaults(declared: Iterable<SignInDeclaration>, operations: 
   })
 }
 
-/** The ways as the page needs them, in order of their ids: what it calls. A way whose operations are missing is left out. */
+/** Returns the sign-in methods with their operations, ordered by id. A method with a missing operation is omitted. */
 export function signInViews(declared: Iterable<SignInDeclaration>, operations: Operations) {
   return [...declared]
     .sort((a, b) => (a.id < b.id ? -1 : 1))
