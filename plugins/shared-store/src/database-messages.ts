@@ -12,13 +12,13 @@ interface DatabaseMessagesOptions {
   readonly pollIntervalMs: number
 }
 
-/** A message may become visible this much after its time: transactions commit late and statements wait. */
+/** A message may become visible this long after its time, because transactions commit late and statements wait. */
 const overlapMs = 10_000
 const keptMs = 60_000
-/** Messages are for other processes. Where nobody else was seen for so long, hardly anybody asks, milliseconds. */
+/** Messages are for other processes. If none was seen for this time, polling slows down; milliseconds. */
 const aloneMs = 45_000
 const aloneIntervalMs = 5000
-/** Who listens shows by a message of no channel that it is there, milliseconds. */
+/** Interval at which a subscriber shows that it runs, by a message without a channel of callers; milliseconds. */
 const beatMs = 15_000
 const beatChannel = 'process'
 
@@ -30,13 +30,13 @@ interface Row {
 }
 
 /**
- * Publish and subscribe over a table that everybody polls who listens: often while others are there, who show signs of life
- * in it, and hardly ever while this process is alone. Nobody listens, nobody polls.
+ * Publish and subscribe over a table that subscribers poll. They poll often while heartbeats in the table show other
+ * processes, and rarely while this process is alone. A process without subscribers does not poll.
  */
 export class DatabaseMessages {
   readonly #options: DatabaseMessagesOptions
   readonly #listeners: Listeners
-  /** Messages of the overlap that were delivered, with their time. */
+  /** Delivered messages of the overlap, with their time. */
   readonly #delivered = new Map<string, number>()
   /** Messages of this process that it has not read yet. */
   readonly #own = new Set<string>()
@@ -58,7 +58,7 @@ export class DatabaseMessages {
   }
 
   async subscribe(channel: string, heard: Heard): Promise<() => Promise<void>> {
-    // What was said before is not for this listener, though it may lie in the overlap or wait for the next poll.
+    // Earlier messages are not for this listener, although the overlap or the next poll contains them.
     const since = await this.#options.entries.now()
     const before = await this.#read(since - beatMs)
     if (this.#polling !== undefined) await this.#deliver(this.#polling.stop.signal)
@@ -92,7 +92,7 @@ export class DatabaseMessages {
     const look = async () => {
       if (clock.monotonic() - this.#beatAt >= beatMs) await this.#beat()
       await this.#deliver(stop.signal)
-      // Older messages may have been swept.
+      // Messages may have been deleted before this process read them.
       if (clock.monotonic() - readAt > keptMs - overlapMs) this.#listeners.tellGap()
       readAt = clock.monotonic()
       return Number.POSITIVE_INFINITY
@@ -124,7 +124,7 @@ export class DatabaseMessages {
     }
   }
 
-  /** A command of the program is given ids with its first transaction, which this may be. */
+  /** A command of the program has ids only after its first transaction. This empty one may be the first. */
   #reserveIds(): Promise<void> {
     this.#hasIds ??= this.#options.db
       .statements(async () => {})

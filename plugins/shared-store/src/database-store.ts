@@ -34,17 +34,17 @@ import {
 } from './quota-rules.ts'
 
 interface HeldLanesOptions<Item, Answer> {
-  /** Items of one transaction at most. */
+  /** Maximum number of items of one transaction. */
   readonly size: number
-  /** Lanes that wait for the database at a time: each takes a connection. */
+  /** Maximum number of lanes that wait for the database. Each uses a connection. */
   readonly concurrency: number
-  /** Waits for the entry, and answers the items. */
+  /** Waits for the entry and returns the results of the items. */
   run(key: string, items: readonly Item[]): Promise<readonly (Answer | Error)[]>
 }
 
 /**
- * Those who want an entry that another transaction holds wait for it together, in a lane of its own, so that nobody who wants
- * something else waits with them.
+ * Callers of an entry that another transaction has locked wait in a lane for this entry. Callers of other entries do
+ * not wait with them.
  */
 class HeldLanes<Item, Answer> {
   readonly #options: HeldLanesOptions<Item, Answer>
@@ -56,12 +56,12 @@ class HeldLanes<Item, Answer> {
     this.#options = options
   }
 
-  /** Whether somebody waits for the entry already: then it is quicker to wait too than to try. */
+  /** True if callers already wait for the entry. Then waiting is faster than an attempt. */
   has(key: string): boolean {
     return this.#lanes.get(key)?.isIdle === false
   }
 
-  /** @param key of the entry that is held */
+  /** @param key of the locked entry */
   ask(key: string, item: Item, patience: Patience | undefined): Promise<Answer> {
     return (this.#lanes.get(key) ?? this.#open(key)).ask(item, patience)
   }
@@ -96,11 +96,11 @@ interface DatabaseStoreOptions {
   readonly sweepIntervalMs: number
 }
 
-/** Decisions of one transaction. */
+/** Maximum number of decisions of one transaction. */
 const batchSize = 128
-/** Entries that are waited for at a time, of all that others hold. */
+/** Maximum number of locked entries that are waited for at a time. */
 const heldAtOnce = 4
-/** How long the fence of a lock is remembered after its lease; after it the time itself has moved on. */
+/** The fence of a lock is stored this long after its lease. Later fences are larger because they contain the time. */
 const fenceMs = 86_400_000
 
 interface QuotaQuestion {
@@ -112,7 +112,7 @@ interface QuotaQuestion {
 
 type Question = readonly QuotaQuestion[]
 
-/** The store on the product's own database. */
+/** The store in the database of the product. */
 export class DatabaseStore implements SharedStore, SharedQuota {
   readonly driver = 'database'
   readonly redis = undefined
@@ -120,7 +120,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   readonly #options: DatabaseStoreOptions
   readonly #entries: Entries
   readonly #messages: DatabaseMessages
-  /** An item is what is decided together: one question, or a joint one. */
+  /** An item is decided as a whole. It is one question or the questions of `decideAll`. */
   readonly #questions: MicroBatch<Question, RateLimitDecision[] | Held>
   readonly #held: HeldLanes<Question, RateLimitDecision[] | Held>
 
@@ -187,7 +187,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
       const held = live.get(entryKey(counter))
       const value = (held?.amount ?? 0) + by
       if (!Number.isSafeInteger(value)) throw new RangeError(`Counter "${key}" would exceed 2^53 - 1`)
-      // A counter that lost its time to live would never end, so it gets one.
+      // A counter without an expiry would never end, so it gets one.
       const expiresAt = held?.expiresAt ?? now + ttlMs
       const changed = { ...counter, content: null, amount: value, since: 0, expiresAt }
       return { answer: { value, ttlMs: expiresAt - now }, changed: [changed] }
@@ -200,7 +200,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     const owner = randomUUID()
     const fence = await this.#entries.change([lock], (live, now) => {
       const held = live.get(entryKey(lock))
-      // `since` is the end of the lease; the row outlives it for the fence.
+      // `since` is the end of the lease. The row exists longer because of the fence.
       if (held?.content != null && held.since > now) return { answer: undefined }
       const fence = Math.max((held?.amount ?? 0) + 1, now * 1000)
       return { answer: fence, changed: [leased(lock, owner, fence, now + leaseMs)] }
@@ -257,7 +257,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     await this.#entries.deleteAll(nameOf(quotaKinds[algorithm], key))
   }
 
-  /** Removes what has expired again and again; answers when the signal aborts. */
+  /** Deletes expired entries periodically. Resolves after the signal aborts. */
   async keepSwept(signal: AbortSignal): Promise<void> {
     const { clock, log, sweepIntervalMs } = this.#options
     while (!signal.aborted) {
@@ -287,7 +287,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     }
   }
 
-  /** One transaction for what nobody else holds. An item with an entry that is held is not decided. */
+  /** Decides in one transaction the items whose entries are free. Items with a locked entry are not decided. */
   async #decideFree(items: readonly Question[]): Promise<(RateLimitDecision[] | Held)[]> {
     const decided = await this.#entries.changeFree(idsOf(items), (live, now, held) => {
       const decide = decider(live, now)
@@ -301,8 +301,8 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   /**
-   * One transaction, which waits for the entry. An item with other entries too is not decided: it would hold these while it
-   * waits.
+   * Decides in one transaction, which waits for the entry. Items with further entries are not decided, because they
+   * would lock these while they wait.
    */
   async #decideHeld(key: string, items: readonly Question[]): Promise<(RateLimitDecision[] | Held)[]> {
     const ids = idsOf(items).filter((id) => entryKey(id) === key)
@@ -320,14 +320,14 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 }
 
-/** The answer of an item that was not decided, because another transaction holds an entry of it. */
+/** Result of an item that was not decided, because another transaction has locked one of its entries. */
 class Held {
   readonly key: string
   readonly isFree: boolean
 
   /**
    * @param key of the entry
-   * @param isFree whether it has been let go meanwhile
+   * @param isFree true if it was unlocked meanwhile
    */
   constructor(key: string, isFree = false) {
     this.key = key
@@ -337,7 +337,7 @@ class Held {
 
 const idsOf = (items: readonly Question[]) => items.flatMap((item) => item.map((asked) => asked.id))
 
-/** Decides items one after the other; a later one sees what an earlier one took. */
+/** Decides items one after the other. A later item sees the changes of an earlier one. */
 function decider(live: ReadonlyMap<string, Entry>, now: number) {
   const changed = new Map<string, Entry>()
   const ruled = (asked: QuotaQuestion) => {
@@ -357,7 +357,7 @@ function decider(live: ReadonlyMap<string, Entry>, now: number) {
   }
 }
 
-/** What is left when a request that could have passed was not taken. */
+/** The decision with the remaining quota if an allowed request was not taken. */
 const untouched = (decision: QuotaDecision, cost: number): QuotaDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision
 
@@ -369,7 +369,7 @@ function question(algorithm: QuotaAlgorithm, request: RateLimitRequest, take: bo
   return { id: { name, variant }, algorithm, request, take }
 }
 
-/** A window keeps what is used and its end, a bucket its level and the moment of it. */
+/** A window stores the used amount and its end. A bucket stores its level and the time of the level. */
 function rule({ id, algorithm, request, take }: QuotaQuestion, held: Entry | undefined, now: number) {
   if (algorithm === 'window') {
     const state = held && { used: held.amount, endsAt: held.since }

@@ -14,12 +14,12 @@ const StoredEntry = defineEntity({
     content: column.longText().nullable(),
     amount: column.bigint(),
     since: column.bigint(),
-    /** Milliseconds since the epoch; null: stays. */
+    /** Milliseconds since the epoch; null: never. */
     expiresAt: column.bigint().nullable(),
   },
 })
 
-/** One row. Locks, counters, windows and buckets give the numbers their meaning. */
+/** One row. The kind of the entry decides the meaning of `amount` and `since`. */
 export type Entry = RowOf<typeof StoredEntry>
 
 const stored = selectionOf(StoredEntry)
@@ -27,27 +27,27 @@ const replaced = { key: ['name', 'variant'], sets: ['content', 'amount', 'since'
 
 export type EntryId = Pick<Entry, 'name' | 'variant'>
 
-/** What is left of an entry that was deleted, until the sweep; its end lies before any time. */
+/** Content of a deleted entry until it is swept. It has always expired. */
 export const deadEntry = (id: EntryId): Entry => ({ ...id, content: null, amount: 0, since: 0, expiresAt: 0 })
 
 export const entryKey = ({ name, variant }: EntryId) => `${variant} ${name}`
 
-/** Rows of one statement. Few sizes keep the number of prepared texts small. */
+/** Rows of one statement. A few sizes limit the number of prepared statements. */
 const chunkSizes = [32, 4, 1] as const
 const sweepSize = 500
-/** The sweep may remove a row between its insert and its lock, but hardly so often. */
+/** The sweep may remove a row between its insert and its lock. More repetitions are an error. */
 const lockTries = 5
 
-/** What becomes of entries: what the caller is told, and those that are written. */
+/** Result of a decision: the value for the caller and the entries to write. */
 interface Decision<T> {
   readonly answer: T
   readonly changed?: Iterable<Entry>
 }
 
-/** @param held keys of those that somebody else holds */
+/** @param held keys of the entries that other transactions have locked */
 type DecideFree<T> = (live: ReadonlyMap<string, Entry>, now: number, held: ReadonlySet<string>) => Decision<T>
 
-/** Rows of `shared_store_entry`, changed under their locks. */
+/** Reads and changes rows of `shared_store_entry`. */
 export class Entries {
   readonly #db: Database
   readonly #clock: Clock
@@ -59,12 +59,12 @@ export class Entries {
     this.#family = db.dialect === 'mariadb' ? 'mysql' : db.dialect
   }
 
-  /** By the clock of the database, which all instances share. */
+  /** Returns the time of the database, which all instances share. */
   now(): Promise<number> {
     return readDatabaseTime(this.#db, this.#clock)
   }
 
-  /** The entry, unless it has expired. */
+  /** Returns the entry, or undefined if it has expired or does not exist. */
   async read(id: EntryId): Promise<Entry | undefined> {
     const now = await this.now()
     const [entry] = await this.#select([id], '')
@@ -72,8 +72,8 @@ export class Entries {
   }
 
   /**
-   * Locks entries, hands out those that live and writes what the decision changes, in one transaction. The decision may
-   * be asked again when the transaction met a conflict.
+   * Locks entries, passes the live ones to `decide` and writes the changed ones, in one transaction. After a conflict
+   * of the transaction, `decide` is called again.
    */
   change<T>(
     ids: readonly EntryId[],
@@ -83,9 +83,9 @@ export class Entries {
   }
 
   /**
-   * The same for those entries that nobody else holds just now, without waiting for the others.
+   * Like `change`, but only for entries that no other transaction has locked. Does not wait for the others.
    *
-   * @param decide is given the keys of those that are held too, and must leave them alone
+   * @param decide also receives the keys of the locked entries and must not change them
    */
   changeFree<T>(ids: readonly EntryId[], decide: DecideFree<T>): Promise<T> {
     return this.#change((sorted) => this.#lockFree(sorted), ids, decide)
@@ -99,7 +99,7 @@ export class Entries {
     decide: DecideFree<T>,
   ): Promise<T> {
     const distinct = [...new Map(ids.map((id) => [entryKey(id), id])).entries()]
-    // One order everywhere, so that two transactions do not wait for each other.
+    // The same order everywhere, so that two transactions do not wait for each other.
     const sorted = distinct.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, id]) => id)
     return this.#db.transactional(async () => {
       const { rows, held } = await lock(sorted)
@@ -112,11 +112,11 @@ export class Entries {
   }
 
   /**
-   * Changes the content of an entry that has a given one until the moment in `since`, beside whatever keeps the connections of
-   * the process. False when it has not, or not any more.
+   * Replaces the content of an entry if it equals `content` and `since` is in the future. Uses the reserved connection,
+   * so that a busy pool does not delay it. Returns false if nothing was replaced.
    *
    * @param leaseMs milliseconds from now to the next `since`
-   * @param keptMs milliseconds from now until the entry is forgotten
+   * @param keptMs milliseconds from now until the entry expires
    */
   async changeHeld(
     { name, variant }: EntryId,
@@ -134,7 +134,7 @@ export class Entries {
     return changed > 0
   }
 
-  /** Writes whole rows, whatever they were. */
+  /** Inserts or replaces whole rows. */
   async write(entries: readonly Entry[]): Promise<void> {
     await putRows(this.#db, StoredEntry, replaced, entries)
   }
@@ -143,7 +143,7 @@ export class Entries {
     await this.#db.execute('delete from shared_store_entry where name = ?', [name])
   }
 
-  /** Removes what has expired, in small steps. */
+  /** Deletes expired entries in small steps. */
   async sweep(signal: AbortSignal): Promise<void> {
     const now = await this.now()
     const statement =
@@ -173,7 +173,7 @@ export class Entries {
     if (this.#family === 'sqlite') return { rows: await this.#lock(ids), held: [] }
     const rows = await this.#select(ids, ' for update skip locked')
     const skipped = without(ids, rows)
-    // What can be read and not be locked is held; what cannot be read is not there.
+    // An entry that is readable but was skipped is locked. An entry that is not readable does not exist.
     const held = skipped.length === 0 ? [] : await this.#select(skipped, '')
     const absent = without(skipped, held)
     if (absent.length > 0) rows.push(...(await this.#lock(absent)))
@@ -192,7 +192,6 @@ export class Entries {
   }
 }
 
-/** Those that are not among the others. */
 function without(ids: readonly EntryId[], others: readonly EntryId[]): readonly EntryId[] {
   const known = new Set(others.map(entryKey))
   return ids.filter((id) => !known.has(entryKey(id)))

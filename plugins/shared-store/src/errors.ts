@@ -1,6 +1,6 @@
 import { errorTable } from '@plinth/kernel'
 
-/** Every error of this plugin. */
+/** All errors of this plugin. */
 export const sharedStoreError = errorTable(
   {
     PLINTH_SHARED_STORE_UNAVAILABLE: `Redis at {{place}} does not answer: {{reason}}.

@@ -2,32 +2,30 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Patience } from './contract.ts'
 
 interface MicroBatchOptions<Item, Answer> {
-  /** Items of one batch at most. */
+  /** Maximum number of items of one batch. */
   readonly size: number
-  /** Batches under way at most. */
+  /** Maximum number of batches in progress. */
   readonly concurrency: number
   /**
-   * While nothing is under way, send before the event loop turns. Only where answers come from a socket: otherwise a loop
-   * of calls would keep timers and sockets waiting.
+   * If nothing is in progress, sends before the next tick. Only use this if results come from a socket: otherwise a
+   * loop of calls would delay timers and sockets.
    */
   readonly eager: boolean
-  /** Answers in the order of the items; an Error is the answer of its item alone. */
+  /** Returns results in the order of the items. An Error is the result of its item alone. */
   run(items: readonly Item[]): Promise<readonly (Answer | Error)[]>
 }
 
 const patient: Patience = {}
 
-/**
- * Sends what is asked in one turn of the event loop together: one round trip, or one transaction, for many.
- */
+/** Sends the items of one tick together: one round trip, or one transaction, for many callers. */
 export class MicroBatch<Item, Answer> {
   readonly #options: MicroBatchOptions<Item, Answer>
-  /** A batch belongs to many callers, so it must not run inside the transaction of one. */
+  /** A batch serves many callers, so it must not run inside the transaction of one. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #sendOutside = () => this.#outside(() => this.#send())
-  /** In the order in which they were asked. */
+  /** In call order. */
   #waiting: Party<Item, Answer>[] = []
-  /** How many more the last of the waiting batches takes: those before it are full, however their items are parted. */
+  /** Free places in the last waiting batch. The batches before it are full. */
   #room = 0
   #underWay = 0
   #scheduled = false
@@ -36,12 +34,12 @@ export class MicroBatch<Item, Answer> {
     this.#options = options
   }
 
-  /** Whether nothing waits and nothing is under way. */
+  /** True if nothing waits and nothing is in progress. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#underWay === 0
   }
 
-  /** An item whose caller has given up before it is sent is not sent. */
+  /** Returns the result of the item. An item is not sent if its caller has stopped waiting by then. */
   ask(item: Item, patience: Patience = patient): Promise<Answer> {
     let party = this.#waiting.at(-1)
     if (party === undefined || this.#room === 0) this.#room = this.#options.size
@@ -108,11 +106,11 @@ export class MicroBatch<Item, Answer> {
 
 interface Answers<Answer> {
   readonly all: readonly (Answer | Error)[]
-  /** Where those of the party begin. */
+  /** Index of the first result of the party. */
   readonly from: number
 }
 
-/** Items of one turn whose callers have the same patience: they wait for one promise. */
+/** Items of one tick whose callers have the same patience. They share one promise. */
 class Party<Item, Answer> {
   readonly patience: Patience
   readonly items: Item[] = []
@@ -154,7 +152,7 @@ class Party<Item, Answer> {
 
 const nothing = () => {}
 
-/** @returns what ends the waiting */
+/** @returns a function that ends the observation of the patience */
 function whenOver(patience: Patience, giveUp: (reason: unknown) => void): () => void {
   if (patience.onEnd !== undefined) return patience.onEnd(giveUp)
   const { signal } = patience.isOver === undefined ? patience : {}

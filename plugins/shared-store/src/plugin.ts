@@ -6,7 +6,7 @@ import { DatabaseStore } from './database-store.ts'
 import { changeSets } from './migrations/index.ts'
 import { RedisStore } from './redis-store.ts'
 
-/** What all instances share: on Redis when `platform.cache.enabled`, otherwise on the database. */
+/** The state that all instances share: in Redis if `platform.cache.enabled`, otherwise in the database. */
 export default definePlugin({
   id: 'shared-store',
   version: '1.0.0',
@@ -38,7 +38,7 @@ export default definePlugin({
         messages.close()
         connection.close()
       })
-      // A command of the program connects when it needs to.
+      // A command of the program connects on demand.
       if (serves) {
         await connection.connect()
         for (const warning of await connection.inspect()) log.warn(warning)
@@ -48,7 +48,7 @@ export default definePlugin({
       contribute(healthCheck, 'redis', () => store.check())
       return
     }
-    // The database plugin checks the health of this one.
+    // The health check of the database covers this store.
     const store = new DatabaseStore({
       db: services.database,
       clock: expiryClock(clock),
@@ -68,7 +68,7 @@ export default definePlugin({
   },
 })
 
-/** The client of Redis is loaded only where there is one. */
+/** Loads the Redis client only if Redis is enabled. */
 async function redisConnections(config: SharedStoreConfig, log: Logger) {
   const { Redis } = await import('ioredis')
   const { RedisConnection, connectionOptions } = await import('./redis-connection.ts')

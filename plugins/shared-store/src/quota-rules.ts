@@ -2,25 +2,25 @@ import { hash } from 'node:crypto'
 import type { RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
 import { longestMs, type QuotaAlgorithm } from './contract.ts'
 
-/** What a name is used for; each kind is a namespace of its own. */
+/** Use of a name. Each kind is a separate namespace. */
 export type Kind = 'value' | 'counter' | 'lock' | 'windows' | 'bucket' | 'channel'
 
-/** The namespaces of quotas. `window` was that of one window per key, which an earlier version may have left. */
+/** The namespaces of quotas. Entries of an earlier version, with one window per key, may exist under `window`. */
 export const quotaKinds = { window: 'windows', bucket: 'bucket' } as const satisfies Record<QuotaAlgorithm, Kind>
 
 const longest = 200
 const hashed = 'sha256:'
 
 /**
- * The name of a key in the store. Different keys have different names: braces (Redis would take their content for a hash
- * tag) and control characters (PostgreSQL refuses NUL) are escaped, long keys are hashed.
+ * Returns the name of a key in the store. Different keys have different names. Braces (hash tags of Redis) and control
+ * characters (PostgreSQL rejects NUL) are escaped. Long keys are hashed.
  *
- * @throws RangeError for text with half a surrogate pair, which has no bytes of its own
+ * @throws RangeError for text with half a surrogate pair, which has no encoding as bytes
  */
 export const nameOf = (kind: Kind, key: string): string => nameUnder(`${kind}:`, key)
 
 /**
- * As `nameOf`, with what stands before the key already joined: names are built for every call of a limit.
+ * Like `nameOf`, with the part before the key already joined, because every call of a limit builds names.
  *
  * @param head ends with the kind and a colon
  */
@@ -36,7 +36,10 @@ const special = /[\u0000-\u001f%{}]/
 const specials = new RegExp(special, 'g')
 const escaped = (character: string) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
-/** Contents travel as text, which ends at NUL in one database and cannot hold it in another. */
+/**
+ * @throws RangeError for text with NUL, which ends text in one database and is invalid in another, and for malformed
+ * text
+ */
 export function checkContent(text: string): void {
   if (typeof text !== 'string' || !text.isWellFormed() || text.includes('\0')) {
     throw new RangeError('Values and messages must be well-formed text without NUL')
@@ -53,28 +56,28 @@ export function checkAmount(by: number): void {
   throw new RangeError(`"by" must be a whole number from 1, not ${String(by)}`)
 }
 
-/** A decision on no clock of its own. */
+/** A decision with times relative to now. */
 export interface QuotaDecision {
   readonly allowed: boolean
   readonly remaining: number
-  /** Milliseconds until the window ends; of a bucket its refill period. */
+  /** Milliseconds until the window ends. For a bucket, the refill period. */
   readonly resetInMs: number
-  /** 0 when allowed, otherwise from 1 to `windowMs`. */
+  /** 0 if allowed, otherwise from 1 to `windowMs`. */
   readonly retryAfterMs: number
 }
 
-/** @param now milliseconds since the epoch, of the clock that callers see */
+/** @param now milliseconds since the epoch, on the clock that callers see */
 export const shown = (decision: QuotaDecision, now: number): RateLimitDecision => {
   const { allowed, remaining, resetInMs, retryAfterMs } = decision
   return { allowed, remaining, resetAtMs: now + resetInMs, retryAfterMs }
 }
 
-/** A decision, and what has to be remembered because of it. */
+/** A decision, and the state to store because of it. */
 interface Ruling<State> {
   readonly decision: QuotaDecision
-  /** Absent when nothing changes. */
+  /** Absent if nothing changes. */
   readonly state?: State
-  /** When the state has become the same as none; milliseconds on the caller's clock. */
+  /** Time from which the state is the same as no state; milliseconds on the clock of `now`. */
   readonly forgetAt?: number
 }
 
@@ -84,8 +87,8 @@ export interface WindowState {
 }
 
 /**
- * A fixed window that starts with its first hit and is never extended; `held` is of the same length. Where more of it is
- * left than it has, the clock went back, and it ends in time by the clock as it is now.
+ * Decides a fixed window that starts with its first hit and is never extended. `held` has the same length. If more time
+ * is left than this length, the clock was set back. Then the window ends one length from now.
  */
 export function decideWindow(
   held: WindowState | undefined,
@@ -112,12 +115,12 @@ export function decideWindow(
   return { decision, state: { used: allowed ? used + cost : used, endsAt }, forgetAt: endsAt }
 }
 
-/** The scale on which a bucket is counted in whole numbers: a unit holds `ticks` parts, and `limit` parts refill per tick. */
+/** Scale for counting a bucket in integers: one unit has `ticks` parts, and `limit` parts refill per tick. */
 interface BucketScale {
   readonly limit: number
   /** Refill period in ticks. */
   readonly ticks: number
-  /** Milliseconds of a tick: 1, unless limit and window are so large that their product would not be exact. */
+  /** Milliseconds of a tick. It is 1, unless the product of limit and window exceeds the safe integers. */
   readonly tickMs: number
 }
 
@@ -129,13 +132,15 @@ export function bucketScale(limit: number, window: number): BucketScale {
 }
 
 export interface BucketState {
-  /** Parts that are left: whole, from 0 to `limit * ticks`. */
+  /** Remaining parts: an integer from 0 to `limit * ticks`. */
   readonly level: number
-  /** Moment of the level. */
+  /** Time of the level. */
   readonly at: number
 }
 
-/** Starts full and refills evenly. Whole numbers only, so that nothing is gained or lost by rounding. */
+/**
+ * Decides a bucket that starts full and refills evenly. Uses integers only, so that rounding adds and loses nothing.
+ */
 export function decideBucket(
   held: BucketState | undefined,
   request: RateLimitRequest,
@@ -151,7 +156,7 @@ export function decideBucket(
     const ms = cost > limit ? windowMs : quotientUp(cost * ticks - level, limit) * tickMs - (now - at)
     const retryAfterMs = Math.min(windowMs, Math.max(1, ms))
     const decision = { allowed: false, remaining: quotient(level, ticks), resetInMs: windowMs, retryAfterMs }
-    // A clock that went back would hold the refill up until it has caught up.
+    // After the clock was set back, the bucket would otherwise not refill until the clock has caught up.
     const wentBack = take && held !== undefined && held.at > now
     return wentBack ? { decision, state: { level, at }, forgetAt: fullAt(level, at, scale) } : { decision }
   }
@@ -172,6 +177,6 @@ function refilled(held: BucketState | undefined, { limit, ticks, tickMs }: Bucke
 const fullAt = (level: number, at: number, { limit, ticks, tickMs }: BucketScale) =>
   at + quotientUp(limit * ticks - level, limit) * tickMs
 
-/** Exact up to 2^53, where a division alone may round up. */
+/** Exact up to 2^53. A plain division may round up. */
 const quotient = (of: number, by: number) => (of - (of % by)) / by
 const quotientUp = (of: number, by: number) => quotient(of, by) + (of % by > 0 ? 1 : 0)

@@ -5,20 +5,20 @@ import { sharedStoreError } from './errors.ts'
 import type { Script } from './redis-scripts.ts'
 
 /**
- * Notices that a server has stopped answering. One timer for all commands, which runs out at most once in its time: a
- * timer for each command would cost as much as sending it.
+ * Detects that a server has stopped responding. Uses one timer for all commands, because a timer for each command would
+ * cost as much as sending it.
  */
 class AnswerWatch {
   readonly #ms: number
   readonly #giveUp: () => void
   #open = 0
-  /** When the last answer came, or the oldest open command was sent. */
+  /** Time of the last response, or of sending the oldest open command. */
   #since = 0
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * @param ms time for which commands may be open without any answer
-   * @param giveUp called when it has passed
+   * @param ms maximum time with open commands and no response
+   * @param giveUp called when this time has passed
    */
   constructor(ms: number, giveUp: () => void) {
     this.#ms = ms
@@ -31,7 +31,7 @@ class AnswerWatch {
     this.#timer ??= setTimeout(this.#look, this.#ms)
   }
 
-  /** A command has its answer, or has failed. */
+  /** A command has a response or has failed. */
   ended(): void {
     this.#open -= 1
     this.#since = performance.now()
@@ -47,7 +47,7 @@ class AnswerWatch {
     if (this.#open === 0) return
     const leftMs = this.#ms - (performance.now() - this.#since)
     if (leftMs > 0) this.#timer = setTimeout(this.#look, Math.ceil(leftMs))
-    // Where the process was busy, the answer may lie in the socket already.
+    // If the process was busy, the response may already be in the socket.
     else setImmediate(this.#lookAgain, this.#since)
   }
 
@@ -58,12 +58,12 @@ class AnswerWatch {
   }
 }
 
-/** Idle time after which the system asks whether the other side is still there, milliseconds. */
+/** Idle time before the operating system checks that the other side still exists, milliseconds. */
 const keepAliveMs = 30_000
 /** A socket that has not closed by then is destroyed, milliseconds. */
 const disconnectMs = 500
 
-/** Where and as whom to connect, and the end of connecting and of disconnecting. Holds the password. */
+/** Server, credentials, and timeouts for connecting and disconnecting. Contains the password. */
 export type RedisLogin = Readonly<
   Pick<RedisOptions, 'db' | 'username' | 'password' | 'tls'> &
     Required<Pick<RedisOptions, 'connectTimeout' | 'keepAlive' | 'disconnectTimeout'>> & { host: string; port: number }
@@ -90,13 +90,13 @@ export interface RedisConnectionOptions {
   readonly server: RedisLogin
   readonly commandTimeoutMs: number
   readonly log: Logger
-  /** Called whenever the connection stands, also after it was lost. */
+  /** Called after every connect, also after a lost connection. */
   readonly onReady?: () => void
 }
 
 export const noAnswer = 'no answer in time'
 
-/** The client speaks of its own options where an operator wants to know what happened. */
+/** Replaces messages about options of the client with a reason that helps operators. */
 const plainReasons: readonly (readonly [string, string])[] = [
   ['Reached the max retries', 'the connection was lost'],
   ["Stream isn't writeable", 'not connected'],
@@ -106,9 +106,9 @@ const firstRetryMs = 20
 const longestRetryMs = 1000
 
 /**
- * A connection that answers in time or fails. Only a deadline notices a server that is frozen; the socket is given up with
- * it, so that until Redis is back every call fails at once instead of waiting again. Nothing is queued and nothing is
- * sent twice: a command whose answer is lost may have been carried out.
+ * A connection whose commands get a response in time or fail. Only a timeout detects a frozen server. It destroys the
+ * socket, so that calls fail immediately until Redis is back. Commands are not queued and not sent twice, because a
+ * command without a response may have been executed.
  */
 export class RedisConnection {
   readonly #options: RedisConnectionOptions
@@ -130,12 +130,13 @@ export class RedisConnection {
       lazyConnect: true,
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
-      // It would forget what it listened to when the connection is lost before the answer, and reject a promise of nobody.
+      // Otherwise the client loses its subscriptions if the connection is lost before the response, and rejects a
+      // promise that has no handler.
       autoResubscribe: false,
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(times, 10)),
     })
-    // The client's own deadline ends when the socket is open; what it then asks for could wait for ever.
+    // The timeout of the client ends when the socket is open. The commands that it sends next could wait indefinitely.
     let handshake: NodeJS.Timeout | undefined
     client.on('connect', () => {
       handshake = setTimeout(giveUp, server.connectTimeout, client)
@@ -154,7 +155,7 @@ export class RedisConnection {
     return client
   }
 
-  /** @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`; it does not go on trying then */
+  /** @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`; then it does not retry */
   connect(): Promise<void> {
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined
@@ -172,7 +173,7 @@ export class RedisConnection {
     try {
       await client.connect()
     } catch (error) {
-      // The next command begins with a client that knows of no failure.
+      // The next command starts with a new client.
       client.disconnect()
       this.#client = this.#create(this.#options)
       throw this.#failure(reason ?? error)
@@ -181,7 +182,7 @@ export class RedisConnection {
     }
   }
 
-  /** Sends a command, connecting first where nobody has. */
+  /** Sends a command. Connects first if necessary. */
   send<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
     return this.#connecting !== undefined || this.#client.status === 'wait'
       ? this.connect().then(() => this.#sent(command))
@@ -204,10 +205,10 @@ export class RedisConnection {
   }
 
   /**
-   * Runs a script, which Redis forgets when it restarts.
+   * Runs a script. Sends its text if Redis does not know it, for example after a restart.
    *
-   * @param rest the keys, then its other parameters
-   * @param texts whether texts of the answer come as such, or as bytes
+   * @param rest the values of ARGV
+   * @param texts true: strings of the result are text; false: they are bytes
    */
   run(script: Script, keys: readonly string[], rest: readonly (string | number)[], texts = true): Promise<unknown> {
     const parameters = [keys.length, ...keys, ...rest]
@@ -226,8 +227,8 @@ export class RedisConnection {
   }
 
   /**
-   * Checks that Redis fits what is stored in it. Returns warnings, each with its fix. Redis may forbid the question; then there
-   * is no result.
+   * Checks that Redis is suitable for the stored data. Returns warnings, each with its fix. Returns no warnings if
+   * Redis forbids the command `INFO`.
    *
    * @throws PlinthError `PLINTH_SHARED_STORE_CLUSTER`, `PLINTH_SHARED_STORE_UNAVAILABLE`
    */
@@ -246,7 +247,7 @@ export class RedisConnection {
     ]
   }
 
-  /** What Redis said no to, or why it said nothing. */
+  /** Returns the error for a command that Redis rejected. */
   refusal(reason: string): PlinthError {
     return sharedStoreError('PLINTH_SHARED_STORE_REFUSED', { place: this.#place, reason })
   }
@@ -254,7 +255,7 @@ export class RedisConnection {
   #failure(error: unknown): PlinthError {
     const code =
       (error as Error)?.name === 'ReplyError' ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE'
-    // What Node.js reports of several addresses at once has no message of its own.
+    // The error of Node.js for several addresses has no message of its own.
     const told = reasonOf(error) || String(codeOf(error))
     const [, reason = told] = plainReasons.find(([start]) => told.startsWith(start)) ?? []
     return sharedStoreError(code, { place: this.#place, reason }, error)
@@ -263,7 +264,7 @@ export class RedisConnection {
 
 const giveUp = (client: Redis) => client.stream?.destroy(new Error(noAnswer))
 
-/** The same as `redis.evalsha(...)`, without its detour over variable arguments and automatic pipelines. */
+/** The same as `redis.evalsha(...)`, without the cost of variable arguments and automatic pipelines. */
 function sendTo(redis: Redis, name: string, parameters: (string | number)[], texts: boolean): Promise<unknown> {
   const command = new Command(name, parameters, { replyEncoding: texts ? 'utf8' : null })
   void redis.sendCommand(command)

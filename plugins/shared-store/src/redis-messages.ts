@@ -7,7 +7,7 @@ export interface Heard {
   readonly onGap?: (() => void) | undefined
 }
 
-/** Who listens to which channel in this process. */
+/** The listeners of this process, by channel. */
 export class Listeners {
   readonly #byChannel = new Map<string, Set<Heard>>()
   readonly #log: Logger
@@ -24,11 +24,11 @@ export class Listeners {
     return this.#byChannel.keys()
   }
 
-  /** Answers a function that removes the listener and says how many are left on the channel. */
+  /** Returns a function that removes the listener and returns the number of listeners left on the channel. */
   add(channel: string, { listener, onGap }: Heard): () => number {
     const all = this.#byChannel.get(channel) ?? new Set()
     this.#byChannel.set(channel, all)
-    // One function may listen twice.
+    // The same function may be added twice.
     const own = { listener, onGap }
     all.add(own)
     return () => {
@@ -42,7 +42,7 @@ export class Listeners {
     for (const { listener } of [...(this.#byChannel.get(channel) ?? [])]) this.#call(channel, () => listener(message))
   }
 
-  /** Tells all that they may have missed something. */
+  /** Notifies all listeners that they may have missed messages. */
   tellGap(): void {
     for (const [channel, all] of [...this.#byChannel]) {
       for (const { onGap } of [...all]) if (onGap !== undefined) this.#call(channel, onGap)
@@ -58,19 +58,19 @@ export class Listeners {
   }
 }
 
-/** A connection that only listens notices by this that nobody speaks any more, milliseconds. */
+/** Ping interval, milliseconds. Without pings, a connection that only listens does not detect a silent server. */
 const heartbeatMs = 10_000
 
 /**
- * What is heard on a connection of its own. When that was lost, it listens again to everything as soon as Redis is back,
- * and says that something may have been missed.
+ * Receives messages on a separate connection. After a lost connection, it subscribes to all channels again when Redis
+ * is back and reports that messages may have been missed.
  */
 export class RedisMessages {
   readonly #connection: RedisConnection
   readonly #listeners: Listeners
   readonly #log: Logger
   #heartbeat: NodeJS.Timeout | undefined
-  /** Whose messages are heard already. */
+  /** The client that already has a message listener. */
   #heardClient: Redis | undefined
   #hasStood = false
 
@@ -98,7 +98,7 @@ export class RedisMessages {
     }
   }
 
-  /** A connection that was lost has forgotten the channel, and the next one does not listen to it. */
+  /** A lost connection has no subscriptions, and the next one does not subscribe to this channel. */
   async #leave(channel: string): Promise<void> {
     try {
       await this.#connection.send((redis) => redis.unsubscribe(channel))
@@ -113,7 +113,7 @@ export class RedisMessages {
   }
 
   async #listenAgain(): Promise<void> {
-    // The first time, whoever made it connect listens by itself.
+    // The first time, the caller of `subscribe` subscribes.
     const isAgain = this.#hasStood
     this.#hasStood = true
     const channels = [...this.#listeners.channels()]
@@ -121,7 +121,8 @@ export class RedisMessages {
     try {
       await this.#connection.send((redis) => redis.subscribe(...channels))
     } catch (error) {
-      // Lost once more: the next connection listens again. What Redis refuses, an operator must know.
+      // If the connection was lost again, the next one subscribes. If Redis rejects the command, the operator must
+      // know.
       this.#log.warn({ err: error }, `messages are not heard for now: ${reasonOf(error)}`)
       return
     }
@@ -129,7 +130,7 @@ export class RedisMessages {
   }
 
   async #beat(): Promise<void> {
-    // Without an answer the connection is given up and made anew, which is all that is wanted.
+    // Without a response, the connection is destroyed and recreated, which is the purpose.
     await this.#connection.send((redis) => redis.ping()).catch(() => {})
   }
 }

@@ -5,7 +5,7 @@ import { sharedStoreError } from './errors.ts'
 import { noAnswer, type RedisLogin } from './redis-connection.ts'
 
 /**
- * Connects once, asks the server for its time and leaves, all within the time for connecting.
+ * Connects once, reads the time of the server and disconnects, all within the connect timeout.
  *
  * @returns milliseconds since the epoch
  * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`, `PLINTH_SHARED_STORE_REFUSED`
@@ -16,7 +16,7 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
   const client = new Redis({
     ...login,
     lazyConnect: true,
-    // It asks for more than is allowed before a login.
+    // The check sends commands that are forbidden before a login.
     enableReadyCheck: false,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
@@ -26,13 +26,13 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
     heard = error
   })
   const giveUp = () => client.disconnect()
-  // Destroying it fails whatever still waits for an answer.
+  // Destroying the socket fails all commands that still wait.
   const deadline = setTimeout(() => client.stream?.destroy(new Error(noAnswer)), server.connectTimeout)
   signal?.addEventListener('abort', giveUp)
   try {
     signal?.throwIfAborted()
     await client.connect()
-    // Once more, because the client forgives a login that is refused, and a database too.
+    // Sent again, because the client ignores a rejected login or database.
     if (password != null) await (username == null ? client.auth(password) : client.auth(username, password))
     if (db !== 0) await client.select(db)
     const [seconds = 0, microseconds = 0] = await client.time()
@@ -54,11 +54,11 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
   }
 }
 
-/** The running settings with those of the target in their place. */
+/** Returns the running options with the values of the target. */
 export function withTarget(running: RedisLogin, target: RedisTarget): RedisLogin {
   const { username: _username, password: _password, ...rest } = running
   const { host, port, database, password } = target
-  // Another server knows nothing of the user of this one.
+  // The credentials of this server are not sent to another one.
   const isSame = running.host === host && running.port === port
   return { ...(isSame ? running : rest), host, port, db: database, ...(password === '' ? {} : { password }) }
 }

@@ -5,7 +5,7 @@ import { bucketScale, nameUnder, quotaKinds } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import { quotaScripts, type Script } from './redis-scripts.ts'
 
-/** About 0.2 ms of Redis, during which it serves nobody else. A byte tells the terms of so many elements apart. */
+/** Such a batch blocks Redis for about 0.2 ms. One byte can number the terms of so many elements. */
 const batchSize = 128
 
 interface Question {
@@ -14,14 +14,14 @@ interface Question {
   readonly take: boolean
 }
 
-/** Quotas on Redis: what is asked in one turn of the event loop travels in one script. */
+/** Quotas on Redis. The questions of one tick are sent in one script. */
 export class RedisQuota implements SharedQuota {
   readonly #connection: RedisConnection
-  /** What stands before the key in a name. */
+  /** The part before the key in a name. */
   readonly #heads: Readonly<Record<QuotaAlgorithm, string>>
   readonly #clock: Pick<Clock, 'now'>
   readonly #questions: Readonly<Record<QuotaAlgorithm, MicroBatch<Question, RateLimitDecision>>>
-  /** Each a script of its own. */
+  /** Each item runs in a separate script. */
   readonly #joint: Readonly<Record<QuotaAlgorithm, MicroBatch<readonly Question[], RateLimitDecision[]>>>
 
   constructor(connection: RedisConnection, prefix: string, clock: Pick<Clock, 'now'>) {
@@ -114,7 +114,7 @@ export class RedisQuota implements SharedQuota {
     return this.#connection.run(script, keys, scriptArguments(algorithm, questions), texts)
   }
 
-  /** Of answers that are all numbers. */
+  /** For results that are all numbers. */
   #packed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: Buffer): RateLimitDecision[] {
     const now = this.#clock.now()
     const numbers = new DataView(told.buffer, told.byteOffset, told.length)
@@ -124,7 +124,7 @@ export class RedisQuota implements SharedQuota {
     })
   }
 
-  /** Of answers of which some may be failures. */
+  /** For results that may contain errors. */
   #listed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: unknown): (RateLimitDecision | Error)[] {
     const answers = told as unknown[]
     const now = this.#clock.now()
@@ -144,7 +144,7 @@ export class RedisQuota implements SharedQuota {
     return this.#decided(algorithm, request, told, ms as number, now)
   }
 
-  /** @param told what remains, or -1 - what remains when denied */
+  /** @param told remaining quota, or -1 - remaining quota if denied */
   #decided(
     algorithm: QuotaAlgorithm,
     request: RateLimitRequest,
@@ -163,7 +163,10 @@ export class RedisQuota implements SharedQuota {
   }
 }
 
-/** As the scripts read them; see `reading` there. Neighbours have mostly the same terms, so their numbers are made together. */
+/**
+ * Returns ARGV of the scripts; see `reading` there. Neighbours usually have the same terms, so their numbers are
+ * created together.
+ */
 function scriptArguments(algorithm: QuotaAlgorithm, questions: readonly Question[]): string[] {
   const numberOf = new Map<string, number>()
   let numbers = ''
@@ -183,7 +186,7 @@ function scriptArguments(algorithm: QuotaAlgorithm, questions: readonly Question
 const sameTerms = ({ request: one, take }: Question, { request: other, take: otherTake }: Question) =>
   one.limit === other.limit && one.windowMs === other.windowMs && one.cost === other.cost && take === otherTake
 
-/** What a script needs to know of a request besides its key. */
+/** Returns what a script needs of a request besides its key. */
 function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimitRequest): number[] {
   const spanMs = Math.min(windowMs, longestMs)
   if (algorithm === 'window') return [limit, spanMs, cost]
@@ -191,7 +194,7 @@ function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimit
   return [limit, spanMs, cost, ticks, tickMs]
 }
 
-/** The two answers of `alone`, which come as one number where they fit into it. */
+/** Returns the two results of `alone`, which are packed into one number if they fit. */
 function unpacked(told: unknown, { windowMs }: RateLimitRequest): readonly unknown[] {
   if (typeof told !== 'number') return told as unknown[]
   const step = Math.min(windowMs, longestMs) + 1

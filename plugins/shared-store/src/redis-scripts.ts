@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { QuotaAlgorithm } from './contract.ts'
 
-/** A Lua script. Its keys come in KEYS only; its numbers arrive as decimal text and leave as integers, or packed into one text. */
+/**
+ * A Lua script. Its keys are in KEYS only. Numbers arrive as decimal text. They are returned as integers or packed into
+ * one string.
+ */
 export interface Script {
   readonly text: string
   readonly sha: string
@@ -9,7 +12,7 @@ export interface Script {
 
 const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 
-/** KEYS: counter. ARGV: by, ttl. A counter that lost its time to live would never end, so it gets one. */
+/** KEYS: counter. ARGV: by, ttl. A counter without a time to live would never end, so it gets one. */
 export const incrementScript = script(`
 local value = redis.call('INCRBY', KEYS[1], ARGV[1])
 local ttl = redis.call('PTTL', KEYS[1])
@@ -21,8 +24,8 @@ return {value, ttl}
 `)
 
 /**
- * KEYS: lock, fence. ARGV: owner, lease. The fence is the time in microseconds, or one more than the last one: it keeps
- * growing when Redis comes back empty, and when its clock goes back.
+ * KEYS: lock, fence. ARGV: owner, lease. The fence is the time in microseconds, or at least the last fence plus one. So
+ * it grows also if Redis restarts empty or its clock is set back.
  */
 export const acquireScript = script(`
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
@@ -34,14 +37,14 @@ redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', 86400000 + ARGV[2
 return fence
 `)
 
-/** KEYS: lock, or a value. ARGV: owner, or that value; lease. Without a lease it is deleted. */
+/** KEYS: lock or value. ARGV: owner or expected value; lease. Without a lease, the key is deleted. */
 export const holdScript = script(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return redis.call('DEL', KEYS[1])
 `)
 
-/** Once for each script: all of its decisions are of one moment. */
+/** Runs once per script, so that all its decisions have the same time. */
 const readTime = `
 if not now then
   local time = call('TIME')
@@ -49,14 +52,14 @@ if not now then
 end`
 
 /**
- * How a quota is decided, as Lua; the rules are those of `quota-rules.ts`. It reads `key`, `take` and the terms of the
- * request (`units` is its cost as text, which Redis takes faster), and sets `remaining`, as -1 - remaining for a denial,
- * and `ms`, of a window what is left of it, of a bucket the wait. It is set into the scripts as text: calling a function for
- * each element costs a tenth of all.
+ * Decides a quota in Lua, by the rules of `quota-rules.ts`. It reads `key`, `take` and the terms of the request.
+ * `units` is the cost as text, which Redis processes faster. It sets `remaining` (-1 - remaining for a denial) and `ms`
+ * (for a window the time left, for a bucket the wait). It is inserted into the scripts as text, because a function call
+ * for each element costs a tenth of the time.
  *
- * The windows of a key are a hash. One that is alone is a single field (`single`, "s" and its span) with what was used, and
- * ends with the key: two commands decide it. As soon as another length comes, each has two fields: at its span as text
- * (`length`) what was used, and at `ending` when it ends.
+ * The windows of a key are a hash. A single window is one field (`single`: "s" and the span) with the used amount, and
+ * ends with the key. Two commands decide it. If a second length is added, each window has two fields: `length` (the
+ * span as text) with the used amount and `ending` with the end.
  */
 const windowRule = `
 local used, ms, remaining, held
@@ -84,7 +87,7 @@ else
 end
 `
 
-/** What a rule needs before it. */
+/** Code that a rule needs before it. */
 const prelude = {
   window: `
 local now
@@ -197,9 +200,9 @@ if not allowed then remaining = -1 - remaining end
 const ruleOf = { window: windowRule, bucket: bucketRule } as const
 
 /**
- * KEYS: one per element. ARGV: first one byte per element, the number of its terms from 0; then the terms, each as text:
- * take (1 or 0), limit, window, cost, and for a bucket ticks and milliseconds of a tick. Few elements differ in their terms, so these are sent
- * and read once.
+ * KEYS: one per element. ARGV: first one byte per element, the index of its terms from 0. Then the terms, each as text:
+ * take (1 or 0), limit, window, cost, and for a bucket ticks and milliseconds of a tick. Few elements have different
+ * terms, so equal terms are sent and read once.
  */
 const reading = `
 local call = redis.call
@@ -212,9 +215,9 @@ end
 `
 
 /**
- * Each element is decided alone, and fails alone: then its answer is text. Two answers of each element, all in one text of
- * doubles in the order of bytes of the answer's reader (little-endian), which is sent and read much faster than an array; an
- * array where one failed.
+ * Decides each element alone. The result of a failed element is the error text. Returns two results for each element,
+ * packed into one string of little-endian doubles, which is sent and read much faster than an array. Returns an array
+ * if an element failed.
  */
 const oneByOne = (algorithm: QuotaAlgorithm) =>
   script(`${reading}${prelude[algorithm]}
@@ -247,7 +250,7 @@ if failed then return answers end
 return struct.pack('<' .. string.rep('d', 2 * #KEYS), unpack(answers))
 `)
 
-/** Takes all, or nothing when one is denied; `take` of the terms is not heeded. Two answers of each element. */
+/** Takes all costs, or none if one is denied. Ignores `take` of the terms. Returns two results for each element. */
 const together = (algorithm: QuotaAlgorithm) =>
   script(`${reading}${prelude[algorithm]}
 local function decide(index, take)
@@ -274,7 +277,10 @@ end
 return answers
 `)
 
-/** One element, without the detour. KEYS: one. ARGV: its terms without `take`, for it takes. Two answers. */
+/**
+ * Decides one element without the overhead of a batch. KEYS: one. ARGV: its terms without `take`, which is true.
+ * Returns two results.
+ */
 const alone = (algorithm: QuotaAlgorithm) =>
   script(`
 local call = redis.call

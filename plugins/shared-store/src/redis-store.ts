@@ -7,7 +7,7 @@ import type { RedisMessages } from './redis-messages.ts'
 import { RedisQuota } from './redis-quota.ts'
 import { acquireScript, holdScript, incrementScript } from './redis-scripts.ts'
 
-/** The store on Redis. Every operation is one command or one script on keys of one name. */
+/** The store in Redis. Each operation is one command or one script on keys of one name. */
 export class RedisStore implements SharedStore {
   readonly driver = 'redis'
   readonly redis: RedisServer
@@ -15,7 +15,7 @@ export class RedisStore implements SharedStore {
   readonly #connection: RedisConnection
   readonly #messages: RedisMessages
 
-  /** @param clock tells callers when their quota is back */
+  /** @param clock for the reset times of quotas that callers see */
   constructor(connection: RedisConnection, messages: RedisMessages, server: RedisServer, clock: Pick<Clock, 'now'>) {
     this.#connection = connection
     this.redis = server
@@ -68,7 +68,7 @@ export class RedisStore implements SharedStore {
 
   async acquire(key: string, leaseMs: number): Promise<Lease | undefined> {
     checkMs('leaseMs', leaseMs)
-    // One hash tag, so that a cluster keeps both on one node.
+    // One hash tag, so that a cluster stores both keys on one node.
     const tagged = `{${nameOf('lock', key)}}`
     const lock = `${this.redis.keyPrefix}:${tagged}`
     const owner = randomUUID()
@@ -96,7 +96,7 @@ export class RedisStore implements SharedStore {
     return this.#messages.subscribe(this.#name('channel', channel), { listener, onGap })
   }
 
-  /** The health check: throws when Redis does not answer or does not fit. */
+  /** The health check. Throws if Redis does not respond or is not suitable. */
   async check(): Promise<HealthReport> {
     return { warnings: await this.#connection.inspect() }
   }

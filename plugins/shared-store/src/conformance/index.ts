@@ -9,7 +9,7 @@ import {
 } from '@plinth/kernel/conformance'
 import type { Lease, SharedStore } from '../contract.ts'
 
-/** A store, and its leases, whose calls hang no longer than the kit waits. */
+/** Returns a store that throws if a call, also of a lease, takes longer than the limit of the kit. */
 function boundedStore(store: SharedStore, { answer }: ReturnType<typeof patience>): SharedStore {
   const lease = (held: Lease): Lease => ({
     key: held.key,
@@ -39,21 +39,21 @@ function boundedStore(store: SharedStore, { answer }: ReturnType<typeof patience
 }
 
 export interface SharedStoreHarness {
-  /** Two instances on the same data, which hold nothing yet. */
+  /** Two instances on the same empty data. */
   readonly instances: readonly [SharedStore, SharedStore]
-  /** Lets the time of the store pass; waits in the cases stay below two seconds. */
+  /** Lets the time of the store pass. Waits in the cases stay below two seconds. */
   pass(ms: number): Promise<void>
-  /** Lets messages on their way arrive. */
+  /** Waits until sent messages have arrived. */
   settle(): Promise<void>
   stop(): Promise<void>
 }
 
-/** For what has to end: short enough to wait for. A slow machine may overtake it at any time. */
+/** For entries that must expire: short enough to wait for. On a slow machine they may expire at any time. */
 const shortMs = 200
-/** For what must not end while a case runs. */
+/** For entries that must not expire during a case. */
 const longMs = 3_600_000
 
-/** Keys that stores tend to mix up or to trip over. */
+/** Keys that stores often confuse or fail to store. */
 const awkwardKeys = [
   'a',
   'A',
@@ -129,7 +129,7 @@ const bodies: CaseBodies<SharedStoreHarness> = {
       expectEqual('delete finds nothing then', await two.delete('short'), false)
       expectEqual('take finds nothing then', await two.take('short'), undefined)
       expectEqual('A value set without a time to live stays', await two.get('renewed'), 'y')
-      // A slow machine may look after the end; then it was too short for it.
+      // On a slow machine the read may come after the expiry. Then the case repeats with a longer time.
       for (let ttlMs = shortMs; ; ttlMs *= 2) {
         const startedAt = performance.now()
         await one.set('early', 'x', ttlMs)
@@ -192,7 +192,7 @@ const bodies: CaseBodies<SharedStoreHarness> = {
       await one.setIfAbsent('short', 'x', shortMs)
       await pass(shortMs + 1)
       expectEqual('After its time to live it can be set again', await two.setIfAbsent('short', 'z'), true)
-      // A slow machine may come after the end; then it was too short for it.
+      // On a slow machine the call may come after the expiry. Then the case repeats with a longer time.
       for (let ttlMs = shortMs; ; ttlMs *= 2) {
         const key = `refused ${ttlMs}`
         await one.setIfAbsent(key, 'x', ttlMs)
@@ -272,7 +272,7 @@ const bodies: CaseBodies<SharedStoreHarness> = {
         [...new Set(fences)].sort((a, b) => a - b),
       )
       expectEqual('Fences are whole numbers', fences.every(Number.isSafeInteger), true)
-      // A slow machine may come too late to renew; then the lease was too short for it.
+      // On a slow machine the renewal may come too late. Then the case repeats with a longer lease.
       for (let leaseMs = shortMs; ; leaseMs *= 2) {
         const short = await one.acquire('renewed', leaseMs)
         const isRenewed = await short?.renew(longMs)
@@ -347,10 +347,10 @@ const bodies: CaseBodies<SharedStoreHarness> = {
 }
 
 /**
- * The contract of `SharedStore` as cases, free of any test runner. Its quotas are proven by `rateLimitStoreCases` of the
- * kernel on the stores that use them.
+ * Returns the cases of the `SharedStore` contract, independent of a test runner. `rateLimitStoreCases` of the kernel
+ * tests the quotas through the stores that use them.
  *
- * @param create makes a harness that shares nothing with an earlier one
+ * @param create creates a harness that shares no data with an earlier one
  */
 export function sharedStoreCases(
   create: () => SharedStoreHarness | Promise<SharedStoreHarness>,
@@ -362,7 +362,7 @@ export function sharedStoreCases(
     const [one, two] = harness.instances
     return {
       instances: [boundedStore(one, bounds), boundedStore(two, bounds)] as const,
-      // A timer may come a millisecond early, and a store may count in whole ones.
+      // A timer may fire a millisecond early, and a store may count whole milliseconds.
       pass: (ms: number) => harness.pass(ms + 1),
       settle: () => harness.settle(),
       stop: () => harness.stop(),

@@ -10,18 +10,18 @@ import { Redis } from 'ioredis'
 
 const port = 6379
 
-/** A machine that runs many tests at once is slow, not broken. Tests of the deadline set their own. */
+/** Long timeouts, because a machine that runs many tests is slow. Tests of the timeouts set their own. */
 const patience = { 'platform.cache.command-timeout': '30s', 'platform.cache.connect-timeout': '30s' }
 
 /**
- * The reason to skip tests that need a Redis on a port; `false` when they can run.
+ * Returns the reason to skip tests that need Redis on a port, or `false` if they can run.
  *
- * @throws what a Redis said that is there and refuses
+ * @throws the error of a Redis that runs but rejects the connection
  */
 export const skipRedisOn = (port: number): Promise<false | string> =>
   skipWithoutServer('Redis', port, async () => {
     const redis = new Redis({ port, lazyConnect: true, retryStrategy: null })
-    // What it said; the connection that is closed after it would say less.
+    // The first error. The connection error after it says less.
     let refusal: unknown
     redis.on('error', (error) => {
       refusal ??= error
@@ -39,11 +39,11 @@ export const skipRedisOn = (port: number): Promise<false | string> =>
 /** Reason to skip tests that need the Redis of this machine, on its standard port. */
 export const skipRedis: false | string = await skipRedisOn(port)
 
-/** A key prefix of its own on the Redis of this machine, and a client to look at it. `drop` removes the keys. */
+/** Returns a separate key prefix on the Redis of this machine, and a client to inspect it. `drop` removes the keys. */
 export function redisSpace() {
   const keyPrefix = `plinth-test-${randomBytes(6).toString('hex')}`
   const client = new Redis({ port })
-  // Also keys that carry the prefix as a hash tag.
+  // Includes keys with the prefix in a hash tag.
   const keys = async () => {
     const found: string[] = []
     for await (const page of client.scanStream({ match: `*${keyPrefix}*`, count: 1000 })) found.push(...page)
@@ -71,14 +71,14 @@ export function redisSpace() {
   }
 }
 
-/** Reason to skip tests that start a Redis server of their own. */
+/** Reason to skip tests that start their own Redis server. */
 export const skipOwnRedis: false | string =
   spawnSync('redis-server', ['--version']).status === 0 ? false : 'no redis-server program'
 
 /**
- * A server of the test alone, without a file, to be frozen, killed and started again empty.
+ * Starts a Redis server for one test, without persistence. The test can freeze it, kill it and start it again empty.
  *
- * @param more words of its command line
+ * @param more further command line arguments
  */
 export async function ownRedis(...more: readonly string[]) {
   const port = await freePort()
