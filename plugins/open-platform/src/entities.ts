@@ -3,7 +3,7 @@ import { column, editColumns } from '@plinth/database'
 
 export type AppStatus = 'active' | 'disabled'
 
-/** An application of a third party. Its secrets are sealed; see secret-box.ts. */
+/** An application of another company. Its secrets are sealed; see secret-box.ts. */
 export const OpenApp = defineEntity({
   name: 'OpenApp',
   tableName: 'open_app',
@@ -50,7 +50,7 @@ export const OpenCall = defineEntity({
     method: column.text(8),
     /** Route pattern. */
     route: column.text(255),
-    /** Day in UTC, `YYYY-MM-DD`. */
+    /** Day in the time zone of the site, `YYYY-MM-DD`. */
     day: column.text(10),
     /** Quota units of the call. */
     cost: column.integer(),

@@ -65,7 +65,6 @@ const unitsIn = (sources: AdminRouteParts['units'], locale: string) =>
     ),
   )
 
-/** Path of the back office. */
 const adminPath = '/admin/'
 
 const { route, rawRoute } = routesWith<AdminRouteParts>()

@@ -19,7 +19,6 @@ import { pageFaults } from './page-faults.ts'
 import { lookupView, pageView, type Reader } from './page-views.ts'
 import { signInFaults, signInViews } from './sign-in-ways.ts'
 
-/** Titles of the navigation groups. */
 const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
   overview: { en: 'Overview', 'zh-CN': '概览' },
   configuration: { en: 'Configuration', 'zh-CN': '配置' },
@@ -31,7 +30,6 @@ const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
   product: { en: 'Product', 'zh-CN': '产品' },
 }
 
-/** A page in the navigation. */
 interface PageEntry {
   readonly id: string
   readonly title: string

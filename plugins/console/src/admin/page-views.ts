@@ -75,7 +75,6 @@ function referenceView({ labels, page }: NonNullable<PageColumn['of']>, reader: 
 const columnViews = (columns: readonly PageColumn[], item: Schema | undefined, reader: Reader) =>
   columns.map((column) => columnView(column, item, reader))
 
-/** Returns a form field for a member. */
 function fieldView(name: string, schema: Schema | undefined, isRequired: boolean, reader: Reader) {
   const { 'x-title': _, title: __, description, ...rules } = withoutNull(schema) ?? {}
   const choices = schema?.anyOf
@@ -89,7 +88,6 @@ function fieldView(name: string, schema: Schema | undefined, isRequired: boolean
   }
 }
 
-/** Returns the options of a member. */
 const choiceView = (choice: PageChoice | undefined, reader: Reader) =>
   choice === undefined
     ? {}
@@ -158,7 +156,6 @@ function sentUntyped(body: Readonly<Record<string, unknown>>, version: string | 
 const titlesOf = (names: readonly string[], { body }: Operation, reader: Reader) =>
   Object.fromEntries(names.map((name) => [name, titleWithin(body, name, reader)]))
 
-/** The common part of actions and forms. */
 function writeView(
   { preview, answer, body = {}, version }: Pick<PageForm, 'preview' | 'answer' | 'body' | 'version'>,
   operation: Operation,

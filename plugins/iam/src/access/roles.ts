@@ -13,7 +13,6 @@ import { assertCovered, type RoleGrants, resolveGrants, type UserRules } from '.
 
 /** Users with a role. */
 interface Holders {
-  /** Condition for these users. */
   readonly condition: object
   readonly count: RowCount
 }

@@ -285,7 +285,6 @@ export class Users {
 
 const isOperatorOf = ({ isSuperAdmin, permissions }: Grants) => isSuperAdmin || permissions.size > 0
 
-/** Error for a value that another account has. */
 const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>
   refusal(`${field}-taken`, { data: { field }, cause })
 

@@ -40,8 +40,9 @@ interface Current {
 }
 
 /**
- * Sets variables in a `.env` file. The change is atomic, one writer works at a time, and only the owner can read the
- * file. A link is followed and kept. If nothing changes, the file is not touched.
+ * Sets variables in a `.env` file. One writer works at a time, and only the owner can read the file. The file is
+ * replaced atomically, except if it is mounted on its own. A link is followed and stays a link. If nothing changes, the
+ * file is not touched.
  * @param path path of the file, which may be missing; its directory must exist
  * @throws EnvFileError of any code; the file is then unchanged
  */
@@ -107,7 +108,7 @@ async function writeLocked(target: string, file: string, changes: EnvChanges, fi
   }
 }
 
-/** The result without the text, which holds secrets. */
+/** Omits the text, which contains secrets. */
 function resultOf({ changed, added, unchanged, warnings }: EnvFileResult): EnvFileResult {
   return { changed, added, unchanged, warnings }
 }

@@ -53,7 +53,6 @@ async function missingTables(database: Database, plugins: Kernel['plugins']): Pr
   return missing
 }
 
-/** Tables of the entities of all plugins. */
 function tablesOf(plugins: Kernel['plugins']): readonly string[] {
   const entities = plugins.flatMap((plugin) => plugin.entities ?? [])
   return [...new Set(entities.flatMap(tableOf))].sort()

@@ -85,7 +85,6 @@ const holds =
   (value: string): Finding | undefined =>
     value === '' || test(value) ? undefined : failed(text)
 const inFormat = (format: string, text: string) => holds((value) => formats[format]?.validate(value) === true, text)
-/** Returns the first problem of several rules. */
 const firstOf =
   (...rules: readonly Rule[]): Rule =>
   (text, form, context) => {

@@ -36,8 +36,8 @@ type Write = Omit<Setting, 'field'>
 interface Field<T extends FieldView['type'] = FieldView['type']> {
   readonly type: T
   /**
-   * Maximum number of characters in a request. A longer limit than that of the field, so that a long value is reported
-   * as a problem.
+   * Maximum number of characters in a request. Larger than the limit of the field, so that a long value is reported as
+   * a problem.
    */
   readonly accepts?: number
   /** Applies where the field is visible. */

@@ -35,7 +35,6 @@ export async function runtimeChecks({ probes, nodeRange, clock }: CheckContext):
 
 type SizeCode = Extract<CheckCode, 'heap-limit' | 'disk-space'>
 
-/** Returns the result for a size. */
 function sizeFinding(
   size: number,
   least: number,

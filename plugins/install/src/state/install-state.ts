@@ -28,7 +28,6 @@ export const isInstalled = ({ name }: Reading) => name !== 'not-installed'
 /** Why the installation is closed to everybody: the product is installed, or the state is unknown. */
 export type ClosedByState = 'installed' | `state-${Doubt}`
 
-/** The actor and the reason of a change. */
 interface StateChange {
   readonly by: string
   readonly traceId: string
@@ -36,7 +35,6 @@ interface StateChange {
   readonly reason?: string
 }
 
-/** Content of the marker. */
 interface Marker {
   readonly installedAt: string
   readonly sessionId: string

@@ -34,7 +34,7 @@ interface Refused<S extends RequestSchemas> {
 
 interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
   readonly method: 'GET' | 'POST'
-  /** Relative to the root of the wizard. */
+  /** Relative to the root of the installer API. */
   readonly path: string
   readonly summary: string
   readonly request?: S
@@ -51,7 +51,7 @@ interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
 
 const { route } = routesWith<WizardRouteParts>()
 
-/** Properties of all routes of the wizard. A polling page stays far below the rate limit. */
+/** Properties of all routes of the installer. A polling page stays far below the rate limit. */
 export const common = {
   tags: ['install'],
   annotations: [

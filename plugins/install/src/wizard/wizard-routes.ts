@@ -186,7 +186,7 @@ const stepRoutes = [
   }),
 ]
 
-/** The progress. */
+/** Progress and records of the installation. */
 const recordRoutes = [
   guarded({
     method: 'GET',

@@ -112,7 +112,7 @@ export const appRoutes = [
     response: appWithSecretView,
     async handler(request, { applications, clock }, reply) {
       const { userId, dataScope } = requirePrincipal(request)
-      // Only scope `all` may create an application without an owner.
+      // Default owner: the caller, or none for a caller with scope `all`.
       const owner = { ownerUserId: dataScope === 'all' ? null : userId }
       const content = { ...emptyContent, ...owner, ...request.body }
       const created = await applications.create(content, operatorOf(request))

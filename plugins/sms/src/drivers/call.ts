@@ -42,8 +42,8 @@ export const rejected = (hint: SmsHint): CodeMeaning => ({ outcome: 'rejected', 
 export const deferred = (hint: SmsHint): CodeMeaning => ({ outcome: 'deferred', hint })
 
 /**
- * Returns the outcome of a rejected message. An unknown code is permanent, because another attempt costs money. After
- * an unknown code with status 5xx, the result is unknown.
+ * Returns the outcome of a rejected message. An unknown code is treated as permanent, because another attempt costs
+ * money. With status 5xx, an unknown code is ignored.
  */
 export function refused(
   provider: string,
