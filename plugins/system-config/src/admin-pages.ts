@@ -108,7 +108,7 @@ const entry = adminDetail('getAdminSystemConfigHistoryById', (it) => ({
   ],
 }))
 
-/** What the back office shows of the configuration, besides the centre itself. */
+/** Pages of the back office about the configuration, besides the config centre itself. */
 export const pages = [history, entry]
 
 const centre = { id: 'system-config.centre' }

@@ -6,7 +6,7 @@ import { configCentre } from './contract.ts'
 import { messages, permissionDeclarations } from './declarations.ts'
 import { routes } from './routes.ts'
 
-/** The configuration centre over HTTP, for the back office. */
+/** The HTTP API of the config centre, for the back office. */
 export default definePlugin({
   id: 'system-config.admin',
   version: '1.0.0',

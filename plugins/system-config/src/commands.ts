@@ -30,7 +30,7 @@ type Runtime = PluginRuntime<Uses>
 const reasonOption = { flags: '--reason <text>', description: 'why, for the history' }
 const dryRunOption = { flags: '--dry-run', description: 'show what would change; change nothing' }
 
-/** The operator at the keyboard, as far as the system knows. */
+/** The operator at the keyboard, identified by the user name of the operating system. */
 const actor = () => ({ name: `cli:${userInfo().username}` })
 const textOf = (option: unknown) => (typeof option === 'string' ? { reason: option } : {})
 
@@ -135,7 +135,7 @@ const declared: readonly Command[] = [
       const key = options['key']
       const window = { size: limit, offset: 0, count: 'none' } as const
       const { items } = await runtime.own(configCentre).history(typeof key === 'string' ? { key } : {}, window)
-      // A misspelt key has no history either.
+      // A misspelt key also has no history.
       if (items.length === 0 && typeof key === 'string') await runtime.own(configCentre).get(key)
       output.result(items, items.length === 0 ? 'Nothing was changed yet.' : items.map(historyLine).join('\n'))
     },
@@ -173,7 +173,7 @@ async function textOfFile(file: string): Promise<string> {
 }
 
 function written(declaration: Parameters<typeof readText>[0] | undefined, key: string, text: string): JsonValue {
-  // An orphaned value: the centre rejects the change.
+  // An orphaned value: the config centre rejects the change.
   if (declaration === undefined) return text
   const read = readText(declaration, text)
   if (!read.ok) throw usage(`${key} ${read.message}`)
@@ -182,10 +182,11 @@ function written(declaration: Parameters<typeof readText>[0] | undefined, key: s
 
 const usage = (message: string) => new BusinessError('400', message)
 
-/** Commands of the configuration centre. A business failure becomes an error with its faults and what to do. */
+/** Commands of the config centre. A business error becomes an error with its details and the action to take. */
 export const commands: readonly Command[] = declared.map((command) => ({
   ...command,
-  // Owners judge values and the audit trail records changes; what cannot be set up must not keep a value from being mended.
+  // Owners verify values, and the audit records changes. A plugin that cannot be set up must not prevent the correction
+  // of a value.
   setsUp: 'possible',
   async run(runtime, invocation) {
     try {

@@ -49,13 +49,16 @@ interface ConfigCentreOptions {
   readonly database: Database
   readonly masterKeys: MasterKeys
   readonly instances: Instances
-  /** Records in the audit trail of the product. */
+  /** Records an entry in the audit of the product. */
   readonly audit: (entry: AuditEntry) => Promise<void>
   readonly clock: Clock
   readonly log: Logger
-  /** A process that runs one command has set up no plugin of other roles, so it cannot know what waits for a restart. */
+  /**
+   * True in a process that runs one command. It has not set up the plugins of other roles, so it cannot know what waits
+   * for a restart.
+   */
   readonly isCommand: boolean
-  /** Tells other instances what was stored. */
+  /** Notifies other instances that something was stored. */
   readonly announce: (what: Announcement) => void
 }
 
@@ -69,7 +72,7 @@ export class StoredConfigCentre implements ConfigCentre {
   #catalogue: ReadonlyMap<string, CatalogueEntry> | undefined
   #stored: StoredConfig = { version: 0, values: new Map() }
   #problems: ReadonlyMap<string, string> = new Map()
-  /** Nothing was read yet, or what was read may be out of date although the version is the same. */
+  /** True if nothing was read yet, or if the known values may be outdated although the version is the same. */
   #isForgotten = true
   #turns: Promise<unknown> = Promise.resolve()
 
@@ -88,7 +91,7 @@ export class StoredConfigCentre implements ConfigCentre {
     return this.#stored.version
   }
 
-  /** What this instance makes of the stored values. */
+  /** The state of the stored values on this instance. */
   get report(): InstanceReport {
     const explanations = this.#options.configAdmin.list()
     return {
@@ -115,14 +118,14 @@ export class StoredConfigCentre implements ConfigCentre {
   async preview(changes: readonly ConfigChange[], locale = 'en'): Promise<Preview> {
     await this.refresh()
     const found = this.#faultsOf(changes, { locale })
-    // The changes after these faults are not judged.
+    // The remaining changes were not checked.
     if (found.length >= mostFaults) return { effects: [], plugins: [], faults: found, version: this.version }
     const without = (faults: readonly KeyFault[], from: readonly ConfigChange[]) => {
       const broken = new Set(faults.map(({ field }) => field))
       return from.filter(({ key }) => !broken.has(key))
     }
     const checked = without(found, changes)
-    // Whoever may only look must not learn from the owner of a secret whether a guess is the right one.
+    // A caller who may only read must not learn from the owner of a secret whether a guess is correct.
     const refused = await this.#owners.refusals(
       checked.filter(({ key }) => !this.#isSensitive(key)),
       this.#stored,
@@ -139,7 +142,7 @@ export class StoredConfigCentre implements ConfigCentre {
     owner?: string,
   ): readonly KeyFault[] {
     const faults = faultsOf(changes, this.#declarations, this.#stored, { owner, locale })
-    // Only what may be stored by itself is looked at together.
+    // Rules across keys are only checked if each value is valid on its own.
     if (faults.length > 0) return faults
     return neededFaults(changes, this.#declarations, (key) => this.#options.configAdmin.explain(key), locale)
   }
@@ -166,13 +169,13 @@ export class StoredConfigCentre implements ConfigCentre {
       const refused = await this.#owners.refusals(changes, this.#stored, { locale, signal })
       if (refused.length > 0) throw refusal('invalid', { data: { errors: refused } })
     }
-    // In turn with the reloads, so that none of them takes back what is being offered.
+    // Serialised with reloads, so that no reload reverts the offered values.
     return this.#inTurn(async () => {
       const { log, database, announce } = this.#options
       let before = this.#stored
       let settled = this.#settled(changes)
       let version = await this.#write(settled, origin, options, stateOf)
-      // Somebody else was faster, and what was right then need not be right with what is stored now.
+      // Another save was stored first, so the changes must be checked against the new values.
       while (version === undefined) {
         await reachingStorage(log, () => this.#read())
         before = this.#stored
@@ -180,16 +183,16 @@ export class StoredConfigCentre implements ConfigCentre {
         version = await this.#write(settled, origin, options, stateOf)
       }
       if (version !== before.version) database.afterCommit(() => announce('values'))
-      // The change is stored: when it cannot be read back now, the next poll does it.
+      // The change is stored. If it cannot be read back now, the next poll reads it.
       await this.#read().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'saved, not yet applied'))
       return { version, effects: this.#effects.happened(settled, before) }
     })
   }
 
   /**
-   * Judges changes by the values that this instance knows, offers them and writes them.
+   * Checks changes against the values that this instance knows, offers them to their owners and writes them.
    *
-   * @returns the new version; undefined when these values are not those that are stored any more
+   * @returns the new version, or undefined if the stored values have changed meanwhile
    */
   async #write(
     { changes }: Settled,
@@ -201,7 +204,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
     const faults = this.#faultsOf(requested, options, stateOf)
     if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
-    // An owner that stores its own state has judged it.
+    // An owner that stores its own state has already checked it.
     const isOffered = stateOf === undefined && !this.#isOutdated(changes)
     if (isOffered) {
       const refused = await this.#owners.offer(changes, before, options.locale ?? 'en')
@@ -218,7 +221,9 @@ export class StoredConfigCentre implements ConfigCentre {
     }
   }
 
-  /** Whether the write will find a conflict: then nobody is asked to take a value that does not come. */
+  /**
+   * Returns true if the write will find a conflict. Then no owner is asked to apply a value that will not be stored.
+   */
   #isOutdated(changes: readonly ConfigChange[]): boolean {
     const versionOf = (key: string) => this.#stored.values.get(key)?.version ?? 0
     return changes.some(({ key, expectedVersion }) => (expectedVersion ?? versionOf(key)) !== versionOf(key))
@@ -251,7 +256,7 @@ export class StoredConfigCentre implements ConfigCentre {
       throw refusal('version-unknown', { params: { version: toVersion } })
     }
     const changes = await reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
-    // What was asked for by name and cannot be written is refused with the rest, not left out in silence.
+    // Explicitly requested keys that cannot be written are rejected with the rest, not omitted silently.
     return keys === undefined ? changes.filter((change) => !this.#isKeptOut(change)) : changes
   }
 
@@ -295,12 +300,12 @@ export class StoredConfigCentre implements ConfigCentre {
     })
   }
 
-  /** The next refresh reads all values, even if there is no new version. */
+  /** Makes the next refresh read all values, even without a new version. */
   forget(): void {
     this.#isForgotten = true
   }
 
-  /** Reads and applies all stored values. One after another, so that older values never replace newer ones. */
+  /** Reads and applies all stored values. Serialised, so that older values never replace newer ones. */
   load(): Promise<void> {
     return this.#reload()
   }
@@ -309,7 +314,7 @@ export class StoredConfigCentre implements ConfigCentre {
     return this.#inTurn(() => this.#read())
   }
 
-  /** One after another. A turn must not wait for another one. */
+  /** Runs work serially. Work must not wait for other work of this queue. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#turns.then(work)
     this.#turns = result.catch(() => undefined)
@@ -351,8 +356,8 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   /**
-   * The stored values. A secret of an earlier version is bound to the destination in effect (decision F.2): a process that
-   * serves stores that. A command does not, because its environment may be another one.
+   * Returns the stored values. A secret of an earlier version is bound to the destination in effect (decision F.2). A
+   * process that serves stores this binding. A command does not, because its environment may differ.
    */
   async #load(isWhole: boolean): Promise<StoredConfig> {
     const { isCommand, log } = this.#options
@@ -375,7 +380,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const row = this.#stored.values.get(key)
     const remove = `Remove the stored value: plinth config reset ${key}`
     if (declaration?.scope === 'process') {
-      // A row of an earlier version; it is ignored and does no harm.
+      // A row of an earlier version. It is ignored and causes no harm.
       const isSecret = declaration.sensitive || row?.sensitive === true
       const value = isSecret
         ? 'The stored value is a secret that cannot be shown.'
@@ -407,7 +412,7 @@ export class StoredConfigCentre implements ConfigCentre {
     return isState(key, this.#declarations, this.#stored)
   }
 
-  /** Going back must not bring back what no operator may store any more. */
+  /** A rollback must not restore values that operators may no longer store. */
   #isKeptOut({ key, action }: ConfigChange): boolean {
     return this.#isState(key) || (action === 'set' && this.#declarations.get(key)?.scope === 'process')
   }

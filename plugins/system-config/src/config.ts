@@ -1,6 +1,6 @@
 import { key } from '@plinth/kernel'
 
-/** The master key itself can come from anywhere but the database that it protects. */
+/** The master key can come from any source except the database that it protects. */
 export const config = {
   'platform.system-config.poll-interval': key.duration({
     title: { en: 'Poll interval', 'zh-CN': '轮询间隔' },

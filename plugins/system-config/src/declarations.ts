@@ -11,7 +11,7 @@ import {
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Every coded error of this plugin. */
+/** All coded errors of this plugin. */
 export const systemConfigError = errorTable({
   PLINTH_SYSTEM_CONFIG_REFUSED: `{{reason}}
     {{fix}}`,
@@ -32,7 +32,7 @@ export const refusal = businessFailures('system-config', en['system-config'], {
   'version-unknown': '400',
 })
 
-/** A change that starts from another version of a key than the one that is stored. */
+/** A change based on a version of a key that is no longer the stored one. */
 export interface Conflict {
   readonly key: string
   readonly expectedVersion: number
@@ -41,27 +41,30 @@ export interface Conflict {
   readonly updatedAt: string | null
 }
 
-/** Names the newest of the conflicts as every conflict of versions does (decision E15), and all of them. */
+/**
+ * Returns the error with all conflicts. Its top-level fields describe the newest one, like every version conflict
+ * (decision E15).
+ */
 export function conflict(conflicts: readonly Conflict[]) {
   const [last] = conflicts.toSorted((a, b) => ((a.updatedAt ?? '') > (b.updatedAt ?? '') ? -1 : 1))
   const newest = { currentVersion: last?.currentVersion, updatedBy: last?.updatedBy, updatedAt: last?.updatedAt }
   return refusal('conflict', { data: { ...newest, conflicts } })
 }
 
-/** What a failing database looks like to the caller. Business failures of the work pass. */
+/** Turns database errors into the business error for callers. Business errors of the work pass through. */
 export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (isBusinessError(error)) throw error
-    // A database that is not migrated yet was reported at the start.
+    // A database that is not migrated yet was already reported at startup.
     if (!(error instanceof TableNotFoundException))
       log.error(shownError(error), 'stored configuration cannot be reached')
     throw refusal('storage-unavailable', { cause: error })
   }
 }
 
-/** The stack of an outage leads to the driver of the database, which has reported the outage itself. */
+/** For an outage, the stack only shows the database driver, which has already reported the outage. */
 const shownError = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
   isUnavailable(error) ? { reason: reasonOf(error) } : { err: error }
 
@@ -69,7 +72,7 @@ const shownError = (error: unknown): { readonly reason: string } | { readonly er
 export const permissions = {
   view: { permission: 'system-config:view', scope: 'none' },
   save: { permission: 'system-config:save', scope: 'none' },
-  /** The history names operators of all organisations. */
+  /** The history contains operators of all organisations. */
   history: { permission: 'system-config:view', scope: 'all' },
   export: { permission: 'system-config:export', scope: 'none' },
 } as const

@@ -1,7 +1,10 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
-/** The value of one key. `configValue` is JSON text, encrypted when `masterKeyId` says with which key; state of the plugin `stateOf`. */
+/**
+ * The value of one key. `configValue` is JSON text. It is encrypted with the key `masterKeyId` unless that is null.
+ * `stateOf` is the plugin whose state it is.
+ */
 export const ConfigRow = defineEntity({
   name: 'SystemConfig',
   tableName: 'sys_config',
@@ -18,7 +21,7 @@ export const ConfigRow = defineEntity({
 })
 export type ConfigRow = InferEntity<typeof ConfigRow>
 
-/** One change of one key. A null value means that there was none. Several entries of one save share its version. */
+/** One change of one key. Null means no value. All entries of one save have its version. */
 export const HistoryRow = defineEntity({
   name: 'SystemConfigHistory',
   tableName: 'sys_config_history',
@@ -45,7 +48,7 @@ export const HistoryRow = defineEntity({
 })
 export type HistoryRow = InferEntity<typeof HistoryRow>
 
-/** One row that every save locks: saves happen one after another. */
+/** One row that every save locks, so that saves run serially. */
 export const VersionRow = defineEntity({
   name: 'SystemConfigVersion',
   tableName: 'sys_config_version',
@@ -56,7 +59,7 @@ export const VersionRow = defineEntity({
   },
 })
 
-/** What each running process makes of the stored values. `report` is JSON text. */
+/** State of the stored values in each running process. `report` is JSON text. */
 export const InstanceRow = defineEntity({
   name: 'SystemConfigInstance',
   tableName: 'sys_config_instance',

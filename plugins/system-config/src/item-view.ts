@@ -10,7 +10,7 @@ type Matches = (item: ConfigItem) => boolean
 
 const isSecret: Matches = ({ declaration }) => declaration?.sensitive === true
 
-/** The process environment, and the file that is read in its place. */
+/** The process environment and the file `.env`. */
 const environments: ReadonlySet<string> = new Set(['environment', 'dotenv'])
 
 /** `@modified`, `@sensitive`, ... */
@@ -47,8 +47,8 @@ const orphanedGroup = 'orphaned'
 const groupOf = ({ declaration }: ConfigItem) => declaration?.group ?? orphanedGroup
 
 /**
- * Reads a query: filters such as `@modified` and `@source:env`, and words. An item has to meet all of them; words are
- * looked for in the key, its variable and its texts in both languages, whatever their case.
+ * Parses a query of words and of filters such as `@modified` and `@source:env`. An item must match all of them. Words
+ * are searched in the key, its environment variable and its texts in both languages, case-insensitively.
  *
  * @throws BusinessError `400`, reason `system-config.filter-unknown`
  */
@@ -89,7 +89,7 @@ interface Reader {
   readonly traceId: string
 }
 
-/** Items by group, groups in order of name. */
+/** Items by group, groups ordered by name. */
 export function orderedGroups(items: readonly ConfigItem[], reader: Reader) {
   return [...Map.groupBy(items, groupOf)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -105,7 +105,7 @@ function titleOf([first]: readonly ConfigItem[], locale: string): string | undef
   return title === undefined ? undefined : localize(title, locale)
 }
 
-/** One key as the API answers it, texts in the language of the request. */
+/** Returns one key as in the API response, with texts in the language of the request. */
 export function itemView({ key, declaration, explanation, stored, problem }: ConfigItem, reader: Reader): ItemView {
   const { locale } = reader
   const { effective, sources = [], pendingRestart = false, refused } = explanation ?? {}
@@ -122,7 +122,7 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
     isSet: effective !== undefined && effective.source !== 'default',
     sources: sources.map(({ withheld, ...source }) => {
       const unused = withheld === undefined ? {} : { withheld: [...withheld] }
-      // The place of a stored value names the operator; `stored` says that to callers who may know.
+      // The place of a stored value contains the operator. `stored` shows the operator to callers with access.
       const place = source.source === 'database' ? `stored value of ${key}` : source.place
       return { ...source, ...unused, place, active: source.place === effective?.place }
     }),
@@ -144,7 +144,7 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
   }
 }
 
-/** Why a key is never written here. */
+/** Returns why a key is never written here. */
 function lockOf(declaration: ConfigItem['declaration']): NonNullable<ItemView['locked']> {
   if (declaration === undefined) return 'orphaned'
   if (declaration.state === true) return 'state'

@@ -17,9 +17,9 @@ import { changeSets } from './migrations/index.ts'
 import { MasterKeys } from './secrets/master-keys.ts'
 
 /**
- * The configuration centre. The set-up of all later plugins reads values that it has taken from the database.
- * Whatever it needs is set up before it and cannot be configured by it, which is why its routes are another plugin
- * (`@plinth/system-config/admin`): here they would pull the HTTP server forward.
+ * The config centre. Plugins that are set up later read values from the database. Everything that the config centre
+ * requires is set up before it and cannot be configured by it. So its routes are in another plugin
+ * (`@plinth/system-config/admin`): here they would move the HTTP server before it.
  */
 export default definePlugin({
   id: 'system-config',
@@ -57,12 +57,12 @@ export default definePlugin({
       pollMs: () => ctx.config.get('platform.system-config.poll-interval'),
       async look() {
         try {
-          // A pool that other work has used up keeps new values waiting, and not the sign of life.
+          // If the pool is exhausted, new values must wait, but the heartbeat must not.
           await instances.beat(centre.report)
           await centre.refresh()
           await instances.beat(centre.report)
         } catch (error) {
-          // A database that is not migrated yet was reported at the start.
+          // A database that is not migrated yet was already reported at startup.
           if (!isMissingTable(error)) throw error
         }
         return Number.POSITIVE_INFINITY
@@ -74,7 +74,7 @@ export default definePlugin({
     ctx.provide(configCentre, centre)
     ctx.onStop(() => announcements.settled())
 
-    // A command may run before there is a database, and `openapi` must not make an empty one.
+    // A command may run before a database exists, and `openapi` must not create an empty one.
     const isMissing = !isServer && services.database.dialect === 'sqlite' && !existsSync(services.database.place)
     if (!isMissing) {
       await centre.load().catch((error: unknown) => {

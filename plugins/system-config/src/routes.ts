@@ -17,7 +17,7 @@ import { historyOrder } from './storage/history.ts'
 
 const root = '/api/v1/admin/system-config'
 
-/** The access guard of the identity plugin puts the principal there. */
+/** The access guard of the identity plugin sets the principal. */
 interface Caller {
   readonly principal?: Viewer | undefined
   readonly traceId: string
@@ -35,7 +35,7 @@ const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
 const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport } = permissions
 const { route } = routesWith<{ readonly centre: ConfigCentre }>()
 
-/** Routes of the configuration centre. A dry run is allowed to whoever may look; it changes nothing. */
+/** Routes of the config centre. Callers who may only read can do a dry run, which changes nothing. */
 export const routes = [
   route({
     method: 'GET',
@@ -86,7 +86,7 @@ export const routes = [
     path: `${root}/verifications`,
     summary: 'Let the plugin that owns a key prove a value without storing it, and compare it with the stored secret',
     access: maySave,
-    // Somebody who guesses gets nowhere.
+    // Limits guesses of a secret.
     annotations: [bulkLimited],
     request: { body: schema.verifyBody },
     response: schema.verification,
@@ -232,7 +232,7 @@ type Given<T> = { [N in keyof T as undefined extends T[N] ? never : N]: T[N] } &
   [N in keyof T as undefined extends T[N] ? N : never]?: Exclude<T[N], undefined>
 }
 
-/** Without the members that are undefined. */
+/** Omits undefined members. */
 function given<T extends object>(members: T): Given<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<T>
 }

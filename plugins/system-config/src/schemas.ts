@@ -10,7 +10,7 @@ const verify = Type.Optional(
   Type.Boolean({ default: true, description: 'False stores values without letting their plugins prove them first.' }),
 )
 const version = Type.Integer({ minimum: 0 })
-/** Any JSON value; absent means none. */
+/** Any JSON value; absent: no value. */
 const value = Type.Unknown({ description: 'In written form, for example "5m"; the mask for a secret.' })
 
 export const itemQuery = Type.Object({
@@ -126,7 +126,7 @@ const effect = Type.Object({
   after: Type.Optional(value),
 })
 const fault = Type.Object({ field: text, rule: text, message: text })
-/** What a save did, or would do: a dry run fills `errors` instead of failing. */
+/** Effects of a save. A dry run fills `errors` instead of failing. */
 export const outcome = Type.Object({
   dryRun: Type.Boolean(),
   version,
@@ -193,7 +193,7 @@ export const importBody = Type.Object({
       format: Type.Literal('plinth-config/1'),
       values: Type.Record(Type.String(), Type.Unknown()),
     },
-    // An export contains facts about itself too, and those of another version may contain more.
+    // An export also contains metadata, and one of another version may contain more.
     { additionalProperties: true },
   ),
   mode: Type.Optional(Type.Enum(['merge', 'replace'], { default: 'merge' })),

@@ -13,23 +13,23 @@ import {
 import type { ConfigChange, KeyFault } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 
-/** Changes of one request at most, more than a product has keys. An import and a rollback have as many as they need. */
+/** Maximum changes of one request, more than a product has keys. Imports and rollbacks have no such limit. */
 export const mostChanges = 1000
 
-/** Characters of the longest key. */
+/** Maximum characters of a key. */
 export const longestKey = 200
 
-/** Looking for the name that was meant compares with every key, so only the first unknown ones of a request get a hint. */
+/** Finding the nearest name compares with every key, so only the first unknown keys of a request get a hint. */
 const mostHints = 10
 
-/** Faults of one request at most: nobody reads more of them. */
+/** Maximum errors of one request, because nobody reads more. */
 export const mostFaults = 1000
 
 /**
- * The first faults of changes, by key. The cost of each change is bounded: see `longestKey`, `mostHints` and the longest value of
- * any key.
+ * Returns the first errors of changes, by key. The cost of each change is bounded: see `longestKey`, `mostHints` and
+ * the longest value of any key.
  *
- * @param asked `owner`: plugin that changes its own state, absent for an operator; `locale` of the messages
+ * @param asked `owner`: plugin that changes its own state, undefined for an operator; `locale` of the messages
  */
 export function faultsOf(
   changes: readonly ConfigChange[],
@@ -58,7 +58,7 @@ export function faultsOf(
   return found
 }
 
-/** What completes "<key> ...". */
+/** Texts that complete "<key> ...". */
 const clauses = {
   duplicate: bilingual('is changed twice in one request', '在一次请求中被修改了两次'),
   secrets: bilingual(tooLongTogether, `会使已存储的全部密文合计超过 ${longestSecrets} 个字符`),
@@ -82,7 +82,7 @@ interface Asked {
   readonly locale: string
 }
 
-/** The characters that all sensitive values would have together. */
+/** Counts the characters that all sensitive values would have together. */
 class SecretsLength {
   readonly #isSensitive: (key: string) => boolean
   #length: number
@@ -107,7 +107,7 @@ class SecretsLength {
   }
 }
 
-/** Whether a key holds state of a plugin, loaded or not. */
+/** Returns true if a key contains state of a plugin, loaded or not. */
 export const isState = (
   key: string,
   catalogue: ReadonlyMap<string, CatalogueEntry>,
@@ -136,7 +136,7 @@ function faultsOfChange(
     const [en, zh] = near === undefined ? ['', ''] : [`; did you mean ${near}?`, `；是否想写 ${near}？`]
     return one('unknown', bilingual(`is not declared by any loaded plugin${en}`, `没有被任何已加载的插件声明${zh}`))
   }
-  // A row of a key that became a safety key is of no use and may go.
+  // A stored value of a key that later became a safety key has no effect, so it may be removed.
   if (change.action === 'reset') return []
   if (declaration.scope === 'process') {
     const { env } = declaration

@@ -10,7 +10,7 @@ import {
 import type { ConfigChange } from '../contract.ts'
 import type { StoredConfig, StoredValue } from '../storage/config-store.ts'
 
-/** Stored values never change, so each has one entry: the kernel knows an entry that it has read. */
+/** Stored values never change. So each has one entry object, which the kernel recognises if it has read it before. */
 const entryByRow = new WeakMap<StoredValue, ConfigEntry>()
 
 function entryOfRow(row: StoredValue, value: JsonValue): ConfigEntry {
@@ -21,7 +21,7 @@ function entryOfRow(row: StoredValue, value: JsonValue): ConfigEntry {
   return made
 }
 
-/** The stored values after changes, as the kernel takes them. Values that cannot be decrypted are left out. */
+/** Returns the stored values after changes, as kernel entries. Values that cannot be decrypted are left out. */
 export function entriesAfter({ values }: StoredConfig, changes: readonly SettledChange[] = []): readonly ConfigEntry[] {
   const entries = new Map<string, ConfigEntry>()
   for (const row of values.values()) if (row.value !== undefined) entries.set(row.key, entryOfRow(row, row.value))
@@ -32,7 +32,7 @@ export function entriesAfter({ values }: StoredConfig, changes: readonly Settled
   return [...entries.values()]
 }
 
-/** A stored value as the kernel takes it. */
+/** Returns a stored value as a kernel entry. */
 function entryOf(
   key: string,
   written: JsonValue,
@@ -46,13 +46,13 @@ function entryOf(
 
 /** A change as it is stored. */
 export type SettledChange = ConfigChange & {
-  /** Of a secret: the destination that it is stored for. */
+  /** For a secret: the destination that it is stored for. */
   readonly destination?: BoundDestination
-  /** Nobody asked for it: the destination of the secret changes. */
+  /** True for a removal that no caller requested: the destination of the secret changes. */
   readonly isUnset?: boolean
 }
 
-/** A secret that does not apply any more, or is not restored. */
+/** A secret that no longer applies, or is not restored. */
 export interface LostSecret {
   readonly key: string
   readonly outcome: 'unset' | 'rejected'
@@ -64,7 +64,7 @@ export interface Settled {
   readonly lost: readonly LostSecret[]
 }
 
-/** Keeps secrets with the destinations that they were entered for (decision F.2). */
+/** Binds secrets to the destinations that they were entered for (decision F.2). */
 export class Destinations {
   readonly #configAdmin: ConfigAdmin
   readonly #declarations: () => ReadonlyMap<string, CatalogueEntry>
@@ -75,8 +75,8 @@ export class Destinations {
   }
 
   /**
-   * Effect of changes on secrets: a secret that is entered is bound to the destination after the changes; one of the history
-   * is only restored to its own destination; a stored one whose destination changes is removed.
+   * Returns the effect of changes on secrets. An entered secret is bound to the destination after the changes. A secret
+   * from the history is only restored to its own destination. A stored secret whose destination changes is removed.
    */
   settle(changes: readonly ConfigChange[], stored: StoredConfig): Settled {
     const before = this.#configAdmin.destinations(entriesAfter(stored))
@@ -114,7 +114,7 @@ export class Destinations {
     }
   }
 
-  /** Secrets of files, environment and command line that apply now and not after the changes. */
+  /** Secrets of files, environment and command line that apply now but not after the changes. */
   #unusedSecrets(stored: StoredConfig, changes: readonly SettledChange[]): readonly LostSecret[] {
     const { withheld } = this.#configAdmin.preview(entriesAfter(stored, changes))
     return withheld.flatMap((secret) => {
@@ -124,7 +124,10 @@ export class Destinations {
     })
   }
 
-  /** Stored secrets without a complete destination, each with the one that is in effect: those of an earlier version. */
+  /**
+   * Returns stored secrets without a complete destination, each with the destination in effect. Such secrets were
+   * stored by an earlier version.
+   */
   unbound(stored: StoredConfig): ReadonlyMap<string, BoundDestination> {
     const inEffect = this.#configAdmin.destinations(entriesAfter(stored))
     const found = new Map<string, BoundDestination>()
@@ -138,7 +141,7 @@ export class Destinations {
   }
 }
 
-/** Whether a secret of this destination applies with that one. */
+/** Returns true if a secret for the first destination applies with the second one. */
 const isSame = (own: BoundDestination | undefined, other: BoundDestination): boolean =>
   own !== undefined && differing(own, other).length === 0
 
@@ -149,7 +152,7 @@ const changedText = (keys: readonly string[]) =>
   `It was entered for another destination: ${keys.join(', ')} changes. Enter it again for the new one.`
 const foreignText = 'It was entered for another destination, or that destination is not known. Enter it again.'
 
-/** Why a secret is not used, and what to do. */
+/** Explains why a secret is not used, and what to do. */
 export function withheldText({ source, place, destination }: WithheldSecret): string {
   const keys = destination.join(', ')
   return source === 'database'

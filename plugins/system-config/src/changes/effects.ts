@@ -6,8 +6,8 @@ import { fault } from './change-check.ts'
 import { entriesAfter, type LostSecret, type Settled } from './destinations.ts'
 
 /**
- * What changes would switch off although the value of another key needs it, once all of them are made: each changed key
- * that has a part in it. Judged by what all sources say together, so it also holds for what waits for a restart.
+ * Returns an error for each changed key that would switch off something that the value of another key needs. Considers
+ * the values after all changes, from all sources, including those that wait for a restart.
  */
 export function neededFaults(
   changes: readonly ConfigChange[],
@@ -29,7 +29,7 @@ export function neededFaults(
     if (neededWhile === undefined) return []
     const { key: other, is } = neededWhile
     const part = [key, other].filter((one) => changed.has(one))
-    // Files and variables hold text.
+    // Values of files and environment variables are text.
     if (part.length === 0 || String(afterwards(key)) !== 'false' || afterwards(other) !== is) return []
     const stays = bilingual(
       `must stay true while ${other} is "${is}"; change that key first`,
@@ -45,7 +45,7 @@ export function neededFaults(
 
 type Refused = { readonly reason: string }
 
-/** What changes mean on this instance. */
+/** Computes the effects of changes on this instance. */
 export class Effects {
   readonly #configAdmin: ConfigAdmin
   readonly #isCommand: boolean
@@ -60,7 +60,7 @@ export class Effects {
     this.#declarations = declarations
   }
 
-  /** What changes without a fault would do. */
+  /** Returns the effects that valid changes would have. */
   foreseen({ changes, lost }: Settled, stored: StoredConfig): Pick<Preview, 'effects' | 'plugins'> {
     const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entriesAfter(stored, changes))
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
@@ -81,14 +81,14 @@ export class Effects {
     return { effects: [...effects, ...losses], plugins: [...plugins].sort() }
   }
 
-  /** What changes did that were stored and applied. */
+  /** Returns the effects of changes that were stored and applied. */
   happened({ changes, lost }: Settled, before: StoredConfig): readonly Effect[] {
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
     const effects = requested.map((change) => this.#effect(change, before, this.#outcomeNow(change.key)))
     return [...effects, ...this.#losses(lost, before)]
   }
 
-  /** Secrets that changes of their destinations take away. */
+  /** Secrets that are lost because changes affect their destinations. */
   #losses(lost: readonly LostSecret[], before: StoredConfig): readonly Effect[] {
     return lost.map(({ key, outcome, reason }) => {
       const old = shown(before.values.get(key)?.value, true)
@@ -101,13 +101,13 @@ export class Effects {
     return this.#declarations().get(key)?.sensitive === true
   }
 
-  /** A value of a deprecated key counts for the key that took over. */
+  /** A value of a deprecated key applies to its replacement. */
   #inForceKey(key: string): string {
     const replacement = this.#declarations().get(key)?.deprecated?.replacement ?? ''
     return this.#declarations().has(replacement) ? replacement : key
   }
 
-  /** Whether a restart is needed cannot be known in a command, and must not be told of a secret. */
+  /** A command cannot know whether a restart is needed. For a secret, the information must not be revealed. */
   #isRestartUnknown(key: string): boolean {
     const declaration = this.#declarations().get(key)
     return declaration?.reload === 'restart' && (declaration.sensitive || this.#isCommand)
@@ -127,7 +127,7 @@ export class Effects {
     const old = before.values.get(key)
     const isSecret = this.#isSensitive(key) || old?.sensitive === true
     const value = change.action === 'set' ? change.value : undefined
-    // Whoever may only look must not learn from the outcome whether a guessed secret is the right one.
+    // A caller who may only read must not learn from the outcome whether a guessed secret is correct.
     const isSame =
       change.action === 'reset' ? old === undefined : !isSecret && JSON.stringify(old?.value) === JSON.stringify(value)
     const common = {

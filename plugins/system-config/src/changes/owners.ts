@@ -13,7 +13,7 @@ import type { StoredConfig } from '../storage/config-store.ts'
 import { fault } from './change-check.ts'
 import { entriesAfter, type SettledChange } from './destinations.ts'
 
-/** How long the owner of a key may take to prove a value. */
+/** Maximum time for the owner of a key to verify a value. */
 const verifyDeadlineMs = 10_000
 
 interface OwnersParts {
@@ -22,7 +22,7 @@ interface OwnersParts {
   readonly declarations: () => ReadonlyMap<string, CatalogueEntry>
 }
 
-/** Asks the plugins that own keys about values before these are stored: what an owner refuses must not be. */
+/** Asks the plugins that own keys about values before these are stored. Rejected values must not be stored. */
 export class Owners {
   readonly #parts: OwnersParts
 
@@ -30,7 +30,10 @@ export class Owners {
     this.#parts = parts
   }
 
-  /** Lets the owner of a declared key prove a value. `entries`: all stored values after the save; absent: those of now. */
+  /**
+   * Lets the owner of a declared key verify a value. `entries`: all stored values after the save; undefined: the
+   * current ones.
+   */
   async verify(
     key: string,
     value: JsonValue,
@@ -48,7 +51,7 @@ export class Owners {
     }
   }
 
-  /** What owners refuse of the values that changes set. */
+  /** Returns the rejections of owners for the values that changes set. */
   async refusals(
     changes: readonly ConfigChange[],
     stored: StoredConfig,
@@ -64,8 +67,8 @@ export class Owners {
   }
 
   /**
-   * Hands live values to the listeners of their owners, which may refuse them. When one does, all have the stored values
-   * back before this answers. Keys that wait for a restart, or that a stronger source decides, are not asked about.
+   * Passes live values to the listeners of their owners, which may reject them. If one rejects, all listeners get the
+   * stored values back before this resolves. Keys that wait for a restart, or that a stronger source sets, are skipped.
    */
   async offer(changes: readonly SettledChange[], stored: StoredConfig, locale: string): Promise<readonly KeyFault[]> {
     const { refused } = await this.#parts.configAdmin.apply(entriesAfter(stored, changes))
@@ -78,12 +81,12 @@ export class Owners {
     return faults
   }
 
-  /** Gives the listeners the stored values again. */
+  /** Passes the stored values to the listeners again. */
   async takeBack(stored: StoredConfig): Promise<void> {
     await this.#parts.configAdmin.apply(entriesAfter(stored))
   }
 
-  /** A value of a deprecated key counts for the key that took over. */
+  /** A value of a deprecated key applies to its replacement. */
   #inForceKey(key: string): string {
     const declarations = this.#parts.declarations()
     const replacement = declarations.get(key)?.deprecated?.replacement ?? ''

@@ -4,10 +4,14 @@ import { refusal } from '../declarations.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { isState } from './change-check.ts'
 
-/** That a document cannot be imported. */
+/** Returns the error for a document that cannot be imported. */
 const notADocument = (why: string) => refusal('document-invalid', { params: { why } })
 
-/** Reads an exported document. Throws BusinessError `400`, reason `system-config.document-invalid`. */
+/**
+ * Reads an exported document.
+ *
+ * @throws BusinessError `400`, reason `system-config.document-invalid`
+ */
 export function readDocument(text: string): ImportDocument {
   let document: unknown
   try {
@@ -24,7 +28,7 @@ export function readDocument(text: string): ImportDocument {
 const isObject = (value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Stored values of a version as a document. Values that cannot be decrypted are secrets too. */
+/** Returns the stored values of a version as a document. Values that cannot be decrypted are treated as secrets. */
 export function exportDocument(
   stored: StoredConfig,
   isSecret: (key: string) => boolean,
@@ -50,8 +54,8 @@ export function exportDocument(
 }
 
 /**
- * The changes that bring the stored values to those of a document of any size; the cost of each value does not depend on the
- * others.
+ * Returns the changes that turn the stored values into those of a document of any size. The cost of each value does not
+ * depend on the others.
  */
 export function importChanges(
   document: ImportDocument,
@@ -61,7 +65,7 @@ export function importChanges(
 ): readonly ConfigChange[] {
   const expected = (key: string) => stored.values.get(key)?.version ?? 0
   const set = Object.entries(document.values).flatMap(([key, value]): ConfigChange[] => {
-    // A document may be written by hand, with the mask where a secret was.
+    // A document may be written manually, with the mask in place of a secret.
     if (value === maskedValue && catalogue.get(key)?.sensitive === true) return []
     const isSecret = catalogue.get(key)?.sensitive === true || stored.values.get(key)?.sensitive === true
     const isStored = !isSecret && isSame(stored.values.get(key)?.value, value)
@@ -82,6 +86,6 @@ export function importChanges(
   ]
 }
 
-/** A value that is too long or too deep to be a value at all is never compared: its faults are found when it is checked. */
+/** Values that are too long or too deep are not compared. Their errors are reported when they are checked. */
 const isSame = (stored: JsonValue | undefined, given: JsonValue): boolean =>
   stored !== undefined && valueLength(given) <= longestValue && JSON.stringify(stored) === JSON.stringify(given)

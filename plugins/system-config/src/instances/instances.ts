@@ -7,12 +7,12 @@ import { InstanceRow } from '../entities.ts'
 
 const channel = 'system-config'
 
-/** `values`: there is a new version. `secrets`: they are encrypted anew, so what could not be read may be readable now. */
+/** `values`: there is a new version. `secrets`: they were encrypted again, so unreadable values may be readable now. */
 export type Announcement = 'values' | 'secrets'
 
 /**
- * Tells the other instances at once what was stored, and hears of it. Nothing depends on it: what gets lost, the next
- * poll finds. So nothing here throws.
+ * Notifies other instances immediately about stored changes, and receives their notifications. Lost notifications do no
+ * harm, because the next poll finds the changes. So nothing here throws.
  */
 export class Announcements {
   readonly #store: SharedStore | undefined
@@ -25,7 +25,7 @@ export class Announcements {
     this.#log = log
   }
 
-  /** Not inside a transaction. Does not wait: a store that is down must not hold up the save. */
+  /** Do not call it inside a transaction. Does not wait, so that an unavailable store does not delay the save. */
   tell(what: Announcement): void {
     if (this.#store === undefined) return
     const telling = this.#store
@@ -37,12 +37,12 @@ export class Announcements {
     this.#underWay.add(telling)
   }
 
-  /** Resolves when everything has been told. */
+  /** Resolves when all notifications are sent. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay)
   }
 
-  /** Calls the listener for what other instances announce, until the returned function is called. */
+  /** Calls the listener for notifications of other instances, until the returned function is called. */
   async listen(listener: (what: Announcement) => void): Promise<() => Promise<void>> {
     try {
       const stop = await this.#store?.subscribe(channel, (message) => {
@@ -57,15 +57,18 @@ export class Announcements {
   }
 }
 
-/** An instance that was not seen for this long is not listed (it may poll once a minute); after a day its row goes. */
+/**
+ * An instance that was not seen for this time is not listed (the maximum poll interval is one minute). Its row is
+ * deleted after a day.
+ */
 const aliveMs = 150_000
 const forgottenMs = 24 * 60 * 60 * 1000
-/** A row is written when the report changed, and at least this often. */
+/** A row is written when the report changes, and at least this often. */
 const heartbeatMs = 15_000
 
 export type InstanceReport = Pick<InstanceState, 'version' | 'pendingRestart' | 'refused' | 'problems'>
 
-/** What the processes of the product say about themselves. */
+/** The reports of the processes of the product. */
 export class Instances {
   readonly #database: Database
   readonly #clock: Clock
@@ -81,7 +84,7 @@ export class Instances {
     this.#startedAt = clock.now()
   }
 
-  /** Writes this process's row when it is due. */
+  /** Writes the row of this process if it is due. */
   async beat({ version, ...rest }: InstanceReport): Promise<void> {
     const report = JSON.stringify(rest)
     const at = this.#clock.monotonic()

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** What the history is filtered by is found by an index, in the order of the list. */
+/** Indexes for the filters of the history, in the order of the list. */
 export const indexActors = defineChangeSet({
   id: '0004-index-actors',
   up: ({ schema }) => [

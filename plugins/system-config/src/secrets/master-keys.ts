@@ -4,13 +4,13 @@ import { dirname } from 'node:path'
 import { codeOf, type Logger, makePrivateDirectory } from '@plinth/kernel'
 import { formatMasterKey, type MasterKey, newMasterKey, parseMasterKey } from './secret-box.ts'
 
-/** The master keys of one moment. */
+/** The master keys at one moment. */
 export interface Keyring {
-  /** Encrypts. `undefined` when there is none yet, or when what there is cannot be used. */
+  /** Encrypts. `undefined` if no key exists yet or the keys are unusable. */
   readonly current: MasterKey | undefined
-  /** Decrypt, by id. */
+  /** Keys for decryption, by id. */
   readonly byId: ReadonlyMap<string, MasterKey>
-  /** Why the keys cannot be used as they are. Names no key. */
+  /** Why the keys are unusable. Contains no key. */
   readonly problem: string | undefined
 }
 
@@ -25,9 +25,9 @@ interface MasterKeyOptions {
 const variable = 'PLATFORM_SYSTEM_CONFIG_MASTER_KEY'
 
 /**
- * Where master keys come from: the configured ones win; those of the file decrypt as well, so that a product can move
- * from the one to the other. The file holds one key a line, the current one first. It is read anew for each use, because
- * another process may have rotated it.
+ * Reads the master keys. Configured keys take precedence. Keys of the file also decrypt, so that a product can switch
+ * from one to the other. The file contains one key per line, the current one first. It is read again for each use,
+ * because another process may have rotated it.
  */
 export class MasterKeys {
   readonly #configured: readonly string[]
@@ -42,7 +42,7 @@ export class MasterKeys {
       .filter((text) => text !== '')
   }
 
-  /** True when the operator gives the keys; then the file is never written. */
+  /** True if the operator configures the keys. Then the file is never written. */
   get isConfigured(): boolean {
     return this.#configured.length > 0
   }
@@ -62,7 +62,7 @@ export class MasterKeys {
     }
   }
 
-  /** Makes the file with its first key. When another process is faster, its key counts. */
+  /** Creates the file with its first key. If another process was faster, its key is used. */
   async create(): Promise<Keyring> {
     await makePrivateDirectory(dirname(this.file))
     const draft = await this.#writeDraft([newMasterKey()])
@@ -78,14 +78,14 @@ export class MasterKeys {
     return this.read()
   }
 
-  /** Puts a fresh key before those of the file, in one step that a crash cannot split. */
+  /** Adds a new key before those of the file, in one atomic step. */
   async addCurrent(): Promise<Keyring> {
     const { keys } = await this.#readFile()
     await this.#replaceFile([newMasterKey(), ...keys])
     return this.read()
   }
 
-  /** Drops keys from the file that nothing is encrypted with any more. The current one stays. */
+  /** Removes keys from the file that no value is encrypted with. The current key stays. */
   async keepOnly(ids: ReadonlySet<string>): Promise<void> {
     const { keys } = await this.#readFile()
     const kept = keys.filter(({ id }, index) => index === 0 || ids.has(id))
@@ -98,7 +98,7 @@ export class MasterKeys {
     await this.#syncDirectory()
   }
 
-  /** Secrets may only be encrypted with a key whose file a loss of power cannot undo. */
+  /** Secrets may only be encrypted with a key whose file survives a power loss. */
   async #syncDirectory(): Promise<void> {
     if (process.platform === 'win32') return
     const directory = await open(dirname(this.file), 'r')
@@ -109,7 +109,7 @@ export class MasterKeys {
     }
   }
 
-  /** A file of its own, on disk before it takes the place of the real one. */
+  /** Writes a separate file to disk before it replaces the real one. */
   async #writeDraft(keys: readonly MasterKey[]): Promise<string> {
     const draft = `${this.file}.${randomUUID()}`
     const handle = await open(draft, 'wx', 0o600)

@@ -14,14 +14,15 @@ interface RotationOptions {
   readonly isSensitive: (key: string) => boolean
 }
 
-/** Rows of the history that one step reads and writes, so that saves wait for no more than that. */
+/** Rows of the history that one step reads and writes, so that saves wait for at most one step. */
 const stepRows = 100
 
 /**
- * Encrypts every secret, in values and history, with a new master key. Every step is whole after a crash: the new key is
- * put before the old ones in the file; the values are written, then the history in small parts; keys that no row needs
- * leave the file. Each step holds the lock of writers, so that no row is ever encrypted with a key that is about to go, and
- * encrypts with the key that is the current one then: rotations may meet. One that was cut short is finished by the next.
+ * Encrypts all secrets of values and history with a new master key. A crash leaves every step complete: the new key is
+ * added before the old ones in the file; the values are written, then the history in small parts; unused keys are
+ * removed from the file. Each step holds the lock of writers, so that no row is encrypted with a key that is about to
+ * be removed. It uses the current key at that time, because rotations may overlap. The next rotation completes an
+ * interrupted one.
  */
 export async function rotateSecrets(options: RotationOptions): Promise<RotationReport> {
   const { database, masterKeys } = options
@@ -54,12 +55,12 @@ function adviceFor(isConfigured: boolean, unreadable: readonly string[], file: s
 async function addMasterKey({ database, masterKeys }: RotationOptions): Promise<void> {
   await lockVersion(database)
   const { current, problem } = await masterKeys.read()
-  // A file with a broken line is not rewritten: what is left of a key may still be mended.
+  // A file with a broken line is not rewritten, because a damaged key may still be repaired.
   if (problem !== undefined) throw refusal('master-key', { params: { problem } })
   if (current !== undefined) await masterKeys.addCurrent()
 }
 
-/** Answers how many were encrypted anew. */
+/** Returns the number of values that were encrypted again. */
 async function reencryptValues(options: RotationOptions, unreadable: Set<string>): Promise<number> {
   const { database, isSensitive } = options
   await lockVersion(database)
@@ -78,11 +79,11 @@ async function reencryptValues(options: RotationOptions, unreadable: Set<string>
 
 interface HistoryStep {
   readonly count: number
-  /** The row to go on after. Absent when nothing was left: what is saved from now on has the current key. */
+  /** The next step starts after this row. Absent if no rows are left: later saves use the current key. */
   readonly last: HistoryRow | undefined
 }
 
-/** One part of the history, in the order of its primary key. */
+/** Encrypts one part of the history, in the order of its primary key. */
 async function reencryptHistory(
   options: RotationOptions,
   unreadable: Set<string>,
@@ -121,12 +122,12 @@ async function reencryptHistory(
   return { count: renewal.count, last }
 }
 
-/** Encrypts values with the key that is the current one now. Call it under the lock. */
+/** Encrypts values with the current key. Must be called under the lock. */
 async function renewalOf({ database, masterKeys }: RotationOptions, unreadable: Set<string>) {
   const keyring = await masterKeys.read()
   const key = await encryptionKey(database, masterKeys, keyring)
   const renewal = {
-    /** How many were encrypted anew. */
+    /** Number of values that were encrypted again. */
     count: 0,
     renew(configKey: string, old: SealedValue | undefined): SealedValue | undefined {
       if (old === undefined || old.masterKeyId === key.id) return old

@@ -3,19 +3,19 @@ import { type BoundDestination, type JsonValue, maskedValue } from '@plinth/kern
 import type { Keyring } from './master-keys.ts'
 import { decrypt, encrypt, type MasterKey } from './secret-box.ts'
 
-/** A value as it stands in a row: JSON text, encrypted when it names a master key. */
+/** A value as stored in a row: JSON text, encrypted if it has a master key id. */
 export interface SealedValue {
   readonly text: string
   readonly masterKeyId: string | null
 }
 
-/** First part of a text that contains a secret with its destination. */
+/** Prefix of a text that contains a secret with its destination. */
 const boundMark = 'bound:'
-/** A text with and a text without a destination cannot be taken for each other. */
+/** Prevents that a text with a destination is read as one without, and vice versa. */
 const boundPurpose = (configKey: string) => `${configKey} with its destination`
 
 /**
- * @param key master key for a secret, `undefined` for a value in clear
+ * @param key master key for a secret, `undefined` for a plaintext value
  * @param destination the destination that the secret was entered for; it is encrypted with the secret
  */
 export function seal(
@@ -36,7 +36,7 @@ type Opened =
   | { readonly value: JsonValue; readonly destination: BoundDestination | undefined }
   | { readonly problem: string }
 
-/** The value of a row, or why it cannot be had. The problem names neither value nor cipher text. */
+/** Returns the value of a row, or why it is unreadable. The problem contains neither value nor ciphertext. */
 export function unseal({ byId, problem }: Keyring, configKey: string, { text, masterKeyId }: SealedValue): Opened {
   const key = masterKeyId === null ? undefined : byId.get(masterKeyId)
   if (masterKeyId !== null && key === undefined) {
@@ -55,12 +55,12 @@ export function unseal({ byId, problem }: Keyring, configKey: string, { text, ma
   }
 }
 
-/** The time that it takes tells nothing of how much of the secret was guessed. */
+/** Compares in constant time, so that the time does not reveal how much of the secret was guessed. */
 export function sameSecret(a: JsonValue, b: JsonValue): boolean {
   const digest = (value: JsonValue) => createHash('sha256').update(JSON.stringify(value)).digest()
   return timingSafeEqual(digest(a), digest(b))
 }
 
-/** A value as people may see it: the mask has one length, and an empty text is no secret (decision D24). */
+/** Returns a value for display. The mask has a fixed length, and an empty text is not a secret (decision D24). */
 export const shown = (value: JsonValue | undefined, isSensitive: boolean): JsonValue | undefined =>
   isSensitive && value !== undefined && value !== '' ? maskedValue : value

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { isBusinessError, type KeyDeclaration, key, type LocalizedText, reasonOf } from '@plinth/kernel'
 import type { ConfigCentre } from '../contract.ts'
 
-/** Seals texts under the key of a plugin, which the database does not hold: AES-256-GCM under a fresh nonce. */
+/** Encrypts texts with the key of a plugin, which is not in the database: AES-256-GCM with a new nonce each time. */
 export class SealedBox {
   readonly #key: Pick<PluginKey, 'find' | 'get'>
 
@@ -11,14 +11,17 @@ export class SealedBox {
   }
 
   /**
-   * @param purpose bound to the sealed text, which opens for the same purpose only: texts cannot be swapped
-   * @throws as `PluginKey.get` does
+   * @param purpose bound to the encrypted text, which opens only for the same purpose, so that texts cannot be swapped
+   * @throws like `PluginKey.get`
    */
   async seal(purpose: string, text: string): Promise<string> {
     return encrypt({ bytes: await this.#key.get() }, purpose, text)
   }
 
-  /** Throws with a reason for operators when there is no key, or when the text was altered or sealed otherwise. */
+  /**
+   * @throws Error with a reason for operators if the key does not exist, or if the text was altered or has another key
+   * or purpose
+   */
   async open(purpose: string, sealed: string): Promise<string> {
     const bytes = await this.#key.find()
     if (bytes === undefined) throw new Error('there is no key, or it cannot be decrypted')
@@ -34,25 +37,27 @@ export class SealedBox {
 const pluginKeyLength = 32
 
 export interface PluginKeyParts {
-  /** Id of the plugin whose key it is. */
+  /** Id of the plugin that owns the key. */
   readonly plugin: string
-  /** A key of the plugin declared with `pluginKeySetting`. */
+  /** Configuration key of the plugin, declared with `pluginKeySetting`. */
   readonly name: string
   readonly centre: Pick<ConfigCentre, 'saveState' | 'refresh'>
-  /** Its value as this instance knows it. */
+  /** Returns its value as this instance knows it. */
   readonly stored: () => string
 }
 
-/** Declares the key in which a `PluginKey` is kept: empty at first, encrypted, and nobody's to set. */
+/**
+ * Declares the configuration key that stores a `PluginKey`: empty at first, encrypted, and not editable by operators.
+ */
 export const pluginKeySetting = (texts: {
   readonly title: LocalizedText
   readonly description: LocalizedText
 }): KeyDeclaration<string> => key.string({ ...texts, default: '', sensitive: true, state: true, reload: 'live' })
 
 /**
- * A random secret of 256 bits that a plugin encrypts or signs with. It is state in the configuration centre: stored
- * encrypted under the master key, so that a copy of the database does not hold it, shared by all instances, and covered by
- * `plinth secrets rotate`. It is made when first needed.
+ * A random secret of 256 bits with which a plugin encrypts or signs. It is state in the config centre: stored encrypted
+ * with the master key, so that a copy of the database does not reveal it. All instances share it, and `plinth secrets
+ * rotate` covers it. It is created on first use.
  */
 export class PluginKey {
   readonly #parts: PluginKeyParts
@@ -62,19 +67,23 @@ export class PluginKey {
     this.#parts = parts
   }
 
-  /** `undefined` as long as there is none. Throws when it cannot be read, with a reason for operators. */
+  /**
+   * Returns `undefined` if the key does not exist yet.
+   *
+   * @throws Error with a reason for operators if it cannot be read
+   */
   async find(): Promise<Buffer | undefined> {
     return this.#now() ?? (await this.#ofOthers())
   }
 
-  /** Makes it where there is none; of several instances that do so one succeeds. Throws as `find` does. */
+  /** Creates the key if it does not exist yet. If several instances do so, one succeeds. Throws like `find`. */
   async get(): Promise<Buffer> {
     const known = await this.find()
     if (known !== undefined) return known
     const { plugin, name, centre } = this.#parts
     const value = randomBytes(pluginKeyLength).toString('base64')
     try {
-      // Only where nothing is stored: a key that cannot be read right now must not be replaced.
+      // Only if nothing is stored: a key that is temporarily unreadable must not be replaced.
       const change = { key: name, action: 'set', value, expectedVersion: 0 } as const
       await centre.saveState(plugin, [change], { actor: { name: plugin }, reason: 'first use' })
     } catch (error) {
@@ -92,16 +101,16 @@ export class PluginKey {
     return this.#key.bytes.length === pluginKeyLength ? this.#key.bytes : undefined
   }
 
-  /** Another instance may have made the key a moment ago. */
+  /** Another instance may have created the key a moment ago. */
   async #ofOthers(): Promise<Buffer | undefined> {
     await this.#parts.centre.refresh()
     return this.#now()
   }
 }
 
-/** One master key with the id that encrypted values carry. */
+/** One master key with the id that encrypted values contain. */
 export interface MasterKey {
-  /** 16 hex digits that tell keys apart and give nothing of the key away. */
+  /** 16 hex digits that identify the key and reveal nothing about it. */
   readonly id: string
   readonly bytes: Buffer
 }
@@ -117,7 +126,7 @@ function masterKeyOf(bytes: Buffer): MasterKey {
   return { id, bytes }
 }
 
-/** Reads 32 bytes in base64 or hex; `undefined` for anything else. */
+/** Reads 32 bytes in base64 or hex. Returns `undefined` for other text. */
 export function parseMasterKey(text: string): MasterKey | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return masterKeyOf(Buffer.from(text, 'hex'))
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined
@@ -127,9 +136,9 @@ export function parseMasterKey(text: string): MasterKey | undefined {
 export const formatMasterKey = ({ bytes }: MasterKey) => bytes.toString('base64')
 
 /**
- * Encrypts with AES-256-GCM under a fresh nonce; the answer is base64 of nonce, tag and cipher text.
+ * Encrypts with AES-256-GCM and a new nonce. Returns base64 of nonce, tag and ciphertext.
  *
- * @param purpose bound to the cipher text: it decrypts for the same purpose only, so values cannot be swapped
+ * @param purpose bound to the ciphertext, which decrypts only for the same purpose, so that values cannot be swapped
  */
 export function encrypt(key: Pick<MasterKey, 'bytes'>, purpose: string, text: string): string {
   const nonce = randomBytes(nonceLength)
@@ -138,7 +147,7 @@ export function encrypt(key: Pick<MasterKey, 'bytes'>, purpose: string, text: st
   return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')
 }
 
-/** Throws when the text was altered, or encrypted with another key or for another purpose. */
+/** @throws Error if the text was altered, or encrypted with another key or for another purpose */
 export function decrypt(key: Pick<MasterKey, 'bytes'>, purpose: string, sealed: string): string {
   const bytes = Buffer.from(sealed, 'base64')
   const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, nonceLength), {

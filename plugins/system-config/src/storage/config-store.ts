@@ -9,13 +9,13 @@ import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
 import { type SealedValue, seal, unseal } from '../secrets/sealed-value.ts'
 import { encryptionKey, lockVersion } from './exclusive-write.ts'
 
-/** A stored value, decrypted when possible. */
+/** A stored value, decrypted if possible. */
 export interface StoredValue {
   readonly key: string
-  /** `undefined` with a `problem`. */
+  /** `undefined` if there is a `problem`. */
   readonly value: JsonValue | undefined
   readonly problem: string | undefined
-  /** Of a secret: the destination that it was entered for; `undefined` in rows of versions that did not store it. */
+  /** For a secret: the destination that it was entered for; `undefined` in rows of versions that did not store it. */
   readonly destination: BoundDestination | undefined
   readonly sensitive: boolean
   readonly version: number
@@ -36,12 +36,12 @@ interface ConfigStoreOptions {
   readonly masterKeys: MasterKeys
   readonly clock: Clock
   readonly isSensitive: (key: string) => boolean
-  /** Records in the audit trail of the product, in the transaction around it. */
+  /** Records an entry in the audit of the product, in the surrounding transaction. */
   readonly audit: (entry: AuditEntry) => Promise<void>
 }
 
 const mostParameters = 1000
-/** Changes that are read one by one; after more of them, all values are read again. */
+/** Maximum number of changes that are read individually. With more changes, all values are read again. */
 const mostChanged = 1000
 
 /** The tables of stored values and their history. */
@@ -62,10 +62,10 @@ export class ConfigStore {
   }
 
   /**
-   * The version is read first: values that are newer than it are read again with the next version.
+   * Reads the version first: values that are newer than it are read again with the next version.
    *
-   * @param known values that were read before: only rows that have changed since, or that could not be read, are read again.
-   *   All rows without it
+   * @param known values that were read before; then only rows that have changed since, or that were unreadable, are
+   * read again. Without it, all rows are read.
    */
   async load(known?: StoredConfig): Promise<StoredConfig> {
     const version = await this.version()
@@ -80,7 +80,9 @@ export class ConfigStore {
     return { version, values: new Map(all.map((row) => [row.key, row])) }
   }
 
-  /** Keys with changes in the history after a version, and those whose values could not be read; undefined when all are to be read. */
+  /**
+   * Returns the keys with changes after a version and those with unreadable values; undefined if all rows must be read.
+   */
   async #changedKeys(em: EntityManager, known: StoredConfig, version: number): Promise<readonly string[] | undefined> {
     // A database that was restored from a backup.
     if (version < known.version) return undefined
@@ -90,7 +92,7 @@ export class ConfigStore {
       limit: mostChanged + 1,
     })
     if (changes.length > mostChanged) return undefined
-    // Each save has its history. A version without one was made with SQL, and anything may have changed.
+    // Each save has history. A version without history was created with SQL, so any row may have changed.
     const versions = new Set(changes.map((change) => change.version).filter((changed) => changed <= version))
     if (versions.size !== version - known.version) return undefined
     const unreadable = [...known.values.values()].filter(({ problem }) => problem !== undefined)
@@ -98,14 +100,14 @@ export class ConfigStore {
   }
 
   /**
-   * Writes all changes or none. Every writer locks the version row first, so that saves of all instances happen one after
-   * another, and reads the master keys after that, so that a rotation cannot drop the key that it is about to use.
+   * Writes all changes or none. Every writer locks the version row first, so that saves of all instances run serially.
+   * It reads the master keys after that, so that a rotation cannot remove the key that it is about to use.
    *
-   * @param judgedAt version of the values that the changes were judged by
+   * @param judgedAt version of the values that the changes were checked against
    * @param stateOf plugin that changes its own state
-   * @returns the new version, or the old one when everything was stored already; undefined, and nothing is written, when
-   *   somebody else has stored something since that version
-   * @throws BusinessError `409` and `503` as `ConfigCentre.save` does
+   * @returns the new version, or the old one if all values were already stored; undefined without writing if another
+   * save was stored since `judgedAt`
+   * @throws BusinessError `409` and `503` like `ConfigCentre.save`
    */
   write(
     changes: readonly SettledChange[],
@@ -177,15 +179,15 @@ export class ConfigStore {
         version,
         changedAt,
       ])
-      // What a plugin does with its own state is no act of an operator.
+      // A plugin that changes its own state is not an action of an operator.
       if (stateOf === undefined) await this.#options.audit(auditEntry(origin, version, effective, options))
       return version
     })
   }
 
   /**
-   * Stores destinations with secrets that have none yet; neither a new version nor an entry of the history. Does nothing when
-   * something else was stored since `judgedAt`.
+   * Adds destinations to stored secrets that have none, without a new version or history. Does nothing if a save was
+   * stored since `judgedAt`.
    */
   bind(destinations: ReadonlyMap<string, BoundDestination>, judgedAt: number): Promise<void> {
     return this.#db.transactional(async (em) => {
@@ -205,7 +207,7 @@ export class ConfigStore {
   }
 }
 
-/** Rows of these keys. An import may have more of them than a statement has parameters. */
+/** Returns rows of these keys. An import may have more keys than a statement has parameters. */
 async function rowsOf(em: EntityManager, keys: readonly string[]): Promise<readonly ConfigRow[]> {
   const rows: ConfigRow[] = []
   for (let start = 0; start < keys.length; start += mostParameters) {
@@ -236,7 +238,7 @@ function auditEntry(
   }
 }
 
-/** Somebody compared a value with a stored secret. */
+/** Audit entry for the comparison of a value with a stored secret. */
 export const verificationEntry = (key: string, isSame: boolean, actor: Actor): AuditEntry => ({
   ...whoOf(actor),
   action: 'configuration.verify',
@@ -277,7 +279,7 @@ function conflictOf({ key, expectedVersion }: ConfigChange, row: ConfigRow | und
   return [{ key, expectedVersion, currentVersion, updatedBy: row?.updatedBy ?? null, updatedAt }]
 }
 
-/** A secret that is set is always a change: that nothing changes would confirm a guess. */
+/** Setting a secret is always a change. Otherwise an unchanged value would confirm a guess. */
 function isChange(change: ConfigChange, row: ConfigRow | undefined, keyring: Keyring, isSecret: boolean): boolean {
   if (change.action === 'reset') return row !== undefined
   if (row === undefined || isSecret) return true

@@ -3,7 +3,7 @@ import { refusal } from '../declarations.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
 import type { MasterKey } from '../secrets/secret-box.ts'
 
-/** Makes every other writer wait until the transaction around it ends. Answers the current version. */
+/** Makes every other writer wait until the surrounding transaction ends. Returns the current version. */
 export async function lockVersion(database: Database): Promise<number> {
   await database.execute('update sys_config_version set version = version where id = ?', [1])
   const [row] = await database.query<{ version: number }>('select version from sys_config_version where id = ?', [1])
@@ -11,8 +11,8 @@ export async function lockVersion(database: Database): Promise<number> {
 }
 
 /**
- * The key to encrypt with; made when there is none, unless stored secrets say that there must have been one: a key file
- * that is missing for a moment must not be replaced by another. Call it under the lock.
+ * Returns the key for encryption. Creates it if no key exists and no stored secret uses one: a temporarily missing key
+ * file must not be replaced. Must be called under the lock.
  *
  * @throws BusinessError `503`, reason `system-config.master-key`
  */
@@ -35,5 +35,5 @@ export async function encryptionKey(
   return created.current
 }
 
-/** @param problem what is wrong with the master key */
+/** @param problem why the master key is unusable */
 const unusable = (problem: string) => refusal('master-key', { params: { problem } })

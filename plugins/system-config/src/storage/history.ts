@@ -7,13 +7,13 @@ import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
 import { shown, unseal } from '../secrets/sealed-value.ts'
 import { type StoredConfig, sidesOf } from './config-store.ts'
 
-/** The changes of one save stand in the order of their keys. */
+/** The changes of one save are ordered by key. */
 export const historyOrder: PageWindow['orderBy'] = [
   { property: 'version', direction: 'desc' },
   { property: 'configKey', direction: 'asc' },
 ]
 
-/** Condition for the first change of each key after a version: however many followed, one row a key is read. */
+/** Condition for the first change of each key after a version. Reads one row per key, however many changes followed. */
 const isFirstLater = (alias: string) =>
   `(${alias}.config_key, ${alias}.version) in
    (select config_key, min(version) from sys_config_history where version > ? group by config_key)`
@@ -24,7 +24,7 @@ interface HistoryOptions {
   readonly isSensitive: (key: string) => boolean
 }
 
-/** What was changed, and the way back. */
+/** Reads the history and computes rollbacks. */
 export class History {
   readonly #options: HistoryOptions
 
@@ -32,7 +32,7 @@ export class History {
     this.#options = options
   }
 
-  /** One page, newest first. */
+  /** Returns one page, newest first. */
   async page(
     { version, key, actor, actorUserId }: HistoryFilter,
     window: HistoryWindow,
@@ -71,8 +71,10 @@ export class History {
   }
 
   /**
-   * The changes that lead from the stored values to those of a version: for each key, what it held before its first
-   * later change. Throws BusinessError `400`, reason `system-config.invalid`, for values that cannot be decrypted.
+   * Returns the changes that restore the values of a version. For each key, this is the value before its first later
+   * change.
+   *
+   * @throws BusinessError `400`, reason `system-config.invalid`, for values that cannot be decrypted
    */
   async changesBackTo(
     version: number,
