@@ -2,23 +2,23 @@ import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 
 export interface PollParts {
   /**
-   * Answers the milliseconds after which there is something to do, as far as can be known now; infinity when nothing is
-   * known. What is due and does not begin is worth another look after `pollMs`.
+   * Polls once. Returns the milliseconds until the next known work; infinity if none is known. If work is due but has
+   * not begun, it is checked again after `pollMs`.
    */
   readonly look: (pollMs: number) => Promise<number>
-  /** Longest pause between two looks while something happens, in milliseconds; read before each. */
+  /** Maximum pause between two polls while there is activity, milliseconds; read before each pause. */
   readonly pollMs: () => number
-  /** Longest pause while nothing happens, in milliseconds; without it, the same. */
+  /** Maximum pause without activity, milliseconds. Default: `pollMs`. */
   readonly idleMs?: () => number
-  /** What it looks for, for the log: `scheduled tasks`. */
+  /** Subject of the polls in log messages: `scheduled tasks`. */
   readonly subject: string
   readonly clock: Clock
   readonly log: Logger
 }
 
 /**
- * Looks when there is something to do, and at least once per poll interval; goes on when a look fails. While looks find
- * nothing that is due within the interval, the pauses double up to the idle one; whoever does something wakes it.
+ * Polls when work is expected, and continues after a failed poll. While there is activity, it polls at least once per
+ * interval. While polls find nothing due within the interval, the pauses double up to `idleMs`. `wake` ends a pause.
  */
 export class PollLoop {
   readonly #parts: PollParts
@@ -34,7 +34,10 @@ export class PollLoop {
     this.#running ??= this.#run()
   }
 
-  /** Looks again at once; once more when a look is under way, because that may have begun too early. */
+  /**
+   * Polls again immediately. If a poll is running, another one follows, because the current one may have begun too
+   * early.
+   */
   wake(): void {
     this.#pause.abort()
   }
@@ -51,7 +54,7 @@ export class PollLoop {
       failing: `${subject} cannot be read; trying again`,
       over: `${subject} can be read again`,
     })
-    /** Looks in a row that found nothing to do soon. */
+    /** Consecutive polls that found nothing to do soon. */
     let quietLooks = 0
     while (!this.#end.signal.aborted) {
       this.#pause = new AbortController()

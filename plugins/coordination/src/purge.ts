@@ -11,12 +11,16 @@ import {
   type ServiceRef,
 } from '@plinth/kernel'
 
-/** The keys of one purge. */
+/** Configuration keys of one purge. */
 export type PurgeKeys<P extends string> = { readonly [K in `${P}.purge.fixed-delay`]: KeyDeclaration<number> } & {
   readonly [K in `${P}.purge.auto-startup`]: KeyDeclaration<boolean>
 }
 
-/** @param description what goes, and after which time */
+/**
+ * Returns the configuration keys of a purge.
+ *
+ * @param description states the data that is removed, and after which time
+ */
 export function purgeKeys<const P extends string>(prefix: P, description: LocalizedText): PurgeKeys<P> {
   return {
     [`${prefix}.purge.fixed-delay`]: key.duration({
@@ -32,7 +36,7 @@ export function purgeKeys<const P extends string>(prefix: P, description: Locali
   } as unknown as PurgeKeys<P>
 }
 
-/** How long the rows stay that a purge removes. */
+/** Returns the key for the retention time of the rows that a purge removes. */
 export const retentionKey = (title: LocalizedText): KeyDeclaration<number> =>
   key.duration({
     title,
@@ -52,15 +56,15 @@ type Uses = {
 
 export interface PurgeParts<D extends Uses> {
   readonly displayName: LocalizedText
-  /** Returns the rows whose time has passed. Not called in a product without a database. */
+  /** Returns the expired rows. Not called in a product without a database. */
   readonly old: (context: ScheduledTaskContext<D>) => readonly OldRows[]
-  /** What else is to be done, after that. */
+  /** Further work after these rows are removed. */
   readonly also?: (context: ScheduledTaskContext<D>, db: Database) => Promise<unknown>
 }
 
 /**
- * The scheduled task that removes old rows, with the keys of `purgeKeys` for the same prefix: `purgeTask<Uses>('platform.iam', ...)` is the
- * task `iam.purge`. Rows go in small steps; see `purgeOldRows`.
+ * Returns the scheduled task that removes old rows. It uses the keys of `purgeKeys` with the same prefix:
+ * `purgeTask<Uses>('platform.iam', ...)` is the task `iam.purge`. Rows are removed in small steps; see `purgeOldRows`.
  */
 export function purgeTask<D extends Uses>(prefix: `platform.${string}`, parts: PurgeParts<D>): ScheduledTask<D> {
   const { displayName, old, also } = parts
@@ -81,7 +85,7 @@ export function purgeTask<D extends Uses>(prefix: `platform.${string}`, parts: P
   }
 }
 
-/** Rows of a table whose moment, day or number in an indexed column lies before another. */
+/** Returns the rows of a table whose indexed column is less than `before`. */
 export const olderThan = (table: string, column: string, before: Parameter): OldRows => ({
   table,
   where: `${column} < ?`,

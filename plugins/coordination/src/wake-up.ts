@@ -1,31 +1,31 @@
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 
-/** How instances speak to each other; the shared store does. */
+/** Messages between instances. The shared store implements this. */
 export interface Messages {
   publish(channel: string, message: string): Promise<void>
-  /** @param onGap called when something may have been missed */
+  /** @param onGap called when messages may have been lost */
   subscribe(channel: string, listener: (message: string) => void, onGap?: () => void): Promise<() => Promise<void>>
 }
 
 export interface WakeUpParts {
-  /** Absent where a product is one process. */
+  /** Undefined if the product is one process. */
   readonly messages: Messages | undefined
   /** Name of the channel. */
   readonly channel: string
-  /** What it is about, for the log: `new events`. */
+  /** Subject of the messages in the log: `new events`. */
   readonly subject: string
-  /** Looks again in this process. */
+  /** Polls again in this process. */
   readonly wake: () => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Milliseconds between two messages of a process, however often it has something to say. */
+/** Minimum time between two messages of a process, milliseconds. */
 const betweenMs = 100
 
 /**
- * Tells the loops of all instances that there is something to do. A message that gets lost costs one pause of a loop, so a
- * failure is worth a line in the log and nothing more.
+ * Notifies the loops of all instances that there is work. A lost message only delays the work by one pause of a loop,
+ * so errors are only logged.
  */
 export class WakeUp {
   readonly #parts: WakeUpParts
@@ -43,7 +43,7 @@ export class WakeUp {
     })
   }
 
-  /** Wakes this process at once and the others as soon as they hear of it. To be called after the commit. */
+  /** Wakes this process immediately and the others when they receive the message. Call it after the commit. */
   send(): void {
     const { messages, wake } = this.#parts
     wake()
@@ -59,7 +59,7 @@ export class WakeUp {
       .catch((error: unknown) => void this.#failures.failed(error, { channel }))
   }
 
-  /** Listens no more, sends what is left and then nothing more. */
+  /** Stops listening, sends a pending message and nothing after it. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#stopListening?.().catch((error: unknown) => this.#failures.failed(error))

@@ -117,7 +117,7 @@ const runs = adminList('getAdminSchedulerRuns', (row) => ({
   live: ['scheduler_run'],
 }))
 
-/** What the back office shows of scheduled tasks. */
+/** Back-office pages of scheduled tasks. */
 export const pages = [tasks, task, runs, clockPage]
 
 export const needsAttention = [

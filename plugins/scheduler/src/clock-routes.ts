@@ -86,7 +86,7 @@ interface ClockParts {
 
 const { route } = routesWith<ClockParts>()
 
-/** The clock of this instance, and its confirmation on SQLite. */
+/** Routes for the clock of this instance and its confirmation on SQLite. */
 export const clockRoutes = [
   route({
     method: 'GET',
@@ -111,7 +111,7 @@ export const clockRoutes = [
       if (problem?.remedy === 'correct') throw refusal('clock-of-server')
       if (problem === undefined) throw refusal('clock-agrees')
       const summary = { state: problem.kind, differenceMs: problem.differenceMs }
-      // The confirmation is written outside a transaction, so the record comes first.
+      // The confirmation is written outside a transaction, so the audit record is written first.
       await audit(product, { ...auditCaller(request), action: 'database-clock.confirm', summary })
       await db.clock.confirm()
       return viewOfClock(parts)

@@ -1,13 +1,13 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
 import { type LocalizedText, service } from '@plinth/kernel'
 
-/** Why a run began: its delay was over, or somebody asked for it. */
+/** Why a run began: its delay was over, or it was requested. */
 export const runCauses = ['delay', 'request'] as const
 export type RunCause = (typeof runCauses)[number]
 
 /**
- * How a run ended. `aborted`: its signal aborted while it went on, because the instance stopped. `lost`: its instance
- * died or could not renew the lease, and another one took the task over.
+ * Outcome of a run. `aborted`: its signal aborted because the instance stopped. `lost`: its instance died or could not
+ * renew the lease, and another one took over the task.
  */
 export const runOutcomes = ['succeeded', 'failed', 'aborted', 'lost'] as const
 export type RunOutcome = (typeof runOutcomes)[number]
@@ -19,12 +19,12 @@ export interface TaskRun {
   /** Host, process id and a random part. */
   readonly instance: string
   readonly startedAt: Date
-  /** Null while it goes on. */
+  /** Null while it runs. */
   readonly endedAt: Date | null
-  /** Null while it goes on, and for a lost run. */
+  /** Null while it runs, and for a lost run. */
   readonly durationMs: number | null
   readonly outcome: RunOutcome | null
-  /** Message of what a failed run threw, with secrets masked; 500 characters at most. */
+  /** Message of the error that a failed run threw, with secrets masked; at most 500 characters. */
   readonly error: string | null
 }
 
@@ -34,30 +34,33 @@ export interface TaskState {
   readonly displayName: LocalizedText
   /** Milliseconds between the end of a run and the start of the next. */
   readonly fixedDelayMs: number
-  /** Whether it runs by itself. */
+  /** True if it runs automatically. */
   readonly autoStartup: boolean
   readonly paused: boolean
   readonly running: boolean
-  /** Asked for, and not yet begun. */
+  /** Requested and not yet begun. */
   readonly requested: boolean
   readonly lastRun: TaskRun | null
-  /** Null while it runs and when it does not run by itself. In the past when no worker has got to it yet. */
+  /** Null while it runs, and if it does not run automatically. In the past while no worker has begun it. */
   readonly nextRunAt: Date | null
-  /** Due for longer than an instance may take to show that it lives (`platform.scheduler.lease`), and nobody begins it. */
+  /** Due for longer than `platform.scheduler.lease`, and no instance begins it. */
   readonly overdue: boolean
-  /** It lets something expire, releases holds or deletes. */
+  /** It expires data, releases holds or deletes. */
   readonly irreversible: boolean
-  /** Irreversible, and the instance that responds does not run it: its clock differs from the database's. */
+  /**
+   * The task is irreversible and the instance that responds does not run it, because its clock differs from the
+   * database's.
+   */
   readonly heldBack: boolean
 }
 
-/** Which runs to list; all without a member. */
+/** Filter of runs. Without members, it matches all runs. */
 export interface RunFilter {
   readonly outcome?: RunOutcome | undefined
 }
 
 /**
- * The scheduled tasks of all plugins that are loaded in this process. Works in every role; the tasks themselves run in
+ * The scheduled tasks of all plugins that are loaded in this process. Works in every process role. The tasks run in
  * processes with the role `worker`.
  */
 export interface Scheduler {
@@ -65,14 +68,14 @@ export interface Scheduler {
   /** @throws BusinessError `scheduler.task-unknown` */
   get(name: string): Promise<TaskState>
   /**
-   * Asks for a run as soon as possible, also of a task that is paused or does not run by itself. The next worker that
-   * looks takes it. Asking twice before it has begun is asking once.
+   * Requests a run as soon as possible, also of a task that is paused or does not run automatically. The next worker
+   * that polls runs it. A second request before the start has no effect.
    *
    * @throws BusinessError `scheduler.task-unknown`, `scheduler.task-running`
    */
   runNow(name: string): Promise<TaskState>
   /**
-   * Keeps a task from running by itself, on all instances, until `resume`. A run that goes on is not disturbed.
+   * Stops automatic runs of a task on all instances until `resume`. A current run continues.
    *
    * @throws BusinessError `scheduler.task-unknown`
    */
@@ -80,10 +83,11 @@ export interface Scheduler {
   /** @throws BusinessError `scheduler.task-unknown` */
   resume(name: string): Promise<TaskState>
   /**
-   * Runs of one task.
+   * Returns runs of one task.
    *
-   * @param window the newest 20, not counted, as far as nothing else is said
-   * @throws BusinessError `scheduler.task-unknown`; PlinthError `PLINTH_DATABASE_POSITION` for a position of another order
+   * @param window default: the newest 20, without a count
+   * @throws BusinessError `scheduler.task-unknown`
+   * @throws PlinthError `PLINTH_DATABASE_POSITION` for a position of another order
    */
   history(name: string, filter?: RunFilter, window?: Partial<PageWindow>): Promise<FoundPage<TaskRun>>
 }

@@ -12,7 +12,7 @@ export const refusal = businessFailures('scheduler', en.scheduler, {
   'clock-of-server': '409',
 })
 
-/** Codes of the permissions of this plugin. */
+/** Permission codes of this plugin. */
 export const own = {
   taskView: 'scheduler:task:view',
   taskRun: 'scheduler:task:run',
@@ -31,7 +31,7 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
 ]
 
-/** Names of the scheduled tasks of the product. */
+/** Returns the label source for the scheduled tasks of the product. */
 export const taskLabels = (tasks: readonly BoundScheduledTask[]): LabelSource =>
   listedLabels(
     (locale) => tasks.map(({ name, displayName }) => ({ id: name, name: localize(displayName, locale) })),

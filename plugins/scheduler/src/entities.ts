@@ -3,8 +3,8 @@ import { column } from '@plinth/database'
 import type { RunCause, RunOutcome } from './contract.ts'
 
 /**
- * Where one task stands, and its lease. Every step of the lease changes `fence` or `beat`, so the two together name a
- * state: who saw it may act on it by a conditional update, and comes too late when it has changed.
+ * State of one task, and its lease. Each step of the lease changes `fence` or `beat`, so both together identify a
+ * state. An update with the condition that both are unchanged has no effect on a newer state.
  */
 export const TaskRow = defineEntity({
   name: 'SchedulerTask',
@@ -12,17 +12,17 @@ export const TaskRow = defineEntity({
   properties: {
     name: column.text(128).primary(),
     paused: column.boolean(),
-    /** Run as soon as possible, whatever the delay says. */
+    /** Run as soon as possible, regardless of the delay. */
     requested: column.boolean(),
     /** Instance that runs it now. */
     holder: column.text(128).nullable(),
     /** Counts the runs. */
     fence: column.bigint(),
-    /** Counts the signs of life of holders. */
+    /** Counts the heartbeats of holders. */
     beat: column.bigint(),
-    /** End of the last run. Null before the first one and after one whose instance died: then it is due at once. */
+    /** End of the last run. Null before the first run and after a lost one: then the task is due immediately. */
     endedAt: column.timestamp().nullable(),
-    /** The last run, or the one that goes on. */
+    /** The current run, or the last one. */
     runId: column.id().nullable(),
   },
 })
@@ -44,7 +44,7 @@ export const RunRow = defineEntity({
     endedAt: column.timestamp().nullable(),
     durationMs: column.bigint().nullable(),
     outcome: column.text(16).$type<RunOutcome>().nullable(),
-    /** Message of what the task threw, with secrets masked. */
+    /** Message of the error that the task threw, with secrets masked. */
     error: column.text(500).nullable(),
   },
 })

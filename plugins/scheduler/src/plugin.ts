@@ -104,7 +104,7 @@ export default definePlugin({
       look: (pollMs) => dispatch.look(pollMs),
       pollIntervalMs: () => config.get('platform.scheduler.poll-interval'),
     })
-    // What serves requests as well goes on serving them: there the metric alone reports it.
+    // A process that also serves requests must continue to serve them. There only the metric reports overdue tasks.
     if (!roles.has('web')) {
       contribute(healthCheck, 'scheduler', () => {
         const overdue = dispatch.overdue()

@@ -45,7 +45,7 @@ export class SchedulerService implements Scheduler {
     return this.#state(task, row, run ?? undefined)
   }
 
-  /** @param together of this and the two below: done in the same transaction */
+  /** @param together runs in the same transaction, also for `pause` and `resume` */
   runNow(name: string, together?: Together): Promise<TaskState> {
     const request = async () => {
       if (!(await this.#parts.rows.request(name))) throw refusal('task-running', { params: { task: name } })
@@ -70,7 +70,7 @@ export class SchedulerService implements Scheduler {
     return this.runs({ task: name, outcome }, window)
   }
 
-  /** Runs of all tasks, or of one, also of tasks that no plugin declares any more. */
+  /** Returns runs of all tasks or of one task, including tasks that no plugin declares any longer. */
   async runs(
     { task, outcome }: RunFilter & { readonly task?: string | undefined },
     window: Partial<PageWindow> = {},
@@ -88,7 +88,7 @@ export class SchedulerService implements Scheduler {
       await change()
       await together()
       db.afterCommit(onChanged)
-      // As it was changed: after the commit an instance may have begun what was asked for.
+      // Read in the transaction: after the commit an instance may already have begun the requested run.
       return this.get(name)
     })
   }

@@ -4,31 +4,32 @@ import type { BoundScheduledTask, Clock, Logger } from '@plinth/kernel'
 import type { TaskRow } from './entities.ts'
 import type { TaskRows } from './task-rows.ts'
 
-/** What is to be done with a task: `run` it, `take-away` its lapsed lease, or look again in so many milliseconds. */
+/** Next action for a task: `run` it, `take-away` its expired lease, or check again after `ms` milliseconds. */
 type Standing = { readonly action: 'run' | 'take-away' } | { readonly action: 'wait'; readonly ms: number }
 
 /**
- * Judges rows by when this instance saw them change, all on its own monotonic clock. The wall clock only tells how long
- * ago a run ended that was over before the first look, so a clock that is set back neither stalls tasks nor doubles runs.
+ * Measures the time since this instance saw a row change, on its own monotonic clock. The wall clock is only used for
+ * the age of a run that ended before the first poll. Thus a clock that is set back neither stalls tasks nor doubles
+ * runs.
  */
 export class TaskWatch {
   readonly #clock: Clock
   readonly #leases: LeaseWatch<string>
 
-  /** @param lapseMs milliseconds for which a row stands still until its lease lapses */
+  /** @param lapseMs time without a change after which a lease expires, milliseconds */
   constructor(clock: Clock, { lapseMs }: { readonly lapseMs: number }) {
     this.#clock = clock
     this.#leases = new LeaseWatch(clock, lapseMs)
   }
 
-  /** @param askedAt `clock.monotonic` before the row was asked for */
+  /** @param askedAt `clock.monotonic` before the row was read */
   judge(task: BoundScheduledTask, row: TaskRow, askedAt: number): Standing {
     const { since, changedAfter } = this.#leases.see(row.name, row, askedAt)
     if (row.holder != null) return waitOr('take-away', this.#leases.leftMs(row.name, row, askedAt))
     if (row.requested) return { action: 'run' }
     if (row.paused || !task.autoStartup()) return { action: 'wait', ms: Number.POSITIVE_INFINITY }
     if (row.endedAt == null) return { action: 'run' }
-    // It cannot have ended before it was last seen in another state.
+    // The run cannot have ended before the row was last seen in another state.
     const endedAt = Math.max(since.monotonic - Math.max(0, since.wall - row.endedAt.getTime()), changedAfter)
     return waitOr('run', endedAt + task.fixedDelayMs() - this.#clock.monotonic())
   }
@@ -46,10 +47,10 @@ interface DispatchParts {
   readonly log: Logger
 }
 
-/** Looks at the rows of all tasks, dispatches what is due and takes away what was lost. */
+/** Polls the rows of all tasks, dispatches due tasks and takes over lost ones. */
 export class TaskDispatch {
   readonly #parts: DispatchParts
-  /** Tasks that this instance sees due: their turn, and since when. */
+  /** Tasks that this instance sees due, with their turn and the start of that time. */
   readonly #due = new Map<string, { readonly turn: string; readonly since: number }>()
 
   constructor(parts: DispatchParts) {
@@ -68,14 +69,16 @@ export class TaskDispatch {
     return Math.min(...waits)
   }
 
-  /** The task that has been due longest without a run that began; `undefined` when there is none. */
+  /** Returns the task that has been due longest and has not begun, or `undefined`. */
   overdue(): { readonly task: string; readonly ms: number } | undefined {
     const now = this.#parts.clock.monotonic()
     const [longest] = [...this.#due].sort(([, a], [, b]) => a.since - b.since)
     return longest && { task: longest[0], ms: now - longest[1].since }
   }
 
-  /** Milliseconds until there is something to do; `undefined` when it is due and must begin elsewhere first. */
+  /**
+   * Returns the milliseconds until there is work; `undefined` if the task is due and its run must first begin or end.
+   */
   async #attend(task: BoundScheduledTask, row: TaskRow | undefined, askedAt: number): Promise<number | undefined> {
     const { rows, watch, runs, engine, clock, log } = this.#parts
     if (row === undefined) {

@@ -5,7 +5,7 @@ import type { Clock } from '@plinth/kernel'
 import type { RunCause, RunOutcome } from './contract.ts'
 import { RunRow, TaskRow } from './entities.ts'
 
-/** A run that this instance has begun, and with it the lease of its task. */
+/** A run that this instance has begun, with the lease of its task. */
 export interface Claim extends RowClaim<string> {
   readonly runId: number
   readonly startedAt: Date
@@ -17,14 +17,14 @@ export interface RunEnd {
   readonly durationMs: number
 }
 
-/** The rows of tasks. All changes are conditional updates, so of several instances that try one succeeds. */
+/** The rows of tasks. All changes are conditional updates, so only one of several instances succeeds. */
 export class TaskRows {
   readonly #db: Database
   readonly #clock: Clock
   readonly #instance: string
   readonly #leases: RowLeases<string>
 
-  /** @param instance name of this process in rows, unique among all that ever ran */
+  /** @param instance name of this process in rows, unique among all processes that ever ran */
   constructor(db: Database, clock: Clock, instance: string) {
     this.#db = db
     this.#clock = clock
@@ -32,7 +32,7 @@ export class TaskRows {
     this.#leases = new RowLeases({ db, clock, instance, table: 'scheduler_task', key: 'name' })
   }
 
-  /** Rows of all tasks that ever were. */
+  /** Rows of all tasks, including those that are no longer declared. */
   all(): Promise<TaskRow[]> {
     return this.#db.fork().find(TaskRow, {})
   }
@@ -50,7 +50,7 @@ export class TaskRows {
     }
   }
 
-  /** Begins a run, if the task still stands as it was seen. */
+  /** Begins a run if the row of the task has not changed. */
   async claim(seen: TaskRow, cause: RunCause): Promise<Claim | undefined> {
     const runId = this.#db.newId()
     const startedAt = new Date(this.#clock.now())
@@ -68,16 +68,16 @@ export class TaskRows {
     })
   }
 
-  /** Shows that this instance lives. False when it has lost the lease. */
+  /** Sends a heartbeat. False if the lease was lost. */
   beat(claim: Claim): Promise<boolean> {
     return this.#leases.renew(claim)
   }
 
   /**
-   * Ends a run. False when the lease was lost before; then nothing changes. What was asked for and cut short by the stop of
-   * an instance is still asked for, as it is when the instance dies.
+   * Records the end of a run. False if the lease was lost before; then nothing changes. A requested run that was
+   * aborted stays requested, as after the death of its instance.
    *
-   * @param together done in the same transaction
+   * @param together runs in the same transaction
    */
   release(claim: Claim, { outcome, error, durationMs }: RunEnd, together: () => Promise<void>): Promise<boolean> {
     const endedAt = new Date(this.#clock.now())
@@ -93,7 +93,9 @@ export class TaskRows {
     })
   }
 
-  /** Takes the lease from a holder that shows no sign of life; its task is due at once. False when it has changed. */
+  /**
+   * Takes the lease from a holder without a heartbeat. Its task is then due immediately. False if the row has changed.
+   */
   takeAway(seen: TaskRow): Promise<boolean> {
     const outcome: RunOutcome = 'lost'
     return this.#db.transactional(async () => {
@@ -107,7 +109,7 @@ export class TaskRows {
     })
   }
 
-  /** Asks for a run. False while one goes on. */
+  /** Requests a run. False while one is running. */
   async request(task: string): Promise<boolean> {
     const statement = 'update scheduler_task set requested = ? where name = ? and holder is null'
     return (await this.#db.execute(statement, [true, task])) > 0

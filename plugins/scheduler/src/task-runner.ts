@@ -7,7 +7,7 @@ import { type RunOutcome, scheduledTaskFailed } from './contract.ts'
 import type { TaskWatch } from './task-dispatch.ts'
 import type { Claim, RunEnd, TaskRows } from './task-rows.ts'
 
-/** Tells the failure of a run; to be called in the transaction that records it. */
+/** Publishes the failure of a run. Called in the transaction that records it. */
 type PublishFailure = (claim: Claim, error: string) => Promise<void>
 
 export function failureEvents(bus: Events, db: Database): PublishFailure {
@@ -31,9 +31,9 @@ interface RunMetrics {
 }
 
 /**
- * Counts runs and their seconds by task and outcome. Names of tasks come from declarations, so the series are bounded.
+ * Counts runs and their seconds by task and outcome. Task names come from declarations, so the series are bounded.
  *
- * @param overdueMs how long the task waits that is due longest and has not begun, milliseconds
+ * @param overdueMs returns how long the longest overdue task has waited, milliseconds
  */
 export function runMetrics(registry: Registry, overdueMs: () => number): RunMetrics {
   const of = { labelNames: ['task', 'outcome'] as const, registers: [registry] }
@@ -75,14 +75,14 @@ interface RunnerParts {
   readonly redact: (text: string) => string
   readonly metrics: RunMetrics | undefined
   readonly publishFailure: PublishFailure | undefined
-  /** Runs kept per task. */
+  /** Number of runs kept per task. */
   readonly historySize: () => number
-  /** Called after each run that this instance did. */
+  /** Called after each run on this instance. */
   readonly onEnded: () => void
 }
 
 const longestError = 500
-/** History is trimmed once in so many runs. */
+/** History is trimmed once in this number of runs. */
 const trimEvery = 10
 
 /** Runs tasks on this instance, each under the lease of its row. */
@@ -114,7 +114,7 @@ export class TaskRunner {
     const askedAt = clock.monotonic()
     const seen = await rows.find(name)
     if (task === undefined || seen === null || watch.judge(task, seen, askedAt).action !== 'run') return false
-    // Another instance, whose clock agrees with the database's, may run it.
+    // Another instance may run it if its clock agrees with the database's.
     if (task.irreversible && (await clock.check()) !== undefined) return false
     const claim = await rows.claim(seen, seen.requested ? 'request' : 'delay')
     if (claim === undefined) return false
@@ -145,7 +145,7 @@ export class TaskRunner {
       error,
       durationMs: clock.monotonic() - startedAt,
     })
-    // The instance began to stop, or most of the lease went by, while it was asked for.
+    // During the claim the instance began to stop, or too much of the lease has passed.
     if (signal.aborted) return end('aborted')
     try {
       await task.run(signal)

@@ -5,37 +5,37 @@ import type { Redis, RedisOptions } from 'ioredis'
 import type { Engine } from './engine.ts'
 import { Offers } from './offers.ts'
 
-/** Redis, as the shared store hands it out. */
+/** The Redis server of the shared store. */
 export interface QueueServer {
-  /** Opens a connection of its own; `options` are those of the client besides where and as whom to connect. */
+  /** Opens a separate connection. `options` are the client options except address and credentials. */
   connect(options: QueueConnection): Redis
-  /** A server that has not answered a command by then counts as gone; milliseconds. */
+  /** A command without a response after this time counts as failed; milliseconds. */
   readonly commandTimeoutMs: number
-  /** First part of every key of this product. */
+  /** Prefix of each key of this product. */
   readonly keyPrefix: string
 }
 
 export interface BullmqOptions {
-  /** Name of the queue, without a colon; all instances have the same. */
+  /** Name of the queue, without a colon. All instances use the same name. */
   readonly queueName: string
   readonly server: QueueServer
   readonly leaseMs: number
-  /** Runs at a time on this instance. */
+  /** Maximum number of concurrent runs on this instance. */
   readonly concurrency: number
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Shortest time for an answer, milliseconds: unlike a value or a limit, a queue is asked by nobody who waits. */
+/** Minimum response timeout, milliseconds. Unlike a cached value or a rate limit, no request waits for the queue. */
 const shortestAnswerMs = 2000
-/** A worker waits so long for a job before it asks again, seconds. */
+/** A worker waits this long for a job before it asks again, seconds. */
 const waitSeconds = 5
-/** What was offered so long ago and has not begun is taken directly, milliseconds. */
+/** An offered run that has not begun after this time is run directly, milliseconds. */
 const patienceMs = 5000
-/** Closing a queue may take so long, milliseconds; then its sockets are destroyed. */
+/** Closing a queue may take this long, milliseconds. Then its sockets are destroyed. */
 const closeMs = 1000
 
-/** What a queue asks of a connection. */
+/** Connection options that the engine sets. */
 type QueueConnection = Pick<
   RedisOptions,
   'socketTimeout' | 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'connectionName'
@@ -47,23 +47,23 @@ interface Connections {
   readonly offering: Redis
 }
 
-/** Milliseconds that a worker rests where BullMQ names no time. */
+/** Pause of a worker if BullMQ specifies no time, milliseconds. */
 const shortestRestMs = 100
 
 /**
- * A due run is a job in a queue on Redis; its id is the turn, so that of all instances that notice it one job is made.
- * BullMQ's own job schedulers are not used: they make the next job when the present one begins, on fixed slots, while here
- * the delay counts from the end of a run.
+ * A due run is a job in a queue on Redis. The job id is the turn, so all instances together create one job for it.
+ * BullMQ's job schedulers are not used: they create the next job when the current one begins, on fixed slots. Here the
+ * delay starts at the end of a run.
  *
- * What the queue does not take in time, and what it takes and nobody begins, this instance runs itself: the lease in the
- * database decides who may, so the queue only spreads the work.
+ * This instance runs a task directly if the queue does not accept it in time, or if no instance begins an accepted job.
+ * The lease in the database decides which instance may run, so the queue only distributes the work.
  */
 export class BullmqEngine implements Engine {
   readonly #options: BullmqOptions
   readonly #answerMs: number
   readonly #offers: Offers
   readonly #failures: FailureLog
-  /** All connections that are open, those that BullMQ makes of its own accord too. */
+  /** All open connections, including those that BullMQ creates. */
   readonly #clients: Redis[] = []
   #connections: Connections | undefined
   #run: (task: string) => Promise<void> = async () => {}
@@ -81,7 +81,7 @@ export class BullmqEngine implements Engine {
     })
   }
 
-  /** Far more than run at a time; the order in which tasks take turns does not hold within the queue. */
+  /** Much more than the number of concurrent runs. The queue does not preserve the order of the tasks. */
   room(): number {
     return 100
   }
@@ -90,10 +90,11 @@ export class BullmqEngine implements Engine {
     this.#run = run
     const { Queue, WaitingError, Worker } = await import('bullmq')
     const { queueName, server, leaseMs, concurrency } = this.#options
-    // An offer fails at once while Redis is away.
+    // An offer fails immediately while Redis is unavailable.
     const socketTimeout = this.#answerMs
     const offering = this.#open({ socketTimeout, maxRetriesPerRequest: 0, enableOfflineQueue: false })
-    // A worker waits for Redis, for ever, as BullMQ demands; each of its connections is given up when nothing comes.
+    // BullMQ requires that a worker waits for Redis indefinitely. Each of its connections is destroyed when no data
+    // arrives.
     const working = this.#open({ socketTimeout: waitSeconds * 1000 + socketTimeout, maxRetriesPerRequest: null })
     // One hash tag: BullMQ's scripts need all keys of a queue in one slot of a cluster.
     const common = { prefix: `{${server.keyPrefix}}`, skipVersionCheck: true }
@@ -101,7 +102,7 @@ export class BullmqEngine implements Engine {
     const queue = new Queue(queueName, { ...common, connection: offering, defaultJobOptions })
     const process = async (job: Job, token?: string) => {
       if (!this.#isDraining) return run(job.name)
-      // It was on its way when this instance began to stop.
+      // The job arrived after this instance began to stop.
       await job.moveToWait(token)
       throw new WaitingError()
     }
@@ -110,11 +111,11 @@ export class BullmqEngine implements Engine {
       connection: working,
       concurrency,
       drainDelay: waitSeconds,
-      // A job that died with its instance comes back within the lease.
+      // A job whose instance died returns within the lease.
       lockDuration: leaseMs / 2,
       stalledInterval: leaseMs / 4,
     })
-    // Its own wait after an error (15 s) cannot be ended, and would outlive the stop.
+    // BullMQ's own wait after an error (15 s) cannot be cancelled and would outlast the stop.
     worker.delay = async (ms = shortestRestMs) => {
       await pause(ms, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined)
     }
@@ -152,7 +153,7 @@ export class BullmqEngine implements Engine {
     this.#connections = undefined
     this.#isDraining = true
     this.#stopped.abort()
-    // Disconnecting first ends what would wait for a Redis that is away.
+    // Disconnecting first ends calls that would wait for an unavailable Redis.
     for (const client of this.#clients) client.disconnect()
     const closed = Promise.allSettled([worker.close(true), queue.close()])
     await Promise.race([closed, pause(closeMs, undefined, { ref: false })])

@@ -1,4 +1,4 @@
-/** Whoever notices a due task tries to run it. */
+/** Returns an engine that runs a due task on the instance that finds it. */
 export function embeddedEngine(): Engine {
   let run: ((task: string) => Promise<void>) | undefined
   return {
@@ -17,19 +17,23 @@ export function embeddedEngine(): Engine {
 }
 
 /**
- * Carries a due run to an instance that does it. Whether it may begin is decided there by the lease in the database, so an
- * engine may deliver twice, late or not at all: what stays due is dispatched again. What it must not do is to wait for
- * a run before it delivers the next.
+ * Delivers due runs to an instance that runs them. The lease in the database decides whether a run may begin, so an
+ * engine may deliver twice, late or not at all: a task that stays due is dispatched again. An engine must not wait for
+ * a run before it delivers the next one.
  */
 export interface Engine {
-  /** @param run begins the task's run if it is due; settles when that has ended, and never rejects */
+  /** @param run begins the run of the task if it is due; settles after the run and never rejects */
   start(run: (task: string) => Promise<void>): Promise<void>
-  /** How many due runs one look may dispatch. @param free runs that this instance could begin */
+  /**
+   * Returns how many due runs one poll may dispatch.
+   *
+   * @param free runs that this instance could begin
+   */
   room(free: number): number
-  /** @param turn names the state in which the task is due; the same on every instance that sees it, never used again */
+  /** @param turn identifies the state in which the task is due; equal on all instances that see it, never reused */
   dispatch(task: string, turn: string): void
-  /** Takes no more runs, and leaves those on their way to other instances; runs that go on are left alone. */
+  /** Accepts no more runs and leaves jobs that have not begun to other instances. Current runs continue. */
   drain(): Promise<void>
-  /** Delivers nothing more and releases its connections, also while runs go on. */
+  /** Delivers nothing more and releases its connections, even while runs continue. */
   stop(): Promise<void>
 }

@@ -2,7 +2,7 @@ import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import { type KeptLease, keepLease, type LeaseTimes } from '../leases/keep-lease.ts'
 import type { RowClaim } from '../leases/row-leases.ts'
 
-/** Why a run is told to end. */
+/** Reason of the abort signal for each cause. */
 const reasons = {
   released: 'The instance stops.',
   lost: 'The lease of the task was lost.',
@@ -15,20 +15,20 @@ export type StopCause = keyof typeof reasons
 export class LeasedRun {
   readonly #abort = new AbortController()
   #stopCause: StopCause | undefined
-  /** The work itself has ended, or is left to itself; what is left is to record it. */
+  /** True when the work has ended or was abandoned. Only its record is still missing. */
   hasEnded = false
 
-  /** Aborts when the run is told to end. */
+  /** Aborts when the run must end. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
 
-  /** What the run was told to end for, if it was. */
+  /** Cause of the abort, or `undefined` if the run was not stopped. */
   get stopCause(): StopCause | undefined {
     return this.#stopCause
   }
 
-  /** Tells the work to end. The first cause counts. */
+  /** Aborts the signal of the run. Only the first cause is used. */
   stop(cause: StopCause): void {
     if (this.#stopCause !== undefined || this.hasEnded) return
     this.#stopCause = cause
@@ -37,14 +37,17 @@ export class LeasedRun {
 }
 
 export interface LeasedRunsParts<K, R extends LeasedRun> {
-  /** What is run, for the log: `scheduled task`. */
+  /** Name of the work in log messages: `scheduled task`. */
   readonly subject: string
-  /** Fields of the log that name one. */
+  /** Log fields that identify one run. */
   readonly about: (key: K) => object
   readonly newRun: () => R
-  /** Claims what is due and runs it by `underLease`. Answers whether something changed, so that `onEnded` is called. */
+  /**
+   * Claims the work if it is due and runs it with `underLease`. Returns true if something changed; then `onEnded` is
+   * called.
+   */
   readonly attempt: (key: K, run: R) => Promise<boolean>
-  /** Runs at a time. */
+  /** Maximum number of concurrent runs. */
   readonly concurrency: number
   readonly times: LeaseTimes
   readonly clock: Clock
@@ -53,12 +56,12 @@ export interface LeasedRunsParts<K, R extends LeasedRun> {
   readonly onEnded: () => void
 }
 
-/** What runs on this instance, each under the lease of its row. */
+/** The runs on this instance, each under the lease of its row. */
 export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
   readonly #parts: LeasedRunsParts<K, R>
   readonly #runs = new Map<K, R>()
   readonly #ends = new Set<Promise<void>>()
-  /** Attempts repeat while the database is away, so a state is logged once. */
+  /** Attempts repeat while the database is unavailable, so each change of state is logged once. */
   readonly #begins: FailureLog
   readonly #stopped = new AbortController()
   #isDraining = false
@@ -73,14 +76,14 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     return this.#runs.get(key)
   }
 
-  /** Runs that could begin now. */
+  /** Number of runs that could begin now. */
   get free(): number {
     return this.#isDraining ? 0 : Math.max(0, this.#parts.concurrency - this.#runs.size)
   }
 
-  /** Settles when the run has ended, at once when none begins; never rejects. */
+  /** Settles when the run has ended, or immediately when none begins. Never rejects. */
   async run(key: K): Promise<void> {
-    // A run that lost its lease may still go on here: it must end before the next one begins.
+    // A run that lost its lease may still continue here. It must end before the next one begins.
     if (this.free === 0 || this.#runs.has(key)) return
     const { attempt, newRun, about, onEnded } = this.#parts
     const run = newRun()
@@ -104,7 +107,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     await settled
   }
 
-  /** Works while signs of life are shown, and tells the run to end when none was confirmed for too long. */
+  /** Runs the work while heartbeats are sent. Stops the run if no heartbeat was confirmed for too long. */
   async underLease<T>(
     run: R,
     { key, claimedAt }: RowClaim<K>,
@@ -128,9 +131,10 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
   }
 
   /**
-   * Writes how a run ended until the database takes it: otherwise the run would count as lost and be repeated.
+   * Writes the end of a run and retries until the database accepts it. Otherwise the run would count as lost and be
+   * repeated.
    *
-   * @returns what `write` answers; `undefined` when the instance stops before
+   * @returns the result of `write`; `undefined` if the instance stops first
    */
   async record<T>(key: K, write: () => Promise<T>): Promise<T | undefined> {
     const { subject, about, times, clock, log } = this.#parts
@@ -151,7 +155,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     }
   }
 
-  /** Begins nothing more, tells what runs to end and waits for it, until the signal aborts. */
+  /** Begins no more runs, stops the current ones and waits for them until the signal aborts. */
   async drain(signal: AbortSignal): Promise<void> {
     this.#isDraining = true
     for (const run of this.#runs.values()) run.stop('released')
@@ -162,7 +166,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     await Promise.race([Promise.all(this.#ends), late])
   }
 
-  /** Shows no more signs of life: what still runs will be taken over by another instance. */
+  /** Sends no more heartbeats. Another instance takes over the runs that continue. */
   stop(): void {
     this.#stopped.abort()
   }

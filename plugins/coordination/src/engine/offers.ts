@@ -1,6 +1,6 @@
 import type { Clock } from '@plinth/kernel'
 
-/** A turn that nobody asked about for this long is forgotten, milliseconds. */
+/** A turn that was not requested for this long is removed, milliseconds. */
 const forgetMs = 600_000
 
 interface Offer {
@@ -9,11 +9,11 @@ interface Offer {
   isUnderWay: boolean
 }
 
-/** Remembers when turns were offered first, and which offers have no answer yet. */
+/** Stores when each turn was first offered and which offers are still pending. */
 export class Offers {
   readonly #clock: Clock
   readonly #patienceMs: number
-  /** Those asked about longest ago come first. */
+  /** Ordered by last request, oldest first. */
   readonly #byTurn = new Map<string, Offer>()
 
   /** @param patienceMs time after which an offered turn that has not begun is overdue, milliseconds */
@@ -22,7 +22,7 @@ export class Offers {
     this.#patienceMs = patienceMs
   }
 
-  /** Whether the turn was offered so long ago that somebody should have begun it. */
+  /** True if the turn was offered so long ago that an instance should have begun it. */
   isOverdue(turn: string): boolean {
     const now = this.#clock.monotonic()
     this.#forget(now)
@@ -38,7 +38,7 @@ export class Offers {
     return this.#byTurn.get(turn)?.isUnderWay ?? false
   }
 
-  /** @param answer settles when the queue has taken the offer, or not; it never rejects */
+  /** @param answer settles when the queue has accepted or rejected the offer; never rejects */
   made(turn: string, answer: Promise<void>): void {
     const now = this.#clock.monotonic()
     const offer = this.#byTurn.get(turn) ?? { madeAt: now, askedAt: now, isUnderWay: true }

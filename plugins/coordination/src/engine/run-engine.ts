@@ -8,25 +8,32 @@ import { coordinationError, type EngineName } from './run-keys.ts'
 
 export interface EngineSettings {
   readonly engine: EngineName
-  /** Redis of the product, if it has one. */
+  /** Redis of the product, or `undefined`. */
   readonly server: QueueServer | undefined
-  /** Name of the queue, without a colon; all instances have the same. Its keys are `platform.<queueName>.*`. */
+  /**
+   * Name of the queue, without a colon. All instances use the same name. The configuration keys are
+   * `platform.<queueName>.*`.
+   */
   readonly queueName: string
   readonly leaseMs: number
-  /** Runs at a time on this instance. */
+  /** Maximum number of concurrent runs on this instance. */
   readonly concurrency: number
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** @throws PlinthError `PLINTH_COORDINATION_NO_REDIS` */
+/**
+ * Returns the configured engine.
+ *
+ * @throws PlinthError `PLINTH_COORDINATION_NO_REDIS`
+ */
 export function engineOf({ engine, server, ...settings }: EngineSettings): Engine {
   if (engine === 'embedded') return embeddedEngine()
   return new BullmqEngine({ ...settings, server: requireServer(settings.queueName, server) })
 }
 
 /**
- * What an engine needs that is chosen; for the verification of its key.
+ * Verifies that the requirements of the chosen engine are met.
  *
  * @throws PlinthError `PLINTH_COORDINATION_NO_REDIS`
  */
@@ -41,22 +48,22 @@ function requireServer(name: string, server: QueueServer | undefined): QueueServ
 
 export interface RunEngineParts {
   readonly engine: Engine
-  /** Begins the run of the name if it is due; settles when that has ended, and never rejects. */
+  /** Begins the run of this name if it is due. Settles after the run and never rejects. */
   readonly run: (name: string) => Promise<void>
-  /** Looks at all rows, dispatches what is due; see `PollParts.look`. */
+  /** Reads all rows and dispatches due runs; see `PollParts.look`. */
   readonly look: PollParts['look']
-  /** Longest pause between two looks while something happens, milliseconds. */
+  /** Maximum pause between two polls while there is activity, milliseconds. */
   readonly pollIntervalMs: () => number
   readonly times: LeaseTimes
   readonly runs: { drain(signal: AbortSignal): Promise<void>; stop(): void }
   readonly wakeUp: WakeUp
-  /** What it looks for, for the log: `scheduled tasks`. */
+  /** Subject of the polls in log messages: `scheduled tasks`. */
   readonly subject: string
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Looks for due runs on this instance and has an engine carry them to where they run. */
+/** Polls for due runs on this instance and passes them to an engine. */
 export class RunEngine {
   readonly #parts: RunEngineParts
   readonly #loop: PollLoop
@@ -85,7 +92,7 @@ export class RunEngine {
     this.#loop.start()
   }
 
-  /** Begins nothing more and waits for what runs, until the signal aborts. */
+  /** Begins no more runs and waits for the current ones until the signal aborts. */
   async #drain(signal: AbortSignal): Promise<void> {
     await this.#loop.stop()
     await Promise.all([this.#parts.engine.drain(), this.#parts.runs.drain(signal)])

@@ -1,18 +1,22 @@
 import { errorTable, type KeyDeclaration, key } from '@plinth/kernel'
 
-/** Every fault that an operator must mend. */
+/** Errors that an operator must fix. */
 export const coordinationError = errorTable({
   PLINTH_COORDINATION_NO_REDIS: `platform.{{name}}.engine is "bullmq", but the product has no Redis.
     Load @plinth/shared-store with platform.cache.enabled=true, or use the engine "embedded".`,
 })
 
-/** The keys of one use of the run engine. */
+/** Configuration keys of one use of the run engine. */
 export type RunKeys<P extends string> = { readonly [K in `${P}.engine`]: KeyDeclaration<EngineName> } & {
   readonly [K in `${P}.lease` | `${P}.poll-interval`]: KeyDeclaration<number>
 }
 export type EngineName = 'embedded' | 'bullmq'
 
-/** @param of what is run: `{ en: 'scheduled tasks', 'zh-CN': '定时任务' }` */
+/**
+ * Returns the configuration keys of a run engine.
+ *
+ * @param of plural name of the runs: `{ en: 'scheduled tasks', 'zh-CN': '定时任务' }`
+ */
 export function runKeys<const P extends string>(prefix: P, of: { readonly en: string; readonly 'zh-CN': string }) {
   const keys = {
     [`${prefix}.engine`]: key.enum({

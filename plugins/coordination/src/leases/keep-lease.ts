@@ -1,16 +1,16 @@
 import type { Clock, FailureLog } from '@plinth/kernel'
 
-/** How the time of a lease is divided; all in milliseconds. */
+/** Time limits of a lease, all in milliseconds. */
 export interface LeaseTimes {
-  /** Between two signs of life of the holder. */
+  /** Interval between two heartbeats of the holder. */
   readonly beatMs: number
-  /** Without a confirmed sign of life for this long, the holder gives up: the signal of its task aborts. */
+  /** After this time without a confirmed heartbeat, the signal of the holder's task aborts. */
   readonly giveUpMs: number
-  /** Another instance that has seen no sign of life for this long takes over. */
+  /** After this time without a heartbeat, another instance takes over. */
   readonly lapseMs: number
-  /** Longest pause between two looks of an instance at all leases. */
+  /** Maximum pause between two polls of all leases. */
   readonly longestPollMs: number
-  /** The same while nothing happens. */
+  /** Maximum pause while there is no activity. */
   readonly longestIdleMs: number
 }
 
@@ -18,10 +18,11 @@ export interface LeaseTimes {
 const idleMs = 5000
 
 /**
- * A lease is judged by what an instance sees, never by comparing clocks of two machines: it lapses when its row stood
- * still for `lapseMs` by the monotonic clock of whoever looks. The holder counts from before it sent a sign of life that
- * was confirmed, so it gives up first; a fifth of the lease is left for its task to obey the signal. A tenth for noticing, three
- * twentieths where nothing happened for long, and the rest for the work of taking over keep the whole within the lease.
+ * Divides a lease into its time limits. Instances never compare the clocks of two machines: a lease expires when its
+ * row has not changed for `lapseMs` on the monotonic clock of the observer. The holder measures from before it sent its
+ * last confirmed heartbeat, so its limit ends first. One fifth of the lease remains for the task to react to the
+ * signal. A tenth to notice the expiry (three twentieths after a time without activity) and the rest for the takeover
+ * keep the total within the lease.
  */
 export const leaseTimes = (leaseMs: number): LeaseTimes => ({
   beatMs: leaseMs * 0.15,
@@ -42,7 +43,7 @@ export const momentOf = (clock: Pick<Clock, 'now' | 'monotonic'>): Moment => ({
   wall: clock.now(),
 })
 
-/** The lease is no longer ours: it ran out, or somebody else has taken it. */
+/** The lease has expired, or another holder has it. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
   constructor() {
@@ -52,40 +53,40 @@ export class LeaseLost extends Error {
 
 export interface LeaseParts {
   readonly clock: Clock
-  /** Milliseconds between two renewals. */
+  /** Interval between two renewals, milliseconds. */
   readonly renewMs: number
-  /** Milliseconds without a confirmed renewal after which the lease must be taken for lost. */
+  /** After this time without a confirmed renewal, the lease counts as lost; milliseconds. */
   readonly giveUpMs: number
   /**
-   * Whether a renewal that is under way at that moment is waited for, and the lease is lost only when that fails. For leases
-   * that end by a clock which the renewal itself asks; not for those that others judge by how long nothing changed.
+   * True if a pending renewal is awaited and the lease is lost only when that renewal fails. For leases that end by a
+   * clock which the renewal checks. Not for leases that others judge by the time without a change.
    */
   readonly isJudgedByRenewal?: boolean
-  /** Before the lease was asked for. */
+  /** A moment before the lease was requested. */
   readonly heldSince: Moment
-  /** Renews it, or shows a sign of life. False when the lease was lost; a failure says nothing. */
+  /** Renews the lease or sends a heartbeat. False if the lease was lost. An error leaves it open. */
   readonly renew: () => Promise<boolean>
   readonly failures?: FailureLog
-  /** Aborts when the lease need not be kept any longer, as `end` does. */
+  /** Aborts when the lease is no longer needed, like `end`. */
   readonly over?: AbortSignal
 }
 
 export interface KeptLease {
-  /** Aborts with `LeaseLost` when the lease is lost, or when it must be taken for lost. */
+  /** Aborts with `LeaseLost` when the lease is lost or counts as lost. */
   readonly lost: AbortSignal
-  /** Aborts when it is lost or need not be kept any longer. */
+  /** Aborts when the lease is lost or no longer needed. */
   readonly over: AbortSignal
   /**
-   * Renews it now when it may have run out unnoticed, as it does while a process is frozen.
+   * Renews the lease now if it may have expired unnoticed, for example while the process was frozen.
    *
-   * @throws LeaseLost, or what `renew` throws
+   * @throws LeaseLost or the error of `renew`
    */
   confirm(): Promise<void>
-  /** Keeps it no longer. */
+  /** Stops the renewals. */
   end(): void
 }
 
-/** Renews a lease until it ends, and tells when it is lost. */
+/** Renews a lease until it ends, and reports its loss. */
 export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts }: LeaseParts): KeptLease {
   const { isJudgedByRenewal = false, failures } = parts
   const ended = new AbortController()
@@ -128,7 +129,7 @@ export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts
     over,
     end: () => ended.abort(),
     async confirm() {
-      // A machine that sleeps stops the monotonic clock on some systems; the other one tells.
+      // Some systems stop the monotonic clock during sleep. The wall clock shows it.
       const { monotonic, wall } = momentOf(clock)
       const age = Math.max(monotonic - confirmedAt.monotonic, Math.abs(wall - confirmedAt.wall))
       if (age >= giveUpMs / 2) await renewed()

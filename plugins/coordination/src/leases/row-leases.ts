@@ -3,11 +3,11 @@ import type { Clock } from '@plinth/kernel'
 import { databaseNow } from '@plinth/migrations'
 import { type Moment, momentOf } from './keep-lease.ts'
 
-/** What this instance knows of a row. */
+/** Observation of a row by this instance. */
 export interface Sight {
-  /** When the row was first seen in its present state. */
+  /** When the row was first seen in its current state. */
   readonly since: Moment
-  /** `clock.monotonic` when it was last asked for and still in another state; minus infinity for the first state that was seen. */
+  /** `clock.monotonic` of the last read that found another state; minus infinity for the first state. */
   readonly changedAfter: number
 }
 
@@ -16,21 +16,21 @@ interface Observation extends Sight, LeaseState {
 }
 
 /**
- * Judges leases by when this instance saw their rows change, on its own monotonic clock: two machines need not agree about
- * the time.
+ * Measures the time since this instance saw a row change, on its own monotonic clock. The clocks of two machines need
+ * not agree.
  */
 export class LeaseWatch<K> {
   readonly #clock: Clock
   readonly #lapseMs: number
   readonly #seen = new Map<K, Observation>()
 
-  /** @param lapseMs milliseconds for which a row stands still until its lease lapses */
+  /** @param lapseMs time without a change after which a lease expires, milliseconds */
   constructor(clock: Clock, lapseMs: number) {
     this.#clock = clock
     this.#lapseMs = lapseMs
   }
 
-  /** @param askedAt `clock.monotonic` before the row was asked for */
+  /** @param askedAt `clock.monotonic` before the row was read */
   see(key: K, { fence, beat }: LeaseState, askedAt: number): Sight {
     const known = this.#seen.get(key)
     if (known?.fence === fence && known.beat === beat) {
@@ -43,7 +43,7 @@ export class LeaseWatch<K> {
     return observation
   }
 
-  /** Milliseconds until the lease of a held row lapses, 0 or less when it has. */
+  /** Returns the milliseconds until the lease of a held row expires; 0 or less if it has expired. */
   leftMs(key: K, state: LeaseState, askedAt: number): number {
     return this.see(key, state, askedAt).since.monotonic + this.#lapseMs - this.#clock.monotonic()
   }
@@ -54,19 +54,19 @@ export class LeaseWatch<K> {
   }
 }
 
-/** A piece of SQL with its parameters. */
+/** An SQL fragment with its parameters. */
 export interface SqlTerm {
   readonly sql: string
   readonly parameters: readonly Parameter[]
 }
 
 /**
- * The time by which leases and delays are judged: one clock for all processes, because each of them would otherwise
- * wait by its own. Terms are the same throughout one statement, and an index can answer a comparison with them.
+ * The clock for leases and delays. All processes use the same one, because their own clocks may differ. Terms are
+ * constant within one statement, so an index can be used to compare with them.
  */
 export interface DatabaseTime {
   now(): SqlTerm
-  /** The moment that many milliseconds from now. */
+  /** The moment `ms` milliseconds from now. */
   after(ms: number): SqlTerm
   /** Milliseconds from now until the moment in the column, possibly a fraction. */
   until(column: string): SqlTerm
@@ -84,20 +84,20 @@ const mysql: DatabaseTime = {
   until: (column) => ({ sql: `(timestampdiff(microsecond, utc_timestamp(3), ${column}) / 1000)`, parameters: [] }),
 }
 
-/** A database in a file has no clock of its own: the processes of one host share that of the host. */
+/** A database file has no clock. All its processes use the clock of their host. */
 const hostTime = (clock: Clock): DatabaseTime => ({
   now: () => ({ sql: '?', parameters: [new Date(clock.now())] }),
   after: (ms) => ({ sql: '?', parameters: [new Date(clock.now() + ms)] }),
   until: (column) => ({ sql: `(${column} - ?)`, parameters: [new Date(clock.now())] }),
 })
 
-/** The clock of the database as terms of a statement, for columns that hold moments. */
+/** Returns the clock of the database as SQL terms for timestamp columns. */
 export const databaseTime = ({ dialect }: Pick<Database, 'dialect'>, clock: Clock): DatabaseTime =>
   ({ sqlite: hostTime(clock), postgresql, mysql, mariadb: mysql })[dialect]
 
 type Now = Pick<Clock, 'now'>
 
-/** The same clock as whole milliseconds since the epoch, for columns that hold such. */
+/** Returns the same clock as whole milliseconds since the epoch, for integer columns. */
 export const databaseMs = ({ dialect }: Pick<Database, 'dialect'>, clock: Now): SqlTerm =>
   dialect === 'sqlite' ? { sql: '?', parameters: [clock.now()] } : { sql: databaseNow[dialect], parameters: [] }
 
@@ -108,8 +108,8 @@ export async function readDatabaseTime(db: Pick<Database, 'dialect' | 'query'>, 
 }
 
 /**
- * Where the lease of a row stands: `fence` counts who held it, `beat` their signs of life. Every step changes one of them, so
- * whoever saw a state may act on it by a conditional update, and comes too late when it has changed.
+ * State of the lease of a row. `fence` counts its holders and `beat` their heartbeats. Each step changes one of them,
+ * so an update with the condition that both are unchanged has no effect on a newer state.
  */
 export interface LeaseState {
   readonly fence: number
@@ -120,11 +120,11 @@ export interface LeaseState {
 export interface RowClaim<K> {
   readonly key: K
   readonly fence: number
-  /** Before the lease was asked for. */
+  /** A moment before the lease was requested. */
   readonly claimedAt: Moment
 }
 
-/** Of a row that nobody holds it is null or absent. */
+/** `holder` is null or absent if the row has no holder. */
 interface Holder {
   readonly holder?: string | null | undefined
 }
@@ -132,20 +132,20 @@ interface Holder {
 export interface RowLeaseParts {
   readonly db: Database
   readonly clock: Clock
-  /** Name of this process in rows, unique among all that ever ran. */
+  /** Name of this process in rows, unique among all processes that ever ran. */
   readonly instance: string
   /** Table with the columns `holder`, `fence` and `beat`. */
   readonly table: string
-  /** Column of its primary key. */
+  /** Primary key column. */
   readonly key: string
 }
 
 const nothing: SqlTerm = { sql: '', parameters: [] }
 
 /**
- * Leases in rows of a table, each taken, shown to be alive, given back and taken away by one conditional update, so of
- * several instances that try one succeeds. `set` are further assignments of the same update (`name = ?`), `where` a further
- * condition. All answer false, or `undefined`, when the row has changed.
+ * Leases in rows of a table. Each step is one conditional update, so only one of several instances succeeds. `set` are
+ * further assignments of the same update (`name = ?`), `where` is a further condition. All methods return false or
+ * `undefined` if the row has changed.
  */
 export class RowLeases<K extends string | number> {
   readonly #parts: RowLeaseParts
@@ -169,17 +169,17 @@ export class RowLeases<K extends string | number> {
     return taken ? { key, fence: fence + 1, claimedAt } : undefined
   }
 
-  /** Shows that this instance lives, also while other work keeps all connections. */
+  /** Sends a heartbeat on the reserved connection, so it also works while other work uses all connections. */
   renew(claim: RowClaim<K>, set = nothing): Promise<boolean> {
     return this.#update(this.#parts.db.reserved, [beats, set], [this.#held(claim)])
   }
 
-  /** Gives the lease back. */
+  /** Releases the lease. */
   release(claim: RowClaim<K>, set: SqlTerm, where = nothing): Promise<boolean> {
     return this.#update(this.#parts.db, [beats, freed, set], [this.#held(claim), where])
   }
 
-  /** Takes the lease from a holder that shows no sign of life. Nobody holds it then. */
+  /** Takes the lease from a holder without a heartbeat. The row then has no holder. */
   takeAway(key: K, seen: LeaseState & Holder, set: SqlTerm): Promise<boolean> {
     const state = {
       sql: 'fence = ? and beat = ? and holder = ?',

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** The history of a task can be asked for by outcome, and a failure counts those before it. */
+/** The index serves the history of a task by outcome and the count of consecutive failures. */
 export const indexOutcomes = defineChangeSet({
   id: '0002-index-outcomes',
   up: ({ schema }) => [
