@@ -96,8 +96,8 @@ export const drawn20261127: readonly RecordedChange[] = [
   {
     file: 'plugins/sms/src/drivers/call.ts',
     fragment: `    providerCode: code,
-    // The facade`,
-    replacement: '    // The facade',
+`,
+    replacement: '',
     effect: 'A rejected text message has no code of the provider.',
     breaks: [],
     noticedBy: ['plugins/sms/test/drivers.test.ts'],
