@@ -133,7 +133,7 @@ export interface SampleUse {
   readonly given: boolean
 }
 
-/** Common members of actions and forms, which both write. */
+/** Common members of actions and forms. */
 interface PageWrite {
   readonly operation: string
   readonly body?: Readonly<Record<string, PageValue>>

@@ -68,9 +68,9 @@ interface Asked {
 }
 
 /**
- * The joined history of all processes. Each process stores its own history. A process requests the others through the
- * shared store, adds up the responses in time, and lists the processes that did not respond. Without open pages,
- * nothing is sent.
+ * The joined history of all processes. Each process stores its own history. A process requests the counts of the others
+ * through the shared store, adds up those that arrive in time, and lists the processes that did not respond. Without
+ * open pages, nothing is sent.
  */
 export class JoinedHistory {
   readonly #parts: JoinedHistoryParts

@@ -10,7 +10,7 @@ import type { FailedAttempts, InstallToken } from './install-token.ts'
 const trustedProxiesKey = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
 
 /**
- * Returns a function that tells whether an operator has configured an address as a proxy. The default value trusts
+ * Returns a function that returns whether an operator has configured an address as a proxy. The default value trusts
  * whole networks, which contain browsers as well as proxies.
  */
 export function namedProxies(
