@@ -94,7 +94,7 @@ const task = adminDetail('getAsyncTasksById', (it) => ({
   live: ['async_task'],
 }))
 
-/** What the back office shows of background tasks. */
+/** Back-office pages of background tasks. */
 export const pages = [tasks, task]
 
 export const needsAttention = [

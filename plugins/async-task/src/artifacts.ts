@@ -1,7 +1,7 @@
 import type { Storage } from '@plinth/storage'
 import type { TaskArtifact } from './contract.ts'
 
-/** First segment of the paths of all files of tasks. */
+/** First path segment of all task files. */
 export const artifactDirectory = 'async-task'
 /** Code points. */
 const longestName = 200
@@ -14,13 +14,13 @@ interface TaskRun {
 
 const directoryOf = (taskId: number) => `${artifactDirectory}/${taskId}`
 
-/** True for a name that a file may have for the one who downloads it. */
+/** True for a valid file name of a download. */
 export const isArtifactName = (name: string) =>
   name !== '' && [...name].length <= longestName && !/[\p{Cc}\p{Cs}]/u.test(name)
 
 /**
- * Files of tasks on the disk for private files: one directory per task and one file per run, so that a run that lost its
- * task overwrites nothing.
+ * Files of tasks on the disk for private files. Each task has a directory and each run has its own file, so a run that
+ * lost its task overwrites nothing.
  */
 export class Artifacts {
   readonly #storage: Storage
@@ -29,7 +29,7 @@ export class Artifacts {
     this.#storage = storage
   }
 
-  /** Disk on which files of tasks are written now. */
+  /** Disk on which task files are written now. */
   get disk(): string {
     return this.#storage.localDisk
   }
@@ -48,8 +48,8 @@ export class Artifacts {
   }
 
   /**
-   * Removes what this run of a task and those before it wrote, save the file that is its result. Whoever does so may have lost
-   * the task without noticing: files of later runs are not its own.
+   * Removes the files of this run of a task and of earlier runs, except the result file. Files of later runs stay,
+   * because this run may have lost the task without noticing.
    */
   async keepOnly({ id, fence }: TaskRun, kept: TaskArtifact | undefined): Promise<void> {
     const disk = kept?.disk ?? this.disk
@@ -58,11 +58,11 @@ export class Artifacts {
     }
   }
 
-  /** Removes all files of a task from a disk, and from the one on which they are written now. */
+  /** Removes all files of a task from `disk` and from the current disk. */
   async remove(taskId: number, disk: string): Promise<void> {
     const disks = new Set([disk, this.disk])
     const known = new Set(this.#storage.disks().map(({ name }) => name))
-    // Of a disk that was taken out of the product nothing can be removed.
+    // Files on a disk that the product no longer has cannot be removed.
     for (const name of disks) {
       if (!known.has(name)) continue
       for await (const { path } of this.#storage.list(name, directoryOf(taskId))) await this.#storage.delete(name, path)
@@ -70,5 +70,5 @@ export class Artifacts {
   }
 }
 
-/** Of the run that wrote the file; what has no such name is nobody's. */
+/** Returns the fence of the run that wrote the file; 0 for other file names. */
 const fenceOf = (path: string) => Number.parseInt(path.slice(path.lastIndexOf('/') + 1), 10) || 0

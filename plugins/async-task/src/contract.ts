@@ -4,24 +4,24 @@ import type { Static, TSchema } from 'typebox'
 import type { CsvColumn } from './csv.ts'
 
 /**
- * `queued` -> `running` -> `succeeded`, `failed` or `cancelled`. A running task goes back to `queued` when its instance
+ * `queued` -> `running` -> `succeeded`, `failed` or `cancelled`. A running task returns to `queued` when its instance
  * stops or dies.
  */
 export const taskStates = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
 
-/** A kind of task, compared by id. */
+/** A type of task, compared by id. */
 export interface TaskType<P = unknown> {
   readonly id: string
   readonly displayName: LocalizedText
-  /** JSON Schema of the parameters: what JSON can carry. */
+  /** JSON Schema of the parameters, which are JSON values. */
   readonly params: TSchema
   /**
-   * Permission by which others than the owner read its file, when they have the data scope `all`. Absent: nobody
-   * else reads it. Reading what is another's leaves an audit record.
+   * Permission to read the file of another user's task. The reader also needs the data scope `all`. If absent, only the
+   * owner reads the file. Reading another user's file creates an audit record.
    */
   readonly readPermission?: string
-  /** Phantom: the parameters. Never set. */
+  /** Type of the parameters, for the compiler only. Never set. */
   readonly '~type'?: P
 }
 
@@ -29,11 +29,11 @@ const typeId = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)+$/
 const longestTypeId = 64
 
 /**
- * Defines a kind of task: `taskType('notification-rule.export', { displayName, params: Type.Object({ ... }) })`. New
- * members of the parameters must be optional: tasks that were queued before the change still run after it.
+ * Defines a type of task: `taskType('notification-rule.export', { displayName, params: Type.Object({ ... }) })`. New
+ * parameters must be optional: tasks that were queued before the change still run after it.
  *
- * @param id dotted lower-case words, at least two, at most 64 characters
- * @throws RangeError for another id
+ * @param id at least two dotted lower-case words, at most 64 characters
+ * @throws RangeError for an invalid id
  */
 export function taskType<const S extends TSchema>(
   id: string,
@@ -43,52 +43,58 @@ export function taskType<const S extends TSchema>(
   return Object.freeze({ id, ...about })
 }
 
-/** The file that a task made. */
+/** The file that a task writes. */
 export interface ArtifactFile {
-  /** For the one who downloads it, with an extension that tells its type; at most 200 characters. */
+  /** File name for the download, with an extension for its type; at most 200 characters. */
   readonly name: string
 }
 
-/** What a handler sees of its task. */
+/** The task as its handler sees it. */
 export interface TaskContext {
   readonly taskId: number
   readonly ownerId: number
-  /** Language of whoever asked for the task, for texts in its result. */
+  /** Language of the user who submitted the task, for texts in the result. */
   readonly locale: string
-  /** 1 for the first. A later one begins anew: what an earlier one did outside of its artifact stays done. */
+  /**
+   * Number of the attempt, from 1. A later attempt starts from the beginning, but effects of earlier ones outside the
+   * artifact remain.
+   */
   readonly attempt: number
   /**
-   * Aborts when the task is cancelled, has run for too long, when the instance stops or has lost the task. The handler
-   * must end soon then; how it ends does not matter any more.
+   * Aborts when the task is cancelled, runs for too long or was lost, and when the instance stops. The handler must
+   * then end soon. Its result is ignored.
    */
   readonly signal: AbortSignal
   /**
-   * Shows how far it is. Written about once a second.
+   * Reports the progress. Written about once per second.
    *
-   * @param percent 0 to 100; other numbers are brought into the range
-   * @param note what it does now, at most 200 characters in each language; the last one stays when absent
+   * @param percent 0 to 100; other numbers are limited to this range
+   * @param note current activity, at most 200 characters per language; if absent, the last note stays
    */
   progress(percent: number, note?: LocalizedText): void
   /**
-   * Writes the file that is the result, once. It is handed out when the task has succeeded.
+   * Writes the result file, at most once. It can be downloaded after the task has succeeded.
    *
-   * @throws what the content throws, or the reason of the aborted signal
+   * @throws the error of `content`, or the reason of the aborted signal
    */
   writeArtifact(file: ArtifactFile, content: AsyncIterable<string | Uint8Array>): Promise<void>
-  /** Writes rows as a CSV file, see `csvText`; however many there are, only a few are in memory. */
+  /** Writes rows as a CSV file, see `csvText`. Only a few rows are in memory at a time. */
   writeCsv<R>(file: ArtifactFile, columns: readonly CsvColumn<R>[], rows: AsyncIterable<R> | Iterable<R>): Promise<void>
 }
 
-/** A `BusinessError` that it throws is shown to the owner; of any other error the owner learns that there was one. */
+/**
+ * The owner sees a `BusinessError` that the handler throws. For any other error the owner only sees that the task
+ * failed.
+ */
 export type TaskHandler<P> = (params: P, context: TaskContext) => void | Promise<void>
 
-/** Why a task failed. */
+/** Reason why a task failed. */
 export interface TaskFailure {
   /** Stable dotted code. */
   readonly reason: string
   /** In English. */
   readonly message: string
-  /** Of a text in the language of whoever looks; `undefined` where there is none. */
+  /** Key of a translated message, or `undefined`. */
   readonly messageKey: string | undefined
   readonly params: Readonly<Record<string, string | number>>
 }
@@ -98,7 +104,7 @@ export interface AsyncTask {
   readonly type: string
   readonly ownerId: number
   readonly status: TaskState
-  /** True when it runs and is to end. */
+  /** True if cancellation was requested while the task ran. */
   readonly cancelRequested: boolean
   /** 0 to 100. */
   readonly progress: number
@@ -106,10 +112,10 @@ export interface AsyncTask {
   /** Attempts begun. */
   readonly attempts: number
   readonly failure: TaskFailure | null
-  /** Only of a task that succeeded. */
+  /** Null unless the task succeeded. */
   readonly artifact: TaskArtifact | null
   readonly createdAt: Date
-  /** First time that it ran. */
+  /** Start of the first attempt. */
   readonly startedAt: Date | null
   readonly finishedAt: Date | null
 }
@@ -124,15 +130,15 @@ export interface TaskArtifact {
 
 export interface SubmitOptions {
   /**
-   * User who asks for it, and who alone may see it beside those who have the user in their data scope. When the user is
-   * deleted or disabled the task ends, whether it waits or runs.
+   * User who submits the task. Only this user and users whose data scope includes this user can see it. The task ends
+   * when this user is deleted or disabled.
    */
   readonly ownerId: number
   /** Default `en`. */
   readonly locale?: string
 }
 
-/** Which tasks to list; all without a member. */
+/** Filter of tasks. Without members, it matches all tasks. */
 export interface TaskFilter {
   readonly ownerId?: number
   readonly type?: string
@@ -140,29 +146,29 @@ export interface TaskFilter {
 }
 
 /**
- * Work that a user asks for and does not wait for: queued, run by an instance with the role `worker`, one at a time for
- * each task. It knows no permissions: whoever submits, looks or cancels for a user checks that the user may.
+ * Background work for a user. Tasks are queued and run by an instance with the role `worker`, each on one instance at a
+ * time. The service checks no permissions: the caller must check that the user may submit, see or cancel the task.
  */
 export interface AsyncTasks {
   /**
-   * Says how tasks of a type are run; only during set-up, in every role. One handler per type.
+   * Adds the handler of a task type. Call it only during setup, in each process role. Each type has one handler.
    *
    * @throws PlinthError `PLINTH_ASYNC_TASK_TYPE_TAKEN`, `PLINTH_ASYNC_TASK_PERMISSION`
    */
   handle<P>(type: TaskType<P>, handler: TaskHandler<P>): void
   /**
-   * Queues a task: in the caller's transaction when there is one, so that it is queued if and only if that commits.
+   * Queues a task. In a transaction of the caller, the task is queued if and only if that transaction commits.
    *
-   * @throws BusinessError "429" `async-task.queue-full`, `async-task.owner-limit`; PlinthError
-   *   `PLINTH_ASYNC_TASK_TYPE_UNKNOWN`, `PLINTH_ASYNC_TASK_PARAMS`
+   * @throws BusinessError "429" `async-task.queue-full`, `async-task.owner-limit`
+   * @throws PlinthError `PLINTH_ASYNC_TASK_TYPE_UNKNOWN`, `PLINTH_ASYNC_TASK_PARAMS`
    */
   submit<P>(type: TaskType<P>, params: P, options: SubmitOptions): Promise<AsyncTask>
   /** @throws BusinessError "404" `async-task.unknown` */
   get(id: number): Promise<AsyncTask>
-  /** @param window the newest 20, not counted, as far as nothing else is said */
+  /** @param window default: the newest 20, without a count */
   list(filter: TaskFilter, window?: Partial<PageWindow>): Promise<FoundPage<AsyncTask>>
   /**
-   * Ends a queued task at once; a running one is told to end. Cancelling twice is cancelling once.
+   * Ends a queued task immediately and aborts the signal of a running one. A second call has no effect.
    *
    * @throws BusinessError "404" `async-task.unknown`, "409" `async-task.finished`
    */

@@ -7,21 +7,21 @@ export interface CsvColumn<R> {
   value(row: R): CsvValue
 }
 
-/** Rows that are in memory at a time. */
+/** Maximum number of rows in memory. */
 const batchSize = 500
 
-/** What spreadsheets begin a formula with, in all its widths. */
+/** Characters that begin a formula in spreadsheets, including their full-width forms. */
 const formulaSign = '[=+\\-@＝＋－＠﹦﹢﹣﹫−]'
-/** What may stand between the beginning of a cell and its formula: blanks of all kinds, and what cannot be seen. */
+/** Characters that may precede the formula in a cell: whitespace, invisible characters and quotes. */
 const unseen = '[\\s\\p{Cc}\\p{Cf}\\p{Z}"]'
-/** A program that takes another sign than the comma for the separator, or no quotes at all, begins a cell after these. */
+/** Programs with another separator than the comma, or without quotes, begin a cell after these characters. */
 const cellBegin = '(?:^|[;\\t\\r\\n\\v\\f\\x85\\u2028\\u2029])'
 const formulaBegin = new RegExp(`^[\\t\\r\\n]|(?<=${cellBegin}${unseen}*)${formulaSign}`, 'gu')
 
-/** A text that no spreadsheet takes for a formula, however it separates cells (decision A13). */
+/** Returns a text that no spreadsheet interprets as a formula, with any separator (decision A13). */
 const guarded = (text: string) => text.replace(formulaBegin, "'$&")
 
-/** RFC 4180. Every text is in quotes; numbers, truth values and dates are not, and numbers stay numbers. */
+/** RFC 4180. Texts are quoted. Numbers, booleans and dates are not. */
 const options: Options = {
   record_delimiter: 'windows',
   quoted_string: true,
@@ -29,10 +29,10 @@ const options: Options = {
 }
 
 /**
- * Rows as the text of a CSV file in UTF-8, with a byte order mark for spreadsheets and a line of titles. Rows are taken as
- * the text is read. What is read of it are the texts that were given, but with a `'` before what could begin a formula: a tab or
- * line break at the beginning of a text, and `=`, `+`, `-`, `@` and their wide forms at the beginning or after `;`, a tab or a
- * line break, with blanks, quotes and characters that cannot be seen between or without.
+ * Returns rows as CSV text in UTF-8, with a byte order mark for spreadsheets and a header line. Rows are read while the
+ * text is consumed. A `'` is inserted before characters that could begin a formula. These are a tab or line break at
+ * the beginning of a text, and `=`, `+`, `-`, `@` and their wide forms at the beginning or after `;`, a tab or a line
+ * break. Whitespace, quotes and invisible characters may precede them.
  */
 export async function* csvText<R>(
   columns: readonly CsvColumn<R>[],

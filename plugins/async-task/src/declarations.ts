@@ -3,7 +3,7 @@ import type { TaskFailure } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Every fault that an author or an operator must mend. */
+/** Errors that a plugin author or an operator must fix. */
 export const asyncTaskError = errorTable({
   PLINTH_ASYNC_TASK_TYPE_TAKEN: `Tasks of the type "{{type}}" have a handler already.
     Give one of the two types another id, beginning with the name of its plugin.`,
@@ -33,7 +33,7 @@ export const refusal = businessFailures('async-task', en['async-task'], {
   lost: '500',
 })
 
-/** What the owner of a task learns of what its handler threw. */
+/** Returns the failure that the owner of a task sees for an error of its handler. */
 export function failureOf(error: unknown): TaskFailure {
   const {
     message,

@@ -3,8 +3,8 @@ import { column } from '@plinth/database'
 import type { TaskState } from './contract.ts'
 
 /**
- * One task, with its lease while it runs. Every step of the lease changes `fence` or `beat`, so the two together name a
- * state: who saw it may act on it by a conditional update, and comes too late when it has changed.
+ * One task, with its lease while it runs. Each step of the lease changes `fence` or `beat`, so both together identify a
+ * state. An update with the condition that both are unchanged has no effect on a newer state.
  */
 export const TaskRow = defineEntity({
   name: 'AsyncTask',
@@ -26,10 +26,13 @@ export const TaskRow = defineEntity({
     type: column.text(64),
     ownerId: column.id(),
     locale: column.text(35),
-    /** JSON, as text so that it comes back as it was written. */
+    /** JSON, stored as text so that it is read exactly as it was written. */
     params: column.longText(),
     status: column.text(16).$type<TaskState>(),
-    /** Among tasks of a type that wait the lowest is next. Those of one owner have different ones, save 0: to be begun again. */
+    /**
+     * The lowest turn of the queued tasks of a type is next. Tasks of one owner have different turns, except 0 for a
+     * task that is queued again.
+     */
     turn: column.bigint().default(0),
     cancelRequested: column.boolean(),
     progress: column.integer(),
@@ -41,11 +44,11 @@ export const TaskRow = defineEntity({
     holder: column.text(128).nullable(),
     /** Counts the runs. */
     fence: column.bigint(),
-    /** Counts the signs of life of holders. */
+    /** Counts the heartbeats of holders. */
     beat: column.bigint(),
     /** JSON of the failure. */
     failure: column.longText().nullable(),
-    /** Where its result is, or what runs without a result may have left. Without it there is no file of the task. */
+    /** Disk of the result file, or of files that earlier runs may have left. Null if the task has no files. */
     artifactDisk: column.text(64).nullable(),
     artifactPath: column.text(512).nullable(),
     artifactName: column.text(200).nullable(),
@@ -57,7 +60,10 @@ export const TaskRow = defineEntity({
 })
 export type TaskRow = InferEntity<typeof TaskRow>
 
-/** Who changes a row in a transaction is the only one who submits by it until that ends. The first is for all owners. */
+/**
+ * Locks for submitting tasks. A transaction that changes a row blocks other submissions through this row until it ends.
+ * The first row is for all owners.
+ */
 const GateRow = defineEntity({
   name: 'AsyncTaskGate',
   tableName: 'async_task_gate',

@@ -6,7 +6,7 @@ import type { TaskRow } from './entities.ts'
 type FailedTask = Pick<TaskRow, 'id' | 'type' | 'ownerId' | 'attempts'>
 
 /**
- * Tells that a task failed; to be called in the transaction that records it.
+ * Publishes the failure of a task. Called in the transaction that records it.
  *
  * @param error for operators, without secrets
  */
@@ -14,7 +14,11 @@ export type PublishFailure = (task: FailedTask, failure: TaskFailure, error: str
 
 const longestError = 500
 
-/** @param bus `undefined` where there is none: then nobody is told */
+/**
+ * Returns a function that publishes failures.
+ *
+ * @param bus if `undefined`, nothing is published
+ */
 export const failureEvents =
   (bus: Events | undefined): PublishFailure =>
   async ({ id, type, ownerId, attempts }, { reason }, error) => {

@@ -26,7 +26,7 @@ import { activeOwners, TaskRunner } from './task-runner.ts'
 import { TaskService } from './task-service.ts'
 import { TaskTypes, typeLabels } from './task-types.ts'
 
-/** Queued tasks with progress, cancel and a file as their result (decision A13). */
+/** Queued tasks with progress, cancellation and a result file (decision A13). */
 export default definePlugin({
   id: 'async-task',
   version: '1.0.0',

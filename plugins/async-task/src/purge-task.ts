@@ -9,11 +9,14 @@ import { TaskRow } from './entities.ts'
 
 type Uses = { requires: { database: typeof database; storage: typeof storage }; config: typeof keys }
 
-/** Small enough not to hold up others that write. */
+/** Small batches do not block other writers for long. */
 const batch = 50
 const longTexts = ['params', 'note', 'failure'] as const
 
-/** Removes finished tasks past their retention, the files first: a task whose files cannot be removed stays. */
+/**
+ * Removes finished tasks after their retention time. Files are removed first. A task whose files cannot be removed
+ * stays.
+ */
 export const purge = purgeTask<Uses>('platform.async-task', {
   displayName: { en: 'Remove old asynchronous tasks and their files', 'zh-CN': '清理旧的异步任务及其文件' },
   old: (context) => [
@@ -36,7 +39,7 @@ export const purge = purgeTask<Uses>('platform.async-task', {
 const oldest = ({ config, clock }: Pick<ScheduledTaskContext<Uses>, 'config' | 'clock'>) =>
   new Date(clock.now() - config.get('platform.async-task.retention'))
 
-/** The next disk by name on which files of tasks are: one look into the index each. */
+/** Returns the next disk, by name, that stores task files. Each call reads one index entry. */
 async function diskAfter(db: Database, name: string): Promise<string | undefined> {
   const statement = 'select min(artifact_disk) as disk from async_task where artifact_disk > ?'
   const [row] = await db.query<{ disk: string | null }>(statement, [name])

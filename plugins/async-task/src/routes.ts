@@ -62,7 +62,7 @@ interface RouteParts {
     key: string,
     params: Readonly<Record<string, string | number>>,
   ) => string | undefined
-  /** Milliseconds that a download address lives. */
+  /** Lifetime of a download URL, milliseconds. */
   readonly urlLifetimeMs: () => number
   readonly clock: Clock
 }
@@ -111,7 +111,7 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
   )
 }
 
-/** Tasks of the caller. Those of users out of the data scope do not exist. */
+/** Routes for tasks of the caller. For tasks of users outside the data scope they respond as if these did not exist. */
 export const routes = [
   route({
     method: 'GET',
@@ -148,7 +148,7 @@ export const routes = [
       const { id, ownerId } = await readers.visible(request.params.id, principal)
       const entry = { ...auditCaller(request), action: 'async-task.cancel', subject: id, summary: { ownerId } }
       const record = () => audit(product, entry)
-      // What somebody does with tasks of his own is his own business.
+      // Actions of users on their own tasks are not audited.
       const cancelled = await tasks.cancel(id, ownerId === principal.userId ? undefined : record)
       return viewOf(cancelled, request, parts)
     },

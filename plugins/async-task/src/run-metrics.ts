@@ -1,7 +1,7 @@
 import type { Database } from '@plinth/database'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** How a run ended; `released`: its instance stopped, `lost`: another instance took its task. */
+/** Outcome of a run. `released`: its instance stopped. `lost`: another instance took its task. */
 export type RunOutcome = 'succeeded' | 'failed' | 'cancelled' | 'released' | 'lost'
 
 export interface RunMetrics {
@@ -9,7 +9,7 @@ export interface RunMetrics {
 }
 
 /**
- * Counts runs of this instance by type and outcome, and reads the unfinished tasks when the registry is read. Types come
+ * Counts runs of this instance by type and outcome, and counts unfinished tasks when the registry is read. Types come
  * from declarations, so the series are bounded.
  */
 export function runMetrics(registry: Registry, db: Database): RunMetrics {
@@ -27,7 +27,7 @@ export function runMetrics(registry: Registry, db: Database): RunMetrics {
     async collect() {
       this.reset()
       for (const status of ['queued', 'running']) {
-        // Without the database there is no number, but the other metrics are still told.
+        // If the database fails, this metric is omitted and the other metrics are still returned.
         const rows = await db
           .query<{ total: number | string }>('select count(*) as total from async_task where status = ?', [status])
           .catch(() => [])

@@ -17,14 +17,14 @@ type WriteFile = (
   signal: AbortSignal,
 ) => Promise<TaskArtifact>
 
-/** One run of a task on this instance, with what its handler shows and does. */
+/** One run of a task on this instance, with its progress and its file. */
 export class Run extends LeasedRun {
   readonly #clock: Clock
   #standing: Standing = { progress: 0, note: null }
   #show: () => void = () => {}
   #isWriting = false
   artifact: TaskArtifact | undefined
-  /** It has begun to write a file, so there may be one, whole or not. */
+  /** A complete or partial file may exist. */
   hasWritten = false
 
   constructor(clock: Clock) {
@@ -36,7 +36,7 @@ export class Run extends LeasedRun {
     return this.#standing
   }
 
-  /** From now on writes how far it is when that changes, at most once a second. */
+  /** Starts to write the progress when it changes, at most once per second. */
   showProgress(write: () => Promise<unknown>, over: AbortSignal): void {
     let isDirty = false
     let isShowing = false
@@ -49,7 +49,7 @@ export class Run extends LeasedRun {
         if (over.aborted) break
         isDirty = false
         shownAt = this.#clock.monotonic()
-        // The next sign of life carries it too.
+        // The next heartbeat also writes it.
         await write().catch(() => {})
       }
       isShowing = false
@@ -60,7 +60,7 @@ export class Run extends LeasedRun {
     }
   }
 
-  /** What the handler sees. */
+  /** Returns the context for the handler. */
   context(row: TaskRow, write: WriteFile): TaskContext {
     const writeArtifact: TaskContext['writeArtifact'] = async ({ name }, content) => {
       const refuse = (reason: string) => asyncTaskError('PLINTH_ASYNC_TASK_ARTIFACT', { type: row.type, reason })

@@ -6,25 +6,25 @@ import { refusal } from './declarations.ts'
 import type { TaskService } from './task-service.ts'
 import type { TaskTypes } from './task-types.ts'
 
-/** Name of the guard of the addresses of files. */
+/** Name of the guard of file URLs. */
 export const urlGuardName = 'async-task'
 
-/** From where somebody asks. */
+/** Origin of a request, for the audit record. */
 export type Origin = Required<Pick<AuditEntry, 'clientIp' | 'traceId'>>
 
 interface AccessParts {
   readonly tasks: TaskService
   readonly types: TaskTypes
-  /** Whose audit trail the reading of files of others goes to. */
+  /** Kernel whose audit trail records access to files of other users. */
   readonly product: Pick<Kernel, 'contributions'>
-  /** Absent: nobody but the owner sees a task. */
+  /** If absent, only the owner sees a task. */
   readonly identity: Pick<Identity, 'rowsInScope' | 'principalOf'> | undefined
 }
 
 /**
- * Decides which users may see a task and read its file. The owner and users whose data scope includes the owner may see a task. Its
- * file is for its owner, and for users with scope `all` who hold the permission that the type names: the file contains what
- * its owner reached, which may be more than a colleague reaches.
+ * Decides which users may see a task and read its file. The owner and users whose data scope includes the owner may see
+ * a task. Its file is for the owner, and for users who have the data scope `all` and the permission of the task type.
+ * The file contains data in the scope of its owner, which another user may not reach.
  */
 export class TaskAccess {
   readonly #parts: AccessParts
@@ -33,7 +33,7 @@ export class TaskAccess {
     this.#parts = parts
   }
 
-  /** Condition for the tasks that a principal sees. */
+  /** Returns the condition for the tasks that a principal may see. */
   condition(principal: Principal): object {
     return this.#parts.identity?.rowsInScope(principal, 'owner_id') ?? { ownerId: principal.userId }
   }
@@ -44,7 +44,8 @@ export class TaskAccess {
   }
 
   /**
-   * The file of a task, for somebody who reads it or has an address made. Reading what is another's leaves an audit record.
+   * Returns the file of a task for a user who reads it or creates a URL. Access to the file of another user creates an
+   * audit record.
    *
    * @throws BusinessError "404" `async-task.unknown`, `async-task.no-artifact`, "403" `async-task.file-forbidden`
    */
@@ -65,12 +66,12 @@ export class TaskAccess {
     return artifact
   }
 
-  /** What an address of the file is good for: this task, this user. */
+  /** Subject of a file URL: one task and one user. */
   subject(id: number, principal: Principal): string {
     return `${id}.${principal.userId}`
   }
 
-  /** Judges an address at each fetch as the user would be judged now. */
+  /** Checks the current permissions of the user each time the URL is fetched. */
   readonly guard: UrlGuard = async (subject, { disk, path }, { clientIp, traceId }) => {
     const [taskId, userId] = subject.split('.').map(Number) as [number, number]
     const principal = await this.#parts.identity?.principalOf(userId)
@@ -79,7 +80,7 @@ export class TaskAccess {
     if (artifact.disk !== disk || artifact.path !== path) throw refusal('no-artifact')
   }
 
-  /** Whether there is a file that the principal may read. */
+  /** True if the task has a file that the principal may read. */
   mayRead({ ownerId, type, artifact }: AsyncTask, principal: Principal): boolean {
     return artifact !== null && (ownerId === principal.userId || this.#isReader(type, principal))
   }

@@ -22,7 +22,7 @@ interface DispatchParts {
   readonly log: Logger
 }
 
-/** Looks at unfinished tasks: dispatches what waits, tells cancelled ones to end, takes lost ones over. */
+/** Polls unfinished tasks: dispatches queued tasks, stops cancelled ones and takes over lost ones. */
 export class TaskDispatch {
   readonly #parts: DispatchParts
 
@@ -71,7 +71,7 @@ export class TaskDispatch {
     if (end !== undefined) await artifacts.keepOnly(task, undefined)
   }
 
-  /** `undefined` when it is to be tried again. */
+  /** Returns `undefined` if the task is to be attempted again. */
   #endOf({ attempts, cancelRequested }: RunningTask): TaskEnd | undefined {
     if (cancelRequested) return { status: 'cancelled' }
     if (attempts < this.#parts.maxAttempts()) return undefined

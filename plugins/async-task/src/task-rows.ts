@@ -4,23 +4,23 @@ import type { Clock, LocalizedText } from '@plinth/kernel'
 import type { TaskArtifact, TaskFailure, TaskState } from './contract.ts'
 import { TaskRow } from './entities.ts'
 
-/** A run that this instance has begun, and with it the lease of its task. */
+/** A run that this instance has begun, with the lease of its task. */
 export type Claim = RowClaim<number>
 
-/** How far a task is. */
+/** Progress of a task. */
 export interface Standing {
   readonly progress: number
   readonly note: LocalizedText | null
 }
 
-/** How a task ended. */
+/** Final state of a task. */
 export interface TaskEnd {
   readonly status: Extract<TaskState, 'succeeded' | 'failed' | 'cancelled'>
   readonly failure?: TaskFailure
   readonly artifact?: TaskArtifact
 }
 
-/** A task that runs, as the loop sees it. */
+/** A running task as the poll loop reads it. */
 export interface RunningTask {
   readonly id: number
   readonly type: string
@@ -41,27 +41,27 @@ interface NewTask {
   readonly turn: number
 }
 
-/** Tasks at most. */
+/** Maximum numbers of tasks. */
 export interface TaskLimits {
-  /** That wait. */
+  /** Queued tasks. */
   readonly capacity: number
-  /** Of one owner that wait or run. */
+  /** Queued and running tasks of one owner. */
   readonly perOwner: number
 }
 
-/** What somebody meets who submits a task. */
+/** State of the queue for a new task. */
 interface Entry {
   readonly isFull: boolean
   readonly isFullForOwner: boolean
-  /** The owner's next after the tasks that he has waiting, and not before the turn that it is now: so owners alternate. */
+  /** Greater than the turns of the owner's queued tasks, and at least the current turn. Thus owners alternate. */
   readonly turn: number
 }
 
 const heads = selectionOf(TaskRow).pick('id', 'fence', 'beat', 'turn')
-/** A task that waits, as it was seen. */
+/** A queued task at the time of the read. */
 type WaitingTask = Omit<Selected<typeof heads>, 'turn'>
 
-/** A task that nobody has begun. */
+/** A task that has not begun. */
 const waiting = {
   status: 'queued',
   cancelRequested: false,
@@ -71,37 +71,37 @@ const waiting = {
   beat: 0,
 } as const
 
-/** Owners share gates, so that there are no more rows than these; an owner waits for another one only by chance. */
+/** Owners share gates to limit the number of rows. Two owners wait for each other only if they share a gate. */
 const ownerGates = 64
 /**
- * Far more tasks than transactions that are open at one moment submit. With that much room in the queue nobody waits at the
- * gate for all owners, which a long transaction would hold up.
+ * Greater than the number of tasks that concurrent open transactions submit. While the queue has this much room,
+ * submissions skip the gate for all owners, which a long transaction would block.
  */
 const mostUnseen = 500
 
-/** The rows of tasks. All changes are conditional updates, so of several instances that try one succeeds. */
+/** The rows of tasks. All changes are conditional updates, so only one of several instances succeeds. */
 export class TaskRows {
   readonly #db: Database
   readonly #clock: Clock
   readonly #leases: RowLeases<number>
 
-  /** @param instance name of this process in rows, unique among all that ever ran */
+  /** @param instance name of this process in rows, unique among all processes that ever ran */
   constructor(db: Database, clock: Clock, instance: string) {
     this.#db = db
     this.#clock = clock
     this.#leases = new RowLeases({ db, clock, instance, table: 'async_task', key: 'id' })
   }
 
-  /** @param condition that it must also meet */
+  /** @param condition additional condition */
   find(id: number, condition: object = {}): Promise<TaskRow | null> {
     return this.#db.fork().findOne(TaskRow, { $and: [{ id }, condition] })
   }
 
   /**
-   * Until the transaction ends nobody else submits for the owner and, when the queue is nearly full, for anybody, so what is
-   * counted stays true. Counts no further than the limits.
+   * Blocks other submissions of this owner until the transaction ends, and of all owners if the queue is nearly full.
+   * Thus the counts stay correct. Counts only up to the limits.
    *
-   * @param types those whose tasks take turns
+   * @param types types whose tasks take turns
    */
   async enter(ownerId: number, types: readonly string[], { capacity, perOwner }: TaskLimits): Promise<Entry> {
     await this.#passGate(2 + (ownerId % ownerGates))
@@ -116,7 +116,7 @@ export class TaskRows {
           from async_task where owner_id = ? and status in ('queued', 'running') limit ?) as own_tasks`,
       [...types, ownerId, perOwner],
     )
-    // What is to be begun again says nothing about whose turn it is.
+    // Tasks that are queued again have no effect on the current turn.
     const [next] = await this.#heads(types, 'turn > 0', 1)
     const last = exactInteger(own?.last ?? 0)
     return {
@@ -132,7 +132,7 @@ export class TaskRows {
 
   async #waiting(most: number): Promise<number> {
     const [row] = await this.#db.query<{ waiting: unknown }>(
-      // Without an order PostgreSQL reads the table until it has met as many.
+      // Without an order PostgreSQL scans the table until it has found this many rows.
       `select count(*) as waiting from
          (select id from async_task where status = 'queued' order by id limit ?) as waiting_tasks`,
       [most],
@@ -165,7 +165,7 @@ export class TaskRows {
     return this.#leases.isOwn(task)
   }
 
-  /** Waiting tasks of the types, each owner in turn. Reads no further than that many of each type. */
+  /** Returns queued tasks of the types, alternating between owners. Reads at most `limit` rows of each type. */
   queued(types: readonly string[], limit: number): Promise<readonly WaitingTask[]> {
     return this.#heads(types, 'turn >= 0', limit)
   }
@@ -176,7 +176,7 @@ export class TaskRows {
     limit: number,
   ): Promise<readonly Selected<typeof heads>[]> {
     if (types.length === 0) return []
-    // One read of the index for each type: tasks of types that are not here may stand before all others.
+    // One index scan per type: tasks of types that this instance does not handle may come first.
     const ofType = types.map(
       (_, index) =>
         `select ${heads.list} from (select ${heads.list} from async_task
@@ -189,23 +189,23 @@ export class TaskRows {
     return rows.map((row) => heads.read(row))
   }
 
-  /** Begins a run, if the task still waits as it was seen. */
+  /** Begins a run if the task is still queued and unchanged. */
   claim(seen: TaskRow): Promise<Claim | undefined> {
     const begun = `status = 'running', attempts = attempts + 1, progress = 0, note = null, started_at = coalesce(started_at, ?)`
     const waits = { sql: `status = 'queued'`, parameters: [] }
     return this.#leases.take(seen.id, seen, { sql: begun, parameters: [this.#now()] }, waits)
   }
 
-  /** Shows that this instance lives, and how far the task is. False when it has lost the lease. */
+  /** Sends a heartbeat and writes the progress. False if the lease was lost. */
   beat(claim: Claim, { progress, note }: Standing): Promise<boolean> {
     return this.#leases.renew(claim, { sql: 'progress = ?, note = ?', parameters: [progress, json(note)] })
   }
 
   /**
-   * Ends a task. False when the lease was lost before; then nothing changes.
+   * Ends a task. False if the lease was lost before; then nothing changes.
    *
    * @param filesOn disk on which the run may have left files
-   * @param together done in the same transaction
+   * @param together runs in the same transaction
    */
   finish(
     claim: Claim,
@@ -234,7 +234,8 @@ export class TaskRows {
   }
 
   /**
-   * Gives a task back as if it had not been begun, or ends it when that was asked for. False when the lease was lost before.
+   * Returns a task to the queue without counting the attempt, or ends it if cancellation was requested. False if the
+   * lease was lost before.
    *
    * @param filesOn disk on which the run may have left files
    */
@@ -256,11 +257,11 @@ export class TaskRows {
   }
 
   /**
-   * Takes a task from a holder that shows no sign of life: it waits again, or has ended. False when it has changed.
+   * Takes a task from a holder without a heartbeat. The task is queued again or ended. False if it has changed.
    *
-   * @param end `undefined` when it is to be tried again
+   * @param end `undefined` if the task is to be attempted again
    * @param filesOn disk on which the run may have left files
-   * @param together done in the same transaction
+   * @param together runs in the same transaction
    */
   takeAway(
     seen: RunningTask,
@@ -283,7 +284,7 @@ export class TaskRows {
     })
   }
 
-  /** Ends a task that waits. False when it does not. */
+  /** Ends a queued task. False if it is not queued. */
   async cancelQueued(id: number): Promise<boolean> {
     const cancelled = await this.#db.execute(
       `update async_task set status = 'cancelled', finished_at = ? where id = ? and status = 'queued'`,
@@ -292,7 +293,7 @@ export class TaskRows {
     return cancelled > 0
   }
 
-  /** Asks the holder of a running task to end it. False when none runs it. */
+  /** Requests that the holder of a running task ends it. False if the task is not running. */
   async requestCancel(id: number): Promise<boolean> {
     const statement = `update async_task set cancel_requested = ?, beat = beat + 1 where id = ? and status = 'running'`
     return (await this.#db.execute(statement, [true, id])) > 0

@@ -12,7 +12,7 @@ import type { RunMetrics, RunOutcome } from './run-metrics.ts'
 import type { Claim, TaskEnd, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
-/** Whether a user may still have something done: neither deleted nor disabled. Without users everybody is one. */
+/** True if the user is neither deleted nor disabled. Always true in a product without accounts. */
 export type IsActiveOwner = (ownerId: number) => Promise<boolean>
 
 export function activeOwners(accounts: Pick<Accounts, 'find'> | undefined): IsActiveOwner {
@@ -27,9 +27,9 @@ interface RunnerParts {
   readonly times: LeaseTimes
   readonly clock: Clock
   readonly log: Logger
-  /** Tasks at a time. */
+  /** Maximum number of concurrent tasks. */
   readonly concurrency: number
-  /** How long a task may run, in milliseconds; read when it begins. */
+  /** Maximum duration of a task, milliseconds; read when the task begins. */
   readonly deadlineMs: () => number
   readonly publishFailure: PublishFailure
   readonly metrics: RunMetrics | undefined
@@ -42,11 +42,11 @@ interface RunnerParts {
 
 interface Ended {
   readonly end: TaskEnd
-  /** What a handler threw, for operators; without secrets. */
+  /** Error of the handler for operators, without secrets. */
   readonly error?: string
 }
 
-/** A handler that does not end this long after it was told to is left to itself. */
+/** A handler that does not end within this time after its signal aborted is abandoned, milliseconds. */
 const graceMs = 30_000
 
 /** Runs tasks on this instance, each under the lease of its row. */
@@ -88,7 +88,7 @@ export class TaskRunner {
     return true
   }
 
-  /** Calls the handler and answers how the task ended; `undefined` when it goes back to the queue. */
+  /** Calls the handler and returns the end of the task; `undefined` if the task returns to the queue. */
   async #execute(row: TaskRow, claim: Claim, run: Run): Promise<Ended | undefined> {
     const { redact, log } = this.#parts
     const about = { taskId: row.id, type: row.type }
@@ -121,21 +121,21 @@ export class TaskRunner {
     await handled.handler(params, context)
   }
 
-  /** Tells a run to end that takes too long. */
+  /** Stops a run that takes too long. */
   async #limit(run: Run, ended: AbortSignal): Promise<void> {
     const { clock, deadlineMs } = this.#parts
     await clock.sleep(deadlineMs(), ended)
     if (!ended.aborted) run.stop('late')
   }
 
-  /** Resolves when a handler has had its time to end and goes on all the same. */
+  /** Resolves if a handler still runs after the time that it had to end. */
   async #abandoned(run: Run, about: object, ended: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts
     await new Promise<void>((resolve) => {
       run.signal.addEventListener('abort', () => resolve())
       if (run.signal.aborted) resolve()
     })
-    // Before another instance may begin, the handler must have ended here.
+    // The handler must end here before another instance may begin.
     if (run.stopCause === 'lost' || run.stopCause === 'released') return new Promise<never>(() => {})
     await clock.sleep(graceMs, ended)
     if (!ended.aborted) log.error(about, 'a task goes on although it was told to end; it is left to itself')
@@ -145,7 +145,7 @@ export class TaskRunner {
     const { rows, metrics } = this.#parts
     const count = (outcome: RunOutcome) => metrics?.count(row.type, outcome)
     if (run.stopCause === 'lost') return count('lost')
-    // Once it is released another run may write.
+    // After the release, another run may write files.
     if (ended === undefined) await this.#tidy(claim, undefined)
     const isRecorded = await this.runs.record(row.id, () =>
       ended === undefined ? rows.release(claim, this.#filesOf(run)) : this.#finish(row, claim, run, ended),
@@ -163,7 +163,7 @@ export class TaskRunner {
     })
   }
 
-  /** Disk on which a run may have left files. */
+  /** Disk on which the run may have left files. */
   #filesOf(run: Run): string | undefined {
     return run.hasWritten ? this.#parts.artifacts.disk : undefined
   }

@@ -18,16 +18,16 @@ interface ServiceParts {
   readonly types: TaskTypes
   readonly rows: TaskRows
   readonly limits: () => TaskLimits
-  /** Called after a commit that queued a task or asked for the end of one. */
+  /** Called after a commit that queued or cancelled a task. */
   readonly onChanged: () => void
 }
 
-/** As many characters as a language tag may sensibly have. */
+/** Maximum length of a language tag, characters. */
 const longestLocale = 35
 const cancelAttempts = 20
 const newest: PageWindow = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' }
 
-/** See `AsyncTasks`. */
+/** Implements `AsyncTasks`. */
 export class TaskService implements AsyncTasks {
   readonly #parts: ServiceParts
 
@@ -54,14 +54,14 @@ export class TaskService implements AsyncTasks {
     })
   }
 
-  /** @param condition that it must also meet */
+  /** @param condition additional condition */
   async get(id: number, condition?: object): Promise<AsyncTask> {
     const row = await this.#parts.rows.find(id, condition)
     if (row === null) throw refusal('unknown')
     return taskOf(row)
   }
 
-  /** @param condition that all of them must meet too */
+  /** @param condition additional condition for all tasks */
   async list(
     { ownerId, type, status }: TaskFilter,
     window: Partial<PageWindow> = {},
@@ -83,10 +83,10 @@ export class TaskService implements AsyncTasks {
     return { ...found, items: found.items.map(taskOf) }
   }
 
-  /** @param together done in the same transaction when this call is the one that cancels */
+  /** @param together runs in the same transaction if this call cancels the task */
   async cancel(id: number, together: () => Promise<void> = async () => {}): Promise<AsyncTask> {
     const { db, rows, onChanged } = this.#parts
-    // It may begin, end or go back to the queue between two looks.
+    // Between a read and its update, the task may begin, end or return to the queue.
     for (let left = cancelAttempts; left > 0; left--) {
       const task = await this.get(id)
       if (task.status === 'cancelled' || task.cancelRequested) return task

@@ -4,7 +4,10 @@ import { localize } from '@plinth/kernel'
 import type { TaskHandler, TaskType } from './contract.ts'
 import { asyncTaskError } from './declarations.ts'
 
-/** Names of the kinds of tasks that this process can run; whoever is signed in has tasks. */
+/**
+ * Returns the label source for the task types of this process. It needs no permission, because each user can have
+ * tasks.
+ */
 export const typeLabels = (types: TaskTypes): LabelSource =>
   listedLabels((locale) =>
     types.ids.map((id) => ({ id, name: localize(types.find(id)?.type.displayName ?? id, locale) })),
@@ -19,12 +22,12 @@ interface HandledType {
   readonly handler: TaskHandler<unknown>
 }
 
-/** The types of tasks that this process can run. */
+/** The task types that this process can run. */
 export class TaskTypes {
   readonly #byId = new Map<string, HandledType>()
   readonly #isPermission: (code: string) => boolean
 
-  /** @param isPermission whether a loaded plugin declares a permission of the code */
+  /** @param isPermission returns true if a loaded plugin declares the permission */
   constructor(isPermission: (code: string) => boolean) {
     this.#isPermission = isPermission
   }
@@ -47,7 +50,7 @@ export class TaskTypes {
   }
 
   /**
-   * Parameters as JSON text, checked in the form in which the handler will see them.
+   * Returns the parameters as JSON text, validated in the form that the handler receives.
    *
    * @throws PlinthError `PLINTH_ASYNC_TASK_TYPE_UNKNOWN`, `PLINTH_ASYNC_TASK_PARAMS`
    */

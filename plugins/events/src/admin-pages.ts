@@ -120,7 +120,7 @@ const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
   live: ['outbox_event'],
 }))
 
-/** What the back office shows of events. */
+/** Back-office pages of events. */
 export const pages = [outbox, event, backlog]
 
 export const needsAttention = [

@@ -5,8 +5,8 @@ import type { Outcome } from './deliverer.ts'
 import { OutboxEvent, type OutboxState, outboxStates } from './entities.ts'
 
 /**
- * Counts attempts by event and outcome, and reads the backlog when the registry is read. Tags are bounded: events without
- * a handler in this process share one.
+ * Counts attempts by event and outcome, and reads the backlog when the registry is read. Tags are bounded: events
+ * without a handler in this process share one tag.
  */
 export function deliveryMetrics(
   registry: Registry,
@@ -26,7 +26,7 @@ export function deliveryMetrics(
     registers: [registry],
     async collect() {
       this.reset()
-      // Without the database there is no number, but the other metrics are still told.
+      // If the database fails, this metric is omitted and the other metrics are still returned.
       const counts = await backlog.open().catch(() => [])
       for (const [status, total] of counts) this.set({ status }, total)
     },
@@ -34,10 +34,13 @@ export function deliveryMetrics(
   return (type, outcome) => counter.inc({ type: isKnown(type) ? type : 'other', outcome })
 }
 
-/** Milliseconds for which counts are good enough for metrics, however often they are read. */
+/** Maximum age of the counts for metrics, milliseconds. */
 const keptMs = 15_000
 
-/** How much lies in the outbox, at a cost that does not grow with it: each number ends where `countRows` ends. */
+/**
+ * Counts the events in the outbox. The cost does not grow with their number: each count stops at the limit of
+ * `countRows`.
+ */
 export class Backlog {
   readonly #db: Database
   readonly #clock: Clock
@@ -48,7 +51,7 @@ export class Backlog {
     this.#clock = clock
   }
 
-  /** Events that wait, for their time too, or are given up; read again after 15 seconds. */
+  /** Counts scheduled, pending and failed events. The counts are cached for 15 seconds. */
   open(): Promise<ReadonlyMap<OutboxState, number>> {
     const now = this.#clock.monotonic()
     if (this.#kept === undefined || now >= this.#kept.until) {
@@ -64,7 +67,7 @@ export class Backlog {
   async read() {
     const counts = await this.#count(outboxStates)
     const oldest = await this.#db.fork().findOne(OutboxEvent, { status: 'pending' }, { orderBy: { id: 'asc' } })
-    // A key has at most one failed event: what comes after it is never tried.
+    // A key has at most one failed event, because later ones are not attempted.
     const blocked = await countRows(this.#db, {
       table: 'outbox_event',
       where: `status = 'failed' and stream_key is not null`,

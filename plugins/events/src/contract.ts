@@ -3,12 +3,12 @@ import { service } from '@plinth/kernel'
 import type { Static, TSchema } from 'typebox'
 import { eventsError } from './declarations.ts'
 
-/** A kind of event, compared by id. */
+/** A type of event, compared by id. */
 export interface EventRef<T = unknown> {
   readonly id: string
-  /** JSON Schema of the payload as it travels: what JSON can carry. */
+  /** JSON Schema of the payload as it is transmitted, which is a JSON value. */
   readonly schema: TSchema
-  /** Phantom: the payload. Never set. */
+  /** Type of the payload, for the compiler only. Never set. */
   readonly '~type'?: T
 }
 
@@ -16,11 +16,11 @@ const eventId = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)*$/
 const longestEventId = 128
 
 /**
- * Defines a kind of event: `event('commerce.order.paid', Type.Object({ orderNo: Type.String() }))`. New members of a
- * payload must be optional: events that were published before the change are still delivered after it.
+ * Defines a type of event: `event('commerce.order.paid', Type.Object({ orderNo: Type.String() }))`. New payload members
+ * must be optional: events that were published before the change are still delivered after it.
  *
  * @param id dotted lower-case words, at most 128 characters
- * @throws PlinthError `PLINTH_EVENTS_EVENT` for another id
+ * @throws PlinthError `PLINTH_EVENTS_EVENT` for an invalid id
  */
 export function event<const S extends TSchema>(id: string, schema: S): EventRef<Static<S>> {
   if (typeof id !== 'string' || !eventId.test(id) || id.length > longestEventId) {
@@ -31,36 +31,39 @@ export function event<const S extends TSchema>(id: string, schema: S): EventRef<
 
 export interface PublishOptions {
   /**
-   * Ordering key, 1 to 200 characters without control characters, for example `order:4711`. Events of one key, of
-   * whatever kind, are delivered one after another in the order in which their transactions committed. Without a key
-   * there is no order. Until it commits, the transaction holds up others that publish under the same key.
+   * Ordering key, 1 to 200 characters without control characters, for example `order:4711`. Events with the same key,
+   * of any type, are delivered one after another in the order of their commits. Events without a key have no order.
+   * Until it commits, the transaction blocks other publishers with the same key.
    */
   readonly key?: string
   /**
-   * Milliseconds since the epoch, at most ten years ahead: the event is `scheduled` and not delivered before that moment, by
-   * the clock of the database, and within the poll interval after it. A moment that is past delivers at once. Not together
-   * with a key: what waits would hold up what was published later.
+   * Milliseconds since the epoch, at most ten years ahead. Until this moment the event is `scheduled`. It is delivered
+   * after it, by the clock of the database and within the poll interval. A past moment delivers immediately. Cannot be
+   * combined with a key, because a scheduled event would block later ones.
    */
   readonly notBefore?: number
-  /** The same as a delay from now, in milliseconds, so that the clock of this process has no part in it. One of the two. */
+  /**
+   * Delay from now, in milliseconds. Unlike `notBefore`, it does not use the clock of this process. Cannot be combined
+   * with `notBefore`.
+   */
   readonly delayMs?: number
 }
 
-/** An event as a handler sees it. */
+/** An event as a handler receives it. */
 export interface Delivery<T = unknown> {
-  /** The same at every delivery of one event: what a consumer remembers to do its work once. 0 for emitted events. */
+  /** Equal for all deliveries of one event. A consumer can store it to process the event once. 0 for emitted events. */
   readonly id: number
   readonly type: string
   readonly payload: T
   readonly key: string | undefined
-  /** When it was published, milliseconds since the epoch. */
+  /** Time of publication, milliseconds since the epoch. */
   readonly publishedAt: number
 }
 
 export interface HandlerContext {
-  /** 1 for the first try. Always 1 for emitted events. */
+  /** Number of the attempt, from 1. Always 1 for emitted events. */
   readonly attempt: number
-  /** Aborts at the handler deadline, when the product stops, and when another process took the event over. */
+  /** Aborts at the handler deadline, when the product stops, and when another process took over the event. */
   readonly signal: AbortSignal
 }
 
@@ -68,47 +71,50 @@ export type Handler<T> = (delivery: Delivery<T>, context: HandlerContext) => voi
 
 export interface HandlerOptions {
   /**
-   * True runs the handler inside `database.transactional`, together with the note that it has handled the event: what it
-   * writes happens exactly once. Such a handler talks to the database and to nothing else, and may be started again.
+   * If true, the handler runs inside `database.transactional`, together with the record that it has handled the event.
+   * Its writes take effect exactly once. Such a handler must only use the database, and may be called again.
    */
   readonly transaction?: boolean
 }
 
 export interface Events {
   /**
-   * Adds a handler, only during set-up. Every handler of an event is called at least once; a retry calls those that have
-   * not succeeded. Published events are delivered in the role `worker`, so a handler of published events must not be
-   * limited to another role.
+   * Adds a handler. Call it only during setup. Each handler of an event is called at least once. A retry calls those
+   * that have not succeeded. Published events are delivered in the role `worker`, so their handlers must be added in
+   * that role.
    *
-   * @param name unique for the event and stable over versions, for example `member-points.grant`; at most 128 characters
+   * @param name unique for the event and stable across versions, for example `member-points.grant`; at most 128
+   *   characters
    * @throws PlinthError `PLINTH_EVENTS_EVENT`, `PLINTH_EVENTS_HANDLER`, `PLINTH_EVENTS_HANDLER_TAKEN`,
    *   `PLINTH_EVENTS_HANDLER_NAME`
    */
   on<T>(ref: EventRef<T>, name: string, handler: Handler<T>, options?: HandlerOptions): void
   /**
-   * Writes an event to the outbox: in the caller's transaction when there is one, so that it is published if and only if
-   * that commits, otherwise in its own. It is delivered after the commit, at least once, also when the process dies.
+   * Writes an event to the outbox. In a transaction of the caller, the event is published if and only if that
+   * transaction commits. Otherwise it has its own transaction. It is delivered after the commit, at least once, even if
+   * the process dies.
    *
    * @returns id of the event
    * @throws PlinthError `PLINTH_EVENTS_PAYLOAD`, `PLINTH_EVENTS_KEY`, `PLINTH_EVENTS_NOT_BEFORE`
    */
   publish<T>(ref: EventRef<T>, payload: T, options?: PublishOptions): Promise<number>
   /**
-   * Tells the handlers of this process, once and without any promise: not durable, no retry, failures are logged. Inside
-   * a transaction it waits for the commit; a rollback drops it.
+   * Calls the handlers of this process once, without a guarantee: the event is not stored or retried, and errors are
+   * only logged. Inside a transaction the call waits for the commit. A rollback discards it.
    *
    * @throws PlinthError `PLINTH_EVENTS_PAYLOAD`
    */
   emit<T>(ref: EventRef<T>, payload: T): void
   /**
-   * Declares, during setup, kinds of events that the plugin publishes, so that the product can tell which alerts may occur in it.
+   * Declares the types of events that the plugin publishes. Call it during setup. The product uses the list to find
+   * alerts that can occur.
    */
   declarePublished(...refs: readonly EventRef[]): void
-  /** Ids of the kinds that loaded plugins declared. Complete when all plugins are set up. */
+  /** Ids of the declared event types. Complete after the setup of all plugins. */
   readonly publishedTypes: ReadonlySet<string>
   /**
-   * Resolves when this process has nothing left to do: emitted events are handled, and published ones that are due have
-   * been tried, as far as this process delivers any. For tests and commands.
+   * Resolves when this process has no work left: emitted events are handled, and each due published event was attempted
+   * if this process delivers events. For tests and commands.
    */
   idle(): Promise<void>
 }
@@ -116,8 +122,8 @@ export interface Events {
 export const events = service<Events>('events', { from: '@plinth/events' })
 
 /**
- * Published when an event is given up after its last attempt (decision A10): what alerts and rules listen to. Its own
- * delivery failures are only logged.
+ * Published when an event fails after its last attempt (decision A10), for alerts and rules. Its own delivery failures
+ * are only logged.
  */
 export const outboxDeliveryFailed = event(
   'events.outbox.delivery-failed',

@@ -2,7 +2,7 @@ import { businessFailures, errorTable, type PermissionDeclaration } from '@plint
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Every programming error that this plugin finds. */
+/** Programming errors that this plugin detects. */
 export const eventsError = errorTable({
   PLINTH_EVENTS_HANDLER_TAKEN: `Event "{{event}}" has a handler named "{{handler}}" already.
     Name each handler of an event differently, beginning with the id of its plugin.`,
@@ -24,7 +24,7 @@ export const messages = { en, 'zh-CN': zhCN }
 
 export const refusal = businessFailures('events', en.events, { 'event-unknown': '404', 'event-finished': '409' })
 
-/** Codes of the permissions of this plugin. */
+/** Permission codes of this plugin. */
 export const own = { view: 'events:outbox:view', replay: 'events:outbox:replay' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [

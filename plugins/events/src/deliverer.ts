@@ -9,13 +9,13 @@ import type { Claim, OutboxStore } from './outbox-store.ts'
 interface BackoffSettings {
   /** Milliseconds before the first retry. */
   readonly initialDelayMs: number
-  /** Milliseconds at most before any retry. */
+  /** Maximum delay before a retry, milliseconds. */
   readonly maxDelayMs: number
 }
 
 /**
- * Milliseconds to wait after the given failed attempt (1 is the first): doubled each time up to the maximum, one half of
- * it by chance, so that what failed together does not come back together.
+ * Returns the delay after a failed attempt (1 is the first), in milliseconds. It doubles each time up to the maximum.
+ * One half is random, so that events which failed together are not retried together.
  */
 export function retryDelay(attempt: number, settings: BackoffSettings, random: () => number): number {
   const full = Math.min(settings.maxDelayMs, settings.initialDelayMs * 2 ** (attempt - 1))
@@ -28,7 +28,7 @@ export interface DeliverySettings extends BackoffSettings {
   readonly maxAttempts: number
 }
 
-/** `postponed`: released, because the product stops or another process has it. */
+/** `postponed`: released because the product stops or another process has it. */
 export type Outcome = 'delivered' | 'retried' | 'failed' | 'postponed'
 
 interface DelivererParts {
@@ -51,16 +51,19 @@ interface Work {
   readonly claim: Claim
   readonly claimedAt: Moment
   readonly settings: DeliverySettings
-  /** Aborts what runs. */
+  /** Aborts the attempt. */
   readonly stop: AbortSignal
 }
 
 const longestReason = 500
 
-/** Takes one event to all its handlers. */
+/** Delivers one event to all its handlers. */
 export class Deliverer {
   readonly #parts: DelivererParts
-  /** Failures of each kind of event since one that had failed was delivered or given up. Handlers bound the kinds. */
+  /**
+   * Number of failures by event type, since an event that had failed was last delivered or ended as failed. The
+   * handlers limit the number of types.
+   */
   readonly #failing = new Map<string, number>()
 
   constructor(parts: DelivererParts) {
@@ -68,10 +71,10 @@ export class Deliverer {
   }
 
   /**
-   * Claims the event and delivers it, if it is still due.
+   * Claims the event and delivers it if it is still due.
    *
-   * @param stop aborts what runs; the event is given back
-   * @throws what the database throws; the event comes back when its lease has run out
+   * @param stop aborts the delivery; the event is released
+   * @throws the errors of the database; the event is due again when its lease has expired
    */
   async deliver(event: OutboxEvent, stop: AbortSignal): Promise<Outcome> {
     const { store, handlers, clock, count } = this.#parts
@@ -95,7 +98,7 @@ export class Deliverer {
 
   async #take(work: Work): Promise<Outcome> {
     const { event, claim, claimedAt, settings, stop } = work
-    // Every attempt so far ended with its process: the event may be what ends them.
+    // The process died during each earlier attempt. The event may be the cause.
     if (event.attempts >= settings.maxAttempts) {
       return this.#giveUp(event, claim, event.attempts, event.lastError ?? 'The process ended during every attempt')
     }
@@ -125,7 +128,10 @@ export class Deliverer {
     return 'retried'
   }
 
-  /** The lease ends by the clock of the database, so a renewal that succeeds proves it, however late it comes. */
+  /**
+   * The lease ends by the clock of the database, so a successful renewal proves that it is still valid, even if the
+   * renewal is late.
+   */
   #keepLease(claim: Claim, leaseMs: number, heldSince: Moment): KeptLease {
     const { store, clock, log } = this.#parts
     const failures = new FailureLog(log, {
@@ -144,12 +150,12 @@ export class Deliverer {
     })
   }
 
-  /** The last handler that is left settles the event itself, so that one handler costs no more than one note. */
+  /** The last remaining handler finishes the event, so an event with one handler needs only one write. */
   async #callHandlers({ event, claim, settings, stop }: Work, lease: KeptLease, failures: string[]): Promise<void> {
     const { store, handlers } = this.#parts
     const { leaseMs, handlerDeadlineMs } = settings
     const signal = AbortSignal.any([stop, lease.lost])
-    // At every attempt: an attempt that was given back or replayed is not counted, and left its notes all the same.
+    // Read at each attempt: a released or replayed attempt is not counted, but its records remain.
     const handled = await store.handled(claim)
     const left = handlers.of(event.type).filter(({ name }) => !handled.has(name))
     if (left.length === 0) return store.finish(claim)
@@ -189,7 +195,7 @@ export class Deliverer {
     return 'failed'
   }
 
-  /** One line when a kind of event begins to fail; each attempt that fails is a line for those who debug. */
+  /** Logs one warning when a type of event begins to fail. Later failures are logged with level `debug`. */
   #logFailure({ id, type }: OutboxEvent, details: object): void {
     const failures = this.#failing.get(type) ?? 0
     this.#failing.set(type, failures + 1)
@@ -206,7 +212,7 @@ export class Deliverer {
     this.#parts.log.info({ event: id, type, failures }, 'an event that had failed is delivered')
   }
 
-  /** Without secrets, and without characters that a database may refuse. */
+  /** Without secrets, and without characters that a database may reject. */
   #reason(handler: string, error: unknown): string {
     return this.#parts.redact(`${handler}: ${reasonOf(error)}`).replace(/\p{Cc}+/gu, ' ')
   }

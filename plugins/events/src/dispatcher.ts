@@ -14,43 +14,43 @@ interface DispatcherParts {
   readonly log: Logger
 }
 
-/** More hints than this are not kept: a look into the outbox finds their events. */
+/** Maximum number of stored hints. A poll of the outbox finds the other events. */
 const mostHints = 10_000
 
-/** A look that takes long is followed by a pause this many times as long. */
+/** The pause after a poll is at least this many times as long as the poll. */
 const restPerLook = 10
 
-/** Looks that find nothing come less and less often, in the end at this interval unless the configured one is longer. */
+/** Maximum interval between polls that find nothing, unless the configured interval is longer; milliseconds. */
 const slowestLookMs = 5_000
 
-/** Retries that are due one after another share looks: milliseconds between two of them, unless the interval is shorter. */
+/** Minimum interval between polls for consecutive retries, unless the configured interval is shorter; milliseconds. */
 const closestLooksMs = 100
 
 /**
- * Finds events that are due and hands them to the deliverer, a few at a time. It learns of events of its own process by
- * hints, goes on with the next event of a key when one is delivered, and finds everything else by looking into the outbox
- * at intervals: events of other processes, retries, leases that ran out.
+ * Finds due events and passes them to the deliverer, a limited number at a time. Hints report events of this process.
+ * After a delivery, it continues with the next event of the same key. Periodic polls of the outbox find all other
+ * events: events of other processes, retries and expired leases.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts
-  /** What to try next, in this order, each once. */
+  /** Next attempts in this order, without duplicates. */
   readonly #hints = new Map<string | number, Hint>()
   readonly #running = new Set<Promise<void>>()
   /** Events that this process is delivering. */
   readonly #inWork = new Set<number>()
-  /** Events in work that a hint or a look named again. */
+  /** Events in work that a hint or a poll found again. */
   readonly #foundAgain = new Set<number>()
   readonly #ended = new AbortController()
   readonly #givenUp = new AbortController()
   #idlers: (() => void)[] = []
   #alarm = new AbortController()
-  /** Looks as soon as there is nothing else to try. */
+  /** Poll as soon as there are no hints left. */
   #looksNext = true
-  /** Looks at this moment of the monotonic clock in any case. */
+  /** Time of the next unconditional poll on the monotonic clock. */
   #nextLookAt = 0
-  /** Looks since anything was found or done. */
+  /** Consecutive polls without work. */
   #quietLooks = 0
-  /** Something failed, and no look has told since what is left to do. */
+  /** True after an error, until a poll has read the remaining work. */
   #isUnsure = false
   readonly #looking: FailureLog
   readonly #delivering: FailureLog
@@ -76,7 +76,7 @@ export class Dispatcher {
     this.#loop ??= this.#run()
   }
 
-  /** Tries the event, or the first of the key, as soon as there is room; without a hint looks into the outbox. */
+  /** Attempts the event, or the first event of the key, as soon as a slot is free. Without a hint, polls the outbox. */
   wake(hint?: Hint): void {
     if (this.#ended.signal.aborted) return
     if (hint !== undefined && this.#hints.size < mostHints) this.#hints.set('key' in hint ? hint.key : hint.id, hint)
@@ -85,7 +85,10 @@ export class Dispatcher {
     this.#alarm.abort()
   }
 
-  /** Resolves when everything that is due now has been tried; at once when it does not run, not while the database fails. */
+  /**
+   * Resolves when each event that is due now was attempted. Resolves immediately if the dispatcher is not running. Does
+   * not resolve while the database fails.
+   */
   async idle(): Promise<void> {
     if (!this.isRunning) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -94,7 +97,9 @@ export class Dispatcher {
     await promise
   }
 
-  /** Takes no more events and waits for those that run; when the signal aborts, gives them back to other processes. */
+  /**
+   * Starts no more deliveries and waits for the current ones. When the signal aborts, releases them to other processes.
+   */
   async drain(signal: AbortSignal): Promise<void> {
     this.#ended.abort()
     this.#alarm.abort()
@@ -109,7 +114,7 @@ export class Dispatcher {
     const { concurrency, clock } = this.#parts
     while (!this.#ended.signal.aborted) {
       this.#alarm = new AbortController()
-      // A process that is never done with its own events still looks for those of others.
+      // A process that always has its own events must still poll for those of others.
       if (clock.monotonic() >= this.#nextLookAt || (this.#looksNext && this.#hints.size === 0)) await this.#look()
       while (this.#running.size < concurrency && !this.#ended.signal.aborted) {
         const hint = this.#nextHint()
@@ -127,7 +132,7 @@ export class Dispatcher {
 
   async #look(): Promise<void> {
     const { store, clock } = this.#parts
-    // SQLite answers without leaving the event loop: one look after another would keep requests from their turn.
+    // SQLite blocks the event loop, so consecutive polls would delay requests.
     await setImmediate()
     const begunAt = clock.monotonic()
     this.#looksNext = false
@@ -148,14 +153,14 @@ export class Dispatcher {
     this.#nextLookAt = endedAt + Math.max(this.#pauseMs(nextInMs), restPerLook * (endedAt - begunAt))
   }
 
-  /** @param nextInMs milliseconds until an event is due that waits now */
+  /** @param nextInMs milliseconds until the next waiting event is due */
   #pauseMs(nextInMs = Number.POSITIVE_INFINITY): number {
     const interval = this.#parts.pollIntervalMs()
     const slowed = Math.min(interval * 2 ** Math.max(0, this.#quietLooks - 1), Math.max(interval, slowestLookMs))
     return Math.min(slowed, Math.max(nextInMs, Math.min(closestLooksMs, interval)))
   }
 
-  /** Something happened: more may follow, in other processes too. */
+  /** Polls soon after activity, because more events may follow, also in other processes. */
   #stir(): void {
     this.#quietLooks = 0
     this.#nextLookAt = Math.min(this.#nextLookAt, this.#parts.clock.monotonic() + this.#parts.pollIntervalMs())
@@ -172,7 +177,7 @@ export class Dispatcher {
   #launch(hint: Hint): void {
     const work = this.#deliver(hint)
       .catch((error: unknown) => {
-        // The next look comes after a pause, not at once.
+        // The next poll follows after a pause.
         this.#looksNext = false
         this.#isUnsure = true
         this.#delivering.failed(error)
@@ -186,11 +191,11 @@ export class Dispatcher {
 
   async #deliver(hint: Hint): Promise<void> {
     const { store, deliverer } = this.#parts
-    // SQLite answers without leaving the event loop: a long backlog would keep requests and timers from their turn.
+    // SQLite blocks the event loop, so a long backlog would delay requests and timers.
     await setImmediate()
     const event = 'key' in hint ? await store.head(hint.key) : await store.load(hint.id)
     if (event === null || !['scheduled', 'pending'].includes(event.status)) return
-    // Its lease may seem to have run out, when the clock was moved: it is still being delivered here.
+    // After a change of the clock the lease may seem expired although the event is still being delivered here.
     if (this.#inWork.has(event.id)) {
       this.#foundAgain.add(event.id)
       return
@@ -200,7 +205,7 @@ export class Dispatcher {
       const outcome = await deliverer.deliver(event, this.#givenUp.signal)
       this.#stir()
       if (outcome !== 'postponed') this.#delivering.succeeded()
-      // The claim may have failed because the event was read before another process tried it. It is due again now.
+      // The claim may have failed because another process attempted the event after it was read. It is due again now.
       else if (this.#foundAgain.has(event.id)) this.wake({ id: event.id })
       if (outcome === 'delivered' && event.streamKey != null) this.wake({ key: event.streamKey })
     } finally {

@@ -2,15 +2,15 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
 /**
- * `scheduled`: not to be delivered before its time. `pending`: to be delivered, or being delivered while it has a lease.
- * `failed`: given up; waits for an operator. `delivered` and `skipped` are final.
+ * `scheduled`: not delivered before its time. `pending`: to be delivered, or being delivered while it has a lease.
+ * `failed`: all attempts failed; an operator must act. `delivered` and `skipped` are final.
  */
 export const outboxStates = ['scheduled', 'pending', 'delivered', 'failed', 'skipped'] as const
 export type OutboxState = (typeof outboxStates)[number]
 
-/** `nextAt` of an event that waits for nothing: before any time that a clock tells. */
+/** `nextAt` of an event that is due immediately; earlier than each time of a clock. */
 export const dueAtOnce = new Date(0)
-/** `nextAt` of an event that waits behind an earlier one of its key: after any time that a clock tells. */
+/** `nextAt` of an event that waits for an earlier one of its key; later than each time of a clock. */
 export const waitsForItsTurn = new Date(Date.UTC(9999, 0, 1))
 
 export const OutboxEvent = defineEntity({
@@ -29,18 +29,18 @@ export const OutboxEvent = defineEntity({
   properties: {
     id: column.primaryKey(),
     type: column.text(128),
-    /** JSON, as text so that it comes back as it was written. */
+    /** JSON, stored as text so that it is read exactly as it was written. */
     payload: column.longText(),
     /** Ordering key. */
     streamKey: column.text(200).nullable(),
-    /** Place among the events of the key; null without a key and once it is delivered or skipped. */
+    /** Position among the events of the key; null without a key and after the event is delivered or skipped. */
     position: column.bigint().nullable(),
     status: column.text(16).$type<OutboxState>(),
     /** Attempts begun. */
     attempts: column.integer(),
-    /** Not before this moment: the next retry, or the end of the lease; `dueAtOnce` or `waitsForItsTurn`. */
+    /** Earliest time of the next attempt: the next retry, the end of the lease, `dueAtOnce` or `waitsForItsTurn`. */
     nextAt: column.timestamp(),
-    /** As it was published; `nextAt` of a scheduled event. */
+    /** Time given at publication; the `nextAt` of a scheduled event. */
     notBefore: column.timestamp().nullable(),
     /** Token of the claim under which it is being delivered. */
     leaseToken: column.text(36).nullable(),
@@ -51,7 +51,7 @@ export const OutboxEvent = defineEntity({
 })
 export type OutboxEvent = InferEntity<typeof OutboxEvent>
 
-/** Handlers that have handled an event which other handlers have not. */
+/** Handlers that have handled an event while other handlers have not. */
 export const OutboxDelivery = defineEntity({
   name: 'OutboxDelivery',
   tableName: 'outbox_delivery',
@@ -64,7 +64,9 @@ export const OutboxDelivery = defineEntity({
   },
 })
 
-/** The last position given out for a key. Publishers of one key wait for each other here, so positions follow commits. */
+/**
+ * The last assigned position of a key. Publishers of one key lock this row, so positions follow the order of commits.
+ */
 export const OutboxStream = defineEntity({
   name: 'OutboxStream',
   tableName: 'outbox_stream',

@@ -64,7 +64,8 @@ export class EventsService implements Events {
       } catch (error) {
         const reason = redact(reasonOf(error))
         const about = { type: delivery.type, handler: handler.name, reason }
-        // Before the first migration, events are emitted because there is no outbox, and handlers have no tables either.
+        // Before the first migration there is no outbox, so published events are emitted. The tables of the handlers do
+        // not exist either.
         if (isMissingTable(error)) log.warn(about, 'a handler of an emitted event has no tables; run `plinth migrate`')
         else log.error(about, 'a handler of an emitted event failed')
       }
@@ -79,7 +80,7 @@ export class EventsService implements Events {
     } while (this.#emitted.size > 0)
   }
 
-  /** Finishes what runs; when the signal aborts, gives it up. */
+  /** Finishes current deliveries. When the signal aborts, cancels them. */
   async drain(signal: AbortSignal): Promise<void> {
     const giveUp = () => this.#stopped.abort(new Error('The product stops'))
     if (signal.aborted) giveUp()
@@ -88,7 +89,7 @@ export class EventsService implements Events {
     await this.settled()
   }
 
-  /** Resolves when no handler of an emitted event runs. */
+  /** Resolves when no handler of an emitted event is running. */
   async settled(): Promise<void> {
     while (this.#emitted.size > 0) await Promise.all(this.#emitted)
   }

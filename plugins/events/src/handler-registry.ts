@@ -7,18 +7,21 @@ import { decodePayload } from './payload.ts'
 /** An event as it is stored. */
 export type EncodedDelivery = Omit<Delivery, 'payload'> & {
   readonly payload: string
-  /** The schema by which this process has checked the text already: handlers of the same one do not check it again. */
+  /**
+   * Schema by which this process has already validated the text. Handlers with the same schema do not validate it
+   * again.
+   */
   readonly checkedBy?: EventRef['schema']
 }
 
-/** A handler that was added for one kind of event. */
+/** A handler of one event type. */
 interface BoundHandler {
   readonly name: string
   /**
-   * Calls the handler and then `settle`: inside one transaction when the handler asked for one. At the deadline that is
-   * rolled back, and what the handler still asks of the database fails.
+   * Calls the handler and then `settle`, inside one transaction if the handler requested one. At the deadline the
+   * transaction is rolled back, and further database calls of the handler fail.
    *
-   * @throws what the handler or `settle` throws, an error after `deadlineMs`, or the reason of the aborted signal
+   * @throws the error of the handler or `settle`, an error after `deadlineMs`, or the reason of the aborted signal
    */
   run(delivery: EncodedDelivery, context: HandlerContext, deadlineMs: number, settle: Settle): Promise<void>
 }
@@ -26,7 +29,7 @@ type Settle = () => Promise<void> | void
 
 const handlerName = /^[a-z0-9](?:[a-z0-9.-]{0,126}[a-z0-9])?$/
 
-/** Plugins in plain JavaScript may add anything. */
+/** Plugins in plain JavaScript may pass any value. */
 function assertCall(ref: unknown, name: string, handler: unknown): asserts ref is EventRef {
   const { id, schema } = Object(ref) as Partial<EventRef>
   if (typeof id !== 'string' || typeof schema !== 'object') {
@@ -40,7 +43,7 @@ function assertCall(ref: unknown, name: string, handler: unknown): asserts ref i
   throw eventsError('PLINTH_EVENTS_HANDLER', { handler: name, event: id, found: String(handler) })
 }
 
-/** The handlers of this process by event. */
+/** The handlers of this process by event type. */
 export class HandlerRegistry {
   readonly #byEvent = new Map<string, Map<string, BoundHandler>>()
   readonly #db: Database
@@ -64,7 +67,7 @@ export class HandlerRegistry {
       name,
       async run(delivery, context, deadlineMs, settle) {
         const call = async (signal: AbortSignal) => {
-          // Decoded for each handler: what one changes is not seen by the next.
+          // Decoded for each handler, so that changes by one handler do not affect the next.
           const { checkedBy, ...event } = delivery
           const isChecked = checkedBy === ref.schema
           const payload = (isChecked ? JSON.parse(event.payload) : decodePayload(ref, event.payload)) as T
@@ -91,7 +94,7 @@ export class HandlerRegistry {
     return [...(this.#byEvent.get(type)?.values() ?? [])]
   }
 
-  /** True for kinds of events that this process handles: a bounded set. */
+  /** True for event types that this process handles: a bounded set. */
   knows(type: string): boolean {
     return this.#byEvent.has(type)
   }

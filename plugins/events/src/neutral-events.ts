@@ -2,10 +2,10 @@ import { Type } from '@plinth/http'
 import { event } from './contract.ts'
 
 /*
- * Facts that several plugins speak of without knowing each other (decision A9, document 1 "Neutral task event kinds",
- * document 2 "Events"). Who owns the fact checks it before publishing it. Amounts are minor units of the currency, times
- * milliseconds since the epoch. Publish all events of one order under the key `order:{orderNo}`. Texts of users are cut to
- * their length by who publishes them, and no text holds a secret.
+ * Events that several plugins share without depending on each other (decision A9, document 1 "Neutral task event
+ * kinds", document 2 "Events"). The plugin that owns the fact verifies it before it publishes the event. Amounts are
+ * minor units of the currency. Times are milliseconds since the epoch. Publish all events of one order under the key
+ * `order:{orderNo}`. The publisher cuts user texts to their maximum length. No text contains a secret.
  */
 
 const userId = Type.Integer({ minimum: 1 })
@@ -17,7 +17,7 @@ const name = Type.String({ maxLength: 128 })
 const status = Type.String({ minLength: 1, maxLength: 64 })
 const reason = Type.String({ maxLength: 500 })
 
-/** `cashAmount` is what was paid in money, without points and coupons. */
+/** `cashAmount` is the amount paid in money, without points and coupons. */
 export const orderPaid = event(
   'commerce.order.paid',
   Type.Object({
@@ -29,7 +29,7 @@ export const orderPaid = event(
   }),
 )
 
-/** One refund of an order; `orderCashAmount` is what the order had cost in money. */
+/** One refund of an order. `orderCashAmount` is the amount that was paid in money for the order. */
 export const orderRefunded = event(
   'commerce.order.refunded',
   Type.Object({ refundNo: number, orderNo: number, userId, refundAmount: amount, orderCashAmount: amount }),
@@ -55,7 +55,7 @@ export const forumReplyCreated = event(
 /** `userId` liked the topic of `topicAuthorId`. */
 export const forumTopicLiked = event('forum.topic.liked', Type.Object({ ...topic, topicAuthorId: userId, ...acting }))
 
-/** `userId` keeps the topic of `topicAuthorId` among the favorites. */
+/** `userId` added the topic of `topicAuthorId` to the favorites. */
 export const forumTopicFavorited = event(
   'forum.topic.favorited',
   Type.Object({ ...topic, topicAuthorId: userId, ...acting }),
@@ -67,7 +67,7 @@ export const forumReplyLiked = event(
   Type.Object({ ...topic, replyId: id, replyAuthorId: userId, ...acting }),
 )
 
-/** A report has a status; `pending` is the one that it begins with. `userId` set the status. */
+/** The status of a report was set by `userId`. `pending` is the initial status. */
 export const forumReportStatusChanged = event(
   'forum.report.status-changed',
   Type.Object({
@@ -81,16 +81,16 @@ export const forumReportStatusChanged = event(
 
 const between = Type.Object({ fromUserId: userId, fromUserName: Type.Optional(name), toUserId: userId })
 
-/** `fromUserId` asks `toUserId` to be friends. */
+/** `fromUserId` sent a friend request to `toUserId`. */
 export const friendRequested = event('social.friend.requested', between)
-/** `fromUserId` has accepted what `toUserId` asked. */
+/** `fromUserId` accepted the friend request of `toUserId`. */
 export const friendAccepted = event('social.friend.accepted', between)
-/** `fromUserId` has rejected what `toUserId` asked. */
+/** `fromUserId` rejected the friend request of `toUserId`. */
 export const friendRejected = event('social.friend.rejected', between)
 /** `fromUserId` follows `toUserId`. */
 export const userFollowed = event('social.user.followed', between)
 
-/** A message of a conversation for one of its members (decision A20). `muted`: the member wants no notice of it. */
+/** A message of a conversation for one of its members (decision A20). `muted`: the member wants no notification. */
 export const conversationMessageCreated = event(
   'conversation.message.created',
   Type.Object({
@@ -112,7 +112,7 @@ export const afterSalesStatusChanged = event(
 
 const stock = Type.Object({ sku: number, name: title, stock: Type.Integer({ minimum: 0 }) })
 
-/** What is delivered without a parcel runs short. */
+/** The stock of goods that are delivered without a parcel is low. */
 export const virtualStockLow = event('mall.virtual-delivery.low-stock', stock)
 export const virtualStockOut = event('mall.virtual-delivery.out-of-stock', stock)
 export const afterSalesPendingReview = event(
@@ -126,9 +126,9 @@ export const contentRejected = event(
   'cms.review.rejected',
   Type.Object({ contentId: id, title, authorId: userId, reason }),
 )
-/** Somebody followed a short link that shows a warning. */
+/** A visitor followed a short link that shows a warning. */
 export const riskLinkVisited = event('short-link.risk-visit', Type.Object({ linkId: id, linkCode: number, reason }))
-/** A live code showed its fallback, because nothing else was left. */
+/** A live code showed its fallback because no other target was left. */
 export const liveCodeFallbackUsed = event('live-code.fallback-used', Type.Object({ liveCodeId: id, name: title }))
 
 const review = Type.Object({ reviewId: id, contentType: number, title })
@@ -148,24 +148,24 @@ export const openProviderFault = event('open-platform.provider-fault', Type.Obje
 export const openRateLimited = event('open-platform.rate-limited', Type.Object({ ...application, route: title }))
 
 /**
- * Something that strangers can call is used so much that abuse is likely. Published once per window of the limit.
- * `area` is a stable code such as `sms-codes`, `subject` the part of it, such as a calling code.
+ * A publicly callable operation is used so often that abuse is likely. Published once per window of the limit. `area`
+ * is a stable code such as `sms-codes`. `subject` is the affected part, such as a calling code.
  */
 export const abuseSuspected = event(
   'security.abuse-suspected',
   Type.Object({ area: name, subject: name, count: Type.Integer(), limit: Type.Integer() }),
 )
 
-/** A job of a queue is given up. */
+/** A queue job failed after its last attempt. */
 export const queueJobFailed = event('queue.job.failed', Type.Object({ queue: name, job: name, reason }))
-/** A command that was to undo something failed. */
+/** A compensation command failed. */
 export const compensationFailed = event('compensation.command.failed', Type.Object({ command: name, reason }))
-/** Scanning a chain or settling what was found there failed. */
+/** A chain scan or the settlement of its results failed. */
 export const settlementFailed = event('web3.settlement.failed', Type.Object({ chain: name, reason }))
 
 /**
- * Published when a task fails, where the plugin `events` is loaded: what alerts and rules listen to. It commits together
- * with the state of the task.
+ * Published when a task fails and the plugin `events` is loaded, for alerts and rules. It commits together with the
+ * state of the task.
  */
 export const asyncTaskFailed = event(
   'async-task.failed',
@@ -180,8 +180,8 @@ export const asyncTaskFailed = event(
 )
 
 /**
- * Published when a run of a scheduled task fails, where the plugin `events` is loaded: what alerts and rules listen to. It
- * commits together with the record of the run. Runs that are aborted or lost are no failures.
+ * Published when a run of a scheduled task fails and the plugin `events` is loaded, for alerts and rules. It commits
+ * together with the record of the run. Aborted and lost runs are not failures.
  */
 export const scheduledTaskFailed = event(
   'scheduler.task.failed',
@@ -196,7 +196,7 @@ export const scheduledTaskFailed = event(
   }),
 )
 
-/** Published after a successful installation; the rule `install.execution.completed` listens to it. Holds no secret. */
+/** Published after a successful installation, for the rule `install.execution.completed`. Contains no secret. */
 export const InstallCompletedEvent = event(
   'install.execution.completed',
   Type.Object({
@@ -208,7 +208,7 @@ export const InstallCompletedEvent = event(
   }),
 )
 
-/** Published after a failed installation; the rule `install.execution.failed` listens to it. Holds no secret. */
+/** Published after a failed installation, for the rule `install.execution.failed`. Contains no secret. */
 export const InstallExecutionFailedEvent = event(
   'install.execution.failed',
   Type.Object({

@@ -19,11 +19,11 @@ interface OutboxAdminParts {
   readonly replayed: () => void
 }
 
-/** Events that one call replays at most, and those of them that share a statement. */
+/** Maximum number of events per replay call, and of events per statement. */
 const mostReplayed = 1_000
 const replayedTogether = 100
 
-/** What operators see of the outbox and do about those that are not delivered. */
+/** Operations of operators on the outbox. */
 export class OutboxAdmin {
   readonly #parts: OutboxAdminParts
 
@@ -39,7 +39,11 @@ export class OutboxAdmin {
     return findPage(this.#parts.db.fork(), OutboxEvent, conditionOf(filter), window, { exclude: ['payload'] })
   }
 
-  /** One event with the handlers that are done while others are not. Throws `events.event-unknown`. */
+  /**
+   * Returns one event, with the finished handlers while others are not finished.
+   *
+   * @throws BusinessError `events.event-unknown`
+   */
   async one(id: number) {
     const em = this.#parts.db.fork()
     const event = await em.findOne(OutboxEvent, id)
@@ -49,16 +53,18 @@ export class OutboxAdmin {
   }
 
   /**
-   * Gives an event that is failed, pending or scheduled all its attempts again, at once. What is being delivered at this moment may
-   * be handled twice. Throws `events.event-unknown`, `events.event-finished`.
+   * Resets the attempts of a failed, pending or scheduled event and makes it due immediately. An event that is being
+   * delivered now may be handled twice.
+   *
+   * @throws BusinessError `events.event-unknown`, `events.event-finished`
    */
   async replay(id: number): Promise<void> {
     if ((await this.#replay({ id, status: { $in: ['failed', 'pending', 'scheduled'] } })) === 0) await this.#refuse(id)
   }
 
   /**
-   * Replays the failed events among those that match, the oldest first, at most 1,000 of them. `isMore`: others that match
-   * are left for another call.
+   * Replays failed events that match, oldest first, at most 1,000 of them. `isMore`: further matching events remain for
+   * another call.
    */
   async replayAll(filter: Omit<OutboxFilter, 'status'> & { readonly ids?: readonly number[] | undefined }) {
     const { db } = this.#parts
@@ -74,13 +80,17 @@ export class OutboxAdmin {
       affected += await this.#replay({ id: { $in: step }, status: 'failed' })
       if (found.length <= replayedTogether) return { affected, isMore: false }
       last = step.at(-1) ?? last
-      // SQLite answers without leaving the event loop.
+      // SQLite blocks the event loop.
       await nextTurn()
     }
     return { affected, isMore: true }
   }
 
-  /** Leaves an event out that is failed, pending or scheduled, so that later ones of its key go on. Throws like `replay`. */
+  /**
+   * Skips a failed, pending or scheduled event and unblocks later events of its key.
+   *
+   * @throws BusinessError `events.event-unknown`, `events.event-finished`
+   */
   async skip(id: number): Promise<void> {
     const { event } = await this.one(id)
     if (!(await this.#parts.store.skip(event))) await this.#refuse(id)

@@ -4,7 +4,7 @@ import { type Database, exactInteger, insertRows, type Parameter } from '@plinth
 import type { Clock } from '@plinth/kernel'
 import { dueAtOnce, OutboxDelivery, OutboxEvent, waitsForItsTurn } from './entities.ts'
 
-/** The right to deliver one event, for as long as its lease lasts. */
+/** The right to deliver one event while its lease is valid. */
 export interface Claim {
   readonly id: number
   /** Ordering key of the event. */
@@ -12,21 +12,21 @@ export interface Claim {
   readonly token: string
 }
 
-/** What one look into the outbox finds. */
+/** Result of one poll of the outbox. */
 export interface Look {
-  /** Events that are due, each without an earlier one of its key. */
+  /** Due events, each without an earlier event of its key. */
   readonly ids: readonly number[]
-  /** Another look would find more. */
+  /** True if another poll would find more. */
   readonly isMore: boolean
-  /** Milliseconds until the next event is due, as far as that is known. */
+  /** Milliseconds until the next event is due, if known. */
   readonly nextInMs: number | undefined
 }
 
-/** Events that one look reads of those that are due at once, and as many of those whose time has come. */
+/** Maximum number of due events of each kind that one poll reads. */
 const lookSize = 50
-/** Events behind others that one look reads, to find out whether their turn has come. */
+/** Number of waiting events that one poll checks for their turn. */
 const examined = 10
-/** Places that one look puts aside; SQLite answers nobody else meanwhile. */
+/** Maximum number of positions that one poll marks as waiting. SQLite processes no other call meanwhile. */
 const putAsideTogether = 500
 
 interface Candidate {
@@ -39,24 +39,24 @@ interface Candidate {
 }
 
 /**
- * What a dispatcher reads and writes. Each change of an event names the token of the claim under which it was made, so a
- * process that lost its lease without noticing changes nothing.
+ * Reads and writes of the dispatcher. Each change of an event checks the token of its claim, so a process that lost its
+ * lease without noticing changes nothing.
  *
- * Of a key only the first event is ever delivered. Events are published as due; a look that finds one behind another puts
- * it aside, under the lock of the first one, and who finishes the first one puts the next in its place in the same
- * transaction. So an event that was put aside has one before it that is not finished.
+ * Only the first event of a key is delivered. Events are published as due. A poll that finds one behind another marks
+ * it as waiting, under the lock of the first one. The process that finishes the first event makes the next one due in
+ * the same transaction. Thus each waiting event has an unfinished event before it.
  */
 export class OutboxStore {
   readonly #db: Database
   readonly #clock: Clock
   readonly #time: DatabaseTime
   readonly #longestWaitMs: () => number
-  /** Up to where the events that wait behind others were examined. */
+  /** Id up to which waiting events were checked. */
   #examinedUpTo = 0
 
   /**
-   * @param longestWaitMs longest lease or delay that a process sets: a moment that lies further ahead than twice this was
-   *   written by a clock that was wrong, and is no reason to wait
+   * @param longestWaitMs longest lease or delay that a process sets. A time further ahead than twice this value comes
+   *   from a wrong clock, and the event is due immediately.
    */
   constructor(db: Database, clock: Clock, time: DatabaseTime, longestWaitMs: () => number) {
     this.#db = db
@@ -65,7 +65,7 @@ export class OutboxStore {
     this.#longestWaitMs = longestWaitMs
   }
 
-  /** Reads what is due, those that wait longest first, and puts aside what it finds behind other events. */
+  /** Reads due events, longest waiting first, and marks events behind others as waiting. */
   async look(): Promise<Look> {
     const now = this.#time.now()
     const horizon = this.#horizon()
@@ -124,7 +124,7 @@ export class OutboxStore {
     return this.#db.fork().findOne(OutboxEvent, id)
   }
 
-  /** The first event of the key that is not delivered or skipped. */
+  /** Returns the first unfinished event of the key. */
   async head(key: string): Promise<OutboxEvent | null> {
     const where = { streamKey: key, position: { $ne: null } }
     const [first] = await this.#db.fork().find(OutboxEvent, where, { orderBy: { position: 'asc' }, limit: 1 })
@@ -132,8 +132,8 @@ export class OutboxStore {
   }
 
   /**
-   * Claims an event that has no earlier one of its key, counting an attempt, unless it has to wait, somebody else has it, or
-   * somebody made an attempt since it was read.
+   * Claims an event without an earlier one of its key, and counts an attempt. Returns `undefined` if the event must
+   * wait, another process has it, or an attempt was made since it was read.
    */
   async claim(
     { id, streamKey, attempts }: Pick<OutboxEvent, 'id' | 'streamKey' | 'attempts'>,
@@ -150,7 +150,9 @@ export class OutboxStore {
     return taken === 1 ? { id, key: streamKey ?? null, token } : undefined
   }
 
-  /** Beside whatever keeps the connections of the process. False when the lease was lost. */
+  /**
+   * Uses the reserved connection, so it also works while other work uses all connections. False if the lease was lost.
+   */
   renew(claim: Claim, leaseMs: number): Promise<boolean> {
     return this.#renew(this.#db.reserved, claim, leaseMs)
   }
@@ -164,13 +166,17 @@ export class OutboxStore {
     return renewed > 0
   }
 
-  /** Names of handlers that have handled the event. Under a claim nobody else adds to them. */
+  /** Returns the names of handlers that have handled the event. Only the holder of the claim adds to them. */
   async handled({ id }: Claim): Promise<ReadonlySet<string>> {
     const sql = 'select handler from outbox_delivery where event_id = ?'
     return new Set((await this.#db.query<{ handler: string }>(sql, [id])).map(({ handler }) => handler))
   }
 
-  /** Notes that one handler is done while others are not. In the transaction around it, if any. @throws LeaseLost */
+  /**
+   * Records that one handler is done while others are not, in the surrounding transaction if there is one.
+   *
+   * @throws LeaseLost
+   */
   async note(claim: Claim, handler: string, leaseMs: number): Promise<void> {
     await this.#db.transactional(async () => {
       if (!(await this.#renew(this.#db, claim, leaseMs))) throw new LeaseLost()
@@ -179,13 +185,17 @@ export class OutboxStore {
     })
   }
 
-  /** All handlers are done. @throws LeaseLost */
+  /**
+   * Finishes the event after all handlers are done.
+   *
+   * @throws LeaseLost
+   */
   async finish({ id, key, token }: Claim): Promise<void> {
     const finished = await this.#leave(key, `${delivered} where id = ? and lease_token = ?`, [this.#now(), id, token])
     if (!finished) throw new LeaseLost()
   }
 
-  /** Finishes an event that nobody handles, without a claim. False when it is not due or somebody else has it. */
+  /** Finishes an event without handlers, without a claim. False if it is not due or another process has it. */
   async pass({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>): Promise<boolean> {
     const due = this.#isDue()
     return this.#leave(streamKey ?? null, `${delivered} where id = ? and ${due.sql}`, [
@@ -195,10 +205,10 @@ export class OutboxStore {
     ])
   }
 
-  /** Leaves an event out that is scheduled, pending or failed, whatever place it has. False for another. */
+  /** Skips a scheduled, pending or failed event at any position. False for other states. */
   async skip({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>): Promise<boolean> {
     return this.#db.transactional(async () => {
-      // It need not be the first: nobody may finish that one while this one leaves its place.
+      // The event need not be the first. The lock prevents that another process finishes the first one meanwhile.
       if (streamKey != null) await this.#lockHead(streamKey)
       return this.#leave(
         streamKey ?? null,
@@ -209,7 +219,11 @@ export class OutboxStore {
     })
   }
 
-  /** Puts the event back for another attempt. @throws LeaseLost */
+  /**
+   * Schedules another attempt for the event.
+   *
+   * @throws LeaseLost
+   */
   async retry({ id, token }: Claim, delayMs: number, reason: string): Promise<void> {
     const later = this.#time.after(delayMs)
     await this.#change(
@@ -219,7 +233,11 @@ export class OutboxStore {
     )
   }
 
-  /** Gives the event up. It keeps its position, so later events of its key wait. @throws LeaseLost */
+  /**
+   * Marks the event as failed. It keeps its position, so later events of its key wait.
+   *
+   * @throws LeaseLost
+   */
   async fail({ id, token }: Claim, reason: string): Promise<void> {
     await this.#change(
       `update outbox_event set status = 'failed', lease_token = null, last_error = ?
@@ -228,7 +246,11 @@ export class OutboxStore {
     )
   }
 
-  /** Gives the claim back as if it had never been taken. @throws LeaseLost */
+  /**
+   * Releases the claim without counting the attempt.
+   *
+   * @throws LeaseLost
+   */
   async release({ id, token }: Claim): Promise<void> {
     await this.#change(
       `update outbox_event set next_at = ?, lease_token = null, attempts = attempts - 1
@@ -237,12 +259,12 @@ export class OutboxStore {
     )
   }
 
-  /** Takes an event out of its place, and lets the next one of its key come forward. False when nothing was changed. */
+  /** Removes an event from its position and makes the next one of its key due. False if nothing was changed. */
   async #leave(key: string | null, sql: string, parameters: readonly Parameter[]): Promise<boolean> {
     if (key === null) return (await this.#db.execute(sql, parameters)) === 1
     return this.#db.transactional(async () => {
       if ((await this.#db.execute(sql, parameters)) === 0) return false
-      // Through a table of its own: MySQL changes nothing that it selects from.
+      // Through a derived table: MySQL cannot update a table that it selects from.
       await this.#db.execute(
         `update outbox_event set next_at = ?
          where id = (select id from (${headOf}) as head) and status = 'pending' and next_at = ?`,
@@ -259,7 +281,7 @@ export class OutboxStore {
     }
     if (places.size === 0) return
     const width = Math.ceil(putAsideTogether / places.size)
-    // One order everywhere, so that two processes do not wait for each other.
+    // The same order in all processes prevents deadlocks.
     const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
     await this.#db.transactional(async () => {
       for (const [key, from] of sorted) {
@@ -274,13 +296,13 @@ export class OutboxStore {
     })
   }
 
-  /** Position of the first event of the key, which stays where it is until the transaction ends; undefined without one. */
+  /** Locks the first event of the key until the transaction ends and returns its position; `undefined` without one. */
   async #lockHead(key: string): Promise<number | undefined> {
     const lock = this.#db.dialect === 'sqlite' ? '' : ' for update'
     while (true) {
       const [locked] = await this.#db.query<{ position: unknown }>(headOf + lock, [key])
       if (locked !== undefined) return exactInteger(locked.position)
-      // Who held the lock may have finished it: then another one is the first.
+      // The previous holder of the lock may have finished the event. Then another one is the first.
       if ((await this.#db.query(headOf, [key])).length === 0) return undefined
     }
   }

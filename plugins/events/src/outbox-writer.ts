@@ -6,7 +6,7 @@ import { eventsError } from './declarations.ts'
 import { dueAtOnce, OutboxEvent, OutboxStream } from './entities.ts'
 import { encodePayload } from './payload.ts'
 
-/** What the dispatcher can go for without looking through the outbox. */
+/** An event or key that the dispatcher can read without a poll of the outbox. */
 export type Hint = { readonly id: number } | { readonly key: string }
 
 const longestKey = 200
@@ -20,7 +20,7 @@ interface OutboxWriterParts {
   readonly time: DatabaseTime
   /** Called after a commit. */
   readonly committed: (hint?: Hint) => void
-  /** True for events that this process delivers to nobody: they are done when they are published. */
+  /** True for events without a handler in this process. They are delivered as soon as they are published. */
   readonly isUnheard: (type: string) => boolean
   /** Called after the commit of such an event. */
   readonly passed: (type: string) => void
@@ -29,7 +29,7 @@ interface OutboxWriterParts {
 /** Writes events into the outbox. */
 export class OutboxWriter {
   readonly #parts: OutboxWriterParts
-  /** The write that runs in a transaction: calls that are not awaited must not mix their statements. */
+  /** The current write of a transaction. Calls that are not awaited must not mix their statements. */
   readonly #writing = new WeakMap<object, Promise<unknown>>()
 
   constructor(parts: OutboxWriterParts) {
@@ -55,7 +55,7 @@ export class OutboxWriter {
     })
   }
 
-  /** When it is due as a term; undefined when that is at once. */
+  /** Returns the due time as an SQL term; `undefined` if the event is due immediately. */
   #moment(type: string, { key, notBefore, delayMs }: PublishOptions): SqlTerm | undefined {
     if (notBefore === undefined && delayMs === undefined) return undefined
     const refuse = (reason: string) => eventsError('PLINTH_EVENTS_NOT_BEFORE', { event: type, reason })
@@ -100,7 +100,7 @@ export class OutboxWriter {
     return id
   }
 
-  /** Locks the key until the transaction ends, so that positions are given out in the order of the commits. */
+  /** Locks the key until the transaction ends, so that positions follow the order of commits. */
   async #nextPosition(key: string, now: Date): Promise<number> {
     const change = { key: 'streamKey', sums: ['lastPosition'], sets: ['updatedAt'] } as const
     await addToRows(this.#parts.db, OutboxStream, change, [{ streamKey: key, lastPosition: 1, updatedAt: now }])

@@ -5,14 +5,18 @@ import type { TSchema } from 'typebox'
 import type { EventRef } from './contract.ts'
 import { eventsError } from './declarations.ts'
 
-/** Makes the error of a value that does not fit. @param reason names the place and the rule, not the value */
+/**
+ * Creates the error for an invalid value.
+ *
+ * @param reason names the place and the rule, not the value
+ */
 type Misfit = (reason: string, cause?: unknown) => Error
 
 /**
- * A value as JSON text, checked in the form in which it will be read again.
+ * Returns a value as JSON text, validated in the form in which it will be read.
  *
- * @param largest bytes of the text
- * @throws what `misfit` makes of a value that JSON cannot carry, that is too large or breaks the schema
+ * @param largest maximum size of the text, bytes
+ * @throws the error of `misfit` for a value that is not JSON, is too large or violates the schema
  */
 export function encodeJson(schema: TSchema, value: unknown, largest: number, misfit: Misfit): string {
   let text: string | undefined
@@ -27,7 +31,11 @@ export function encodeJson(schema: TSchema, value: unknown, largest: number, mis
   return text
 }
 
-/** The value of JSON text. @throws what `misfit` makes of one that breaks the schema */
+/**
+ * Parses and validates JSON text.
+ *
+ * @throws the error of `misfit` for a value that violates the schema
+ */
 function decodeJson(schema: TSchema, text: string, misfit: Misfit): unknown {
   const value: unknown = JSON.parse(text)
   const validate = validatorOf(schema)
@@ -42,7 +50,7 @@ let ajv: Ajv | undefined
 const validators = new WeakMap<TSchema, ValidateFunction>()
 
 function validatorOf(schema: TSchema): ValidateFunction {
-  // The validator of HTTP requests, so nothing more is loaded while somebody waits for an event to be written.
+  // HTTP requests use the same validator, so publishing an event loads no further library.
   ajv ??= ajvFormats.default(new Ajv({ strict: false }))
   const validate = validators.get(schema) ?? ajv.compile(schema)
   validators.set(schema, validate)

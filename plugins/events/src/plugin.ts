@@ -24,7 +24,7 @@ import { OutboxWriter } from './outbox-writer.ts'
 import { purge } from './purge-task.ts'
 import { outboxRoutes } from './routes.ts'
 
-/** Typed events: told in the process, or kept in the outbox and delivered after the commit (K-013). */
+/** Typed events, emitted within the process or stored in the outbox and delivered after the commit (K-013). */
 export default definePlugin({
   id: 'events',
   version: '1.0.0',
@@ -52,7 +52,7 @@ export default definePlugin({
       Math.max(leaseMs, config.get('platform.events.retry.max-delay')),
     )
     const wakeUp = new WakeUp({
-      // On the database a message would cost as much as the look that it saves.
+      // On the database a message would cost as much as the poll that it saves.
       messages: sharedStore?.driver === 'redis' ? sharedStore : undefined,
       channel: 'events.published',
       subject: 'new events',
@@ -67,7 +67,7 @@ export default definePlugin({
       clock,
       time,
       committed: (hint) => (dispatcher === undefined ? wakeUp.send() : dispatcher.wake(hint)),
-      // While plugins are still set up, handlers may follow.
+      // During setup, further handlers may be added.
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
       passed: (type) => count(type, 'delivered'),
     })
@@ -114,7 +114,7 @@ export default definePlugin({
       if (dispatcher !== undefined) await wakeUp.listen()
     })
     onDrain((signal) => service.drain(signal))
-    // What requests emitted that ended after that.
+    // Waits for handlers of events that requests emitted after the drain.
     onStop(() => service.settled())
     onStop(() => wakeUp.stop())
   },

@@ -6,15 +6,15 @@ import type { keys } from './config.ts'
 
 type Uses = { requires: { database: typeof database }; config: typeof keys }
 
-/** Keys that one step looks at. */
+/** Number of keys that one step checks. */
 const batch = 50
 
-/** Removes delivered and skipped events past their retention, and keys without events. */
+/** Removes delivered and skipped events after their retention time, and keys without events. */
 export const purge = purgeTask<Uses>('platform.events', {
   displayName: { en: 'Remove old events from the outbox', 'zh-CN': '清理发件箱中的旧事件' },
   old(context) {
     const before = oldest(context)
-    // One status at a time: the index gives both together in no order.
+    // One status at a time, because the index returns rows in order only within one status.
     return ['delivered', 'skipped'].map((status) => ({
       table: 'outbox_event',
       where: 'status = ? and finished_at < ?',
@@ -38,7 +38,8 @@ async function removeUnusedKeys(db: Database, before: Date, signal: AbortSignal)
        order by s.updated_at limit ${batch}`,
       [before],
     )
-    // Somebody may publish under the key meanwhile: its position has moved on then, or begun anew after another purge.
+    // Another process may publish under the key meanwhile. Then its position has increased, or restarted after another
+    // purge.
     for (const { stream_key, last_position } of unused) {
       await db.execute('delete from outbox_stream where stream_key = ? and last_position = ? and updated_at < ?', [
         stream_key,

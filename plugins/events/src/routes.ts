@@ -80,7 +80,7 @@ interface OutboxRouteParts {
 
 const { route } = routesWith<OutboxRouteParts>()
 
-/** Does the work together with its record in the audit. */
+/** Executes the work and writes its audit record in one transaction. */
 const recorded = <T>(
   { db, product }: Pick<OutboxRouteParts, 'db' | 'product'>,
   request: AuditedRequest,

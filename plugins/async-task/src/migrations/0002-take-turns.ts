@@ -1,9 +1,9 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** As `ownerGates` of task-rows.ts stands at this change set. */
+/** The value of `ownerGates` in task-rows.ts at the time of this change set. */
 const ownerGates = 64
 
-/** Owners take turns, limits hold for all who submit at once, and every filter and every step of the purge has its index. */
+/** Adds turns for owners, gates for limits under concurrent submissions, and indexes for each filter and purge step. */
 export const takeTurns = defineChangeSet({
   id: '0002-take-turns',
   up: ({ schema, type }) => [

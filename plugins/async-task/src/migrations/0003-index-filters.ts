@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Two filters together are one walk of an index. */
+/** Two combined filters need one index scan. */
 export const indexFilters = defineChangeSet({
   id: '0003-index-filters',
   up: ({ schema }) => [

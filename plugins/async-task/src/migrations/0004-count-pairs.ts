@@ -1,8 +1,8 @@
 import { defineChangeSet } from '@plinth/migrations'
 
 /**
- * PostgreSQL takes two columns for independent unless it counts their values together: it expects tasks of a type and a state
- * that never occur together on every page, and walks the primary key past all of them.
+ * Without this statistics object, PostgreSQL assumes that the two columns are independent. It then expects combinations
+ * of type and status that never occur, and scans the primary key past all rows.
  */
 export const countPairs = defineChangeSet({
   id: '0004-count-pairs',

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Events that are due are read in the order of the index, and so are the lists of operators. */
+/** The indexes return due events and the lists for operators in order. */
 export const indexTurns = defineChangeSet({
   id: '0002-index-turns',
   up: ({ schema }) => [

@@ -1,6 +1,9 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Two filters together, the events of a key in their order, and the keys that wait behind a failed event are one walk of an index. */
+/**
+ * One index scan each for two combined filters, for the events of a key in order, and for keys that a failed event
+ * blocks.
+ */
 export const indexFilters = defineChangeSet({
   id: '0003-index-filters',
   up: ({ schema }) => [

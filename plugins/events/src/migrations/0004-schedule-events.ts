@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Events that are not to be delivered before a moment. They are found by the index of status and time. */
+/** Adds the earliest delivery time. The index of status and time finds these events. */
 export const scheduleEvents = defineChangeSet({
   id: '0004-schedule-events',
   up: ({ schema, type }) => [schema.alterTable('outbox_event').addColumn('not_before', type.timestamp)],
