@@ -1,5 +1,6 @@
 /** Generates the pages of change sets, permissions and texts of a product. */
-import { kernelVersion, localize, type MessageTree, type Product, planProduct } from '@plinth/kernel'
+import { localize, type MessageTree, type Product } from '@plinth/kernel'
+import { kernelVersion, planProduct } from '@plinth/kernel/host'
 import { compileChangeSets, type Dialect, dialects } from '@plinth/migrations'
 import { changeSetsOf } from '../plugins/database/src/migrations/index.ts'
 

@@ -3,9 +3,6 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import http, { http as httpServer } from '@plinth/http'
 import {
-  type ConfigAdmin,
-  configAdmin,
-  declaredTasks,
   definePlugin,
   defineProduct,
   extensionPoint,
@@ -17,6 +14,7 @@ import {
   type PluginDeclaration,
   service,
 } from '@plinth/kernel'
+import { type ConfigAdmin, configAdmin, declaredTasks } from '@plinth/kernel/host'
 import { startForTest, throwsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 

@@ -1,5 +1,6 @@
 /** Rules for the text keys of all plugins of the quickstart. */
-import { type JsonSchema, type JsonValue, type OwnedKey, prepareProduct, validateValue } from '@plinth/kernel'
+import { type JsonSchema, type JsonValue, validateValue } from '@plinth/kernel'
+import { type OwnedKey, prepareProduct } from '@plinth/kernel/host'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 

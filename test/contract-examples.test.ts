@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isPlugin } from '@plinth/kernel'
+import { isPlugin } from '@plinth/kernel/host'
 import t from 'tap'
 import { acmeSms } from './contract-examples.ts'
 

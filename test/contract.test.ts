@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { http, type RateLimited, rateLimitedAnnotation } from '@plinth/http'
-import { buildCatalogue, type CatalogueEntry } from '@plinth/kernel'
+import { buildCatalogue, type CatalogueEntry } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'

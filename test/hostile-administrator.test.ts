@@ -10,7 +10,8 @@ import { database } from '@plinth/database'
 import { createDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
-import { type CatalogueEntry, defineProduct, type JsonValue, systemClock } from '@plinth/kernel'
+import { defineProduct, type JsonValue, systemClock } from '@plinth/kernel'
+import type { CatalogueEntry } from '@plinth/kernel/host'
 import { storage } from '@plinth/storage'
 import { configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
@@ -292,7 +293,7 @@ for (const source of ['database', 'file', 'environment'] as const) {
 
 /** Returns the keys of a product without starting it. */
 async function catalogueOf(_: Test, product: ReturnType<typeof defineProduct>) {
-  const { prepareProduct } = await import('@plinth/kernel')
+  const { prepareProduct } = await import('@plinth/kernel/host')
   const { config } = prepareProduct(product, { envFile: false })
   return new Map(config.catalogue.map((entry) => [entry.key, entry]))
 }

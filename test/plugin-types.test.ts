@@ -8,13 +8,13 @@ import {
   asClass,
   asFunction,
   type Clock,
-  configAdmin,
   definePlugin,
   extensionPoint,
   healthCheck,
   key,
   service,
 } from '@plinth/kernel'
+import { configAdmin } from '@plinth/kernel/host'
 import t from 'tap'
 
 interface Till {

@@ -57,7 +57,7 @@ export default defineProduct({
 })
 `
 const main = `
-import { loadProduct, startProduct } from '@plinth/kernel'
+import { loadProduct, startProduct } from '@plinth/kernel/host'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
 import { http } from '@plinth/http'
 const running = await startProduct(await loadProduct('plinth.config.js'), { set: { 'platform.http.port': '0', 'platform.log.level': 'silent' } })

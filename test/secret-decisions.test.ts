@@ -2,7 +2,7 @@
  * Each sensitive key of the plugins in this repository has a recorded decision about its destination. Each signing key
  * and each key with a path of the host is set in the process configuration. A new key without a decision fails here.
  */
-import { prepareProduct } from '@plinth/kernel'
+import { prepareProduct } from '@plinth/kernel/host'
 import t from 'tap'
 import quickstart from '../examples/quickstart/plinth.config.ts'
 import withAcme from './fixtures/with-acme.config.ts'

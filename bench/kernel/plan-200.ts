@@ -5,9 +5,9 @@ import {
   key,
   type LocalizedText,
   type Plugin,
-  planProduct,
   service,
 } from '@plinth/kernel'
+import { planProduct } from '@plinth/kernel/host'
 
 /** Measurements of one process in milliseconds. */
 export interface PlanTimes {

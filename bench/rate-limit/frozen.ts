@@ -1,6 +1,7 @@
 import database from '@plinth/database'
 import type { FailurePolicy } from '@plinth/http'
-import { defineProduct, startProduct } from '@plinth/kernel'
+import { defineProduct } from '@plinth/kernel'
+import { startProduct } from '@plinth/kernel/host'
 import rateLimit, { type RateLimiter, rateLimiter } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'

@@ -1,5 +1,6 @@
 import database from '@plinth/database'
-import { defineProduct, startProduct, systemClock } from '@plinth/kernel'
+import { defineProduct, systemClock } from '@plinth/kernel'
+import { startProduct } from '@plinth/kernel/host'
 import rateLimit, { rateLimiter } from '@plinth/rate-limit'
 import localBucket from '@plinth/rate-limit-stores/local-token-bucket'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'

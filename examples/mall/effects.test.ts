@@ -1,6 +1,6 @@
 /** Effects of the keys of the mall. */
 import { createDatabase } from '@plinth/database/testing'
-import { declaredTasks } from '@plinth/kernel'
+import { declaredTasks } from '@plinth/kernel/host'
 import { effectOf, type KeyValues } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
 import t from 'tap'

@@ -1,34 +1,158 @@
-export * from '@plinth/config-schema'
+/**
+ * For authors of plugins and product files. Programs that start products use `@plinth/kernel/host`.
+ *
+ * @module
+ */
+
 export {
-  type BoundDestination,
-  type ConfigEntry,
-  decodeEnvFile,
-  type EnvFile,
-  type EnvFileEntry,
-  type EnvFileFault,
-  fallbackPlace,
-  type OrphanedValue,
-  type OwnedKey,
-  parseEnvFile,
-  redact,
-  type SourceName,
-  type WrittenEnvValue,
-  writeEnvValue,
-} from '@plinth/config-schema/reading'
+  bilingual,
+  type DeclarationProblem,
+  type Deprecation,
+  defined,
+  didYouMean,
+  environmentName,
+  environmentNameOf,
+  type Format,
+  formatDuration,
+  formats,
+  type InsecureValue,
+  inBothLocales,
+  type JsonSchema,
+  type JsonValue,
+  type KeyBuilder,
+  type KeyDeclaration,
+  type KeyDeclarations,
+  type KeyOptions,
+  key,
+  type ListConstraints,
+  type Localized,
+  type LocalizedText,
+  localize,
+  maskedValue,
+  type NeededWhile,
+  type NumberConstraints,
+  nearest,
+  parseBytes,
+  parseDuration,
+  type QuantityConstraints,
+  type Reload,
+  readValue,
+  type StringConstraints,
+  type spaced,
+  type TextReading,
+  type ValueOf,
+  type ValueProblem,
+  validateDeclaration,
+  validateValue,
+} from '@plinth/config-schema'
+export { redact } from '@plinth/config-schema/reading'
 export type { Logger } from 'pino'
-export { loadProduct } from './cli/load-product.ts'
-export type { ConfigValues } from './configuration/config-values.ts'
-export type * from './configuration/explanation.ts'
-export * from './contracts/index.ts'
-export * from './errors/business-error.ts'
-export * from './errors/coded-error.ts'
-export { type KernelErrorCode, type Problem, StartRefusedError, StopFailedError } from './errors/kernel-errors.ts'
-export * from './files/private-files.ts'
-export * from './files/settings-trial.ts'
-export { kernelVersion } from './kernel-plugin.ts'
-export * from './logging/error-line.ts'
-export { type Dependency, type Plan, planProduct } from './plan.ts'
-export * from './plugin.ts'
+export type { ApplyPreview, ApplyReport, VerifyResult } from './configuration/explanation.ts'
+export type {
+  CommandDeclaration,
+  CommandInvocation,
+  CommandOutput,
+  CommandSetup,
+  InstallTask,
+  InstallTaskContext,
+  PermissionDeclaration,
+  ScheduledTask,
+  ScheduledTaskContext,
+} from './contracts/declarations.ts'
+export {
+  type AuditEntry,
+  type AuditedRequest,
+  type AuditSummary,
+  type AuditTrail,
+  audit,
+  auditCaller,
+  auditTrail,
+  type HealthCheck,
+  type HealthReport,
+  healthCheck,
+  type Kernel,
+  kernel,
+  maskedSummary,
+  type ProductState,
+  type StartFailure,
+  type TimelineEntry,
+  warningsOf,
+} from './contracts/kernel.ts'
+export {
+  type ChannelAttribute,
+  type ChannelCheck,
+  type ChannelCondition,
+  ChannelFault,
+  type ChannelProvider,
+  type ConfigNeeds,
+  channelChecks,
+  type DeliveryOutcome,
+  isChannelFault,
+  type NotificationChannel,
+  type NotificationMessage,
+  notificationChannel,
+  type OutcomeName,
+  type ProviderAnswer,
+  type Recipient,
+  type RecipientKind,
+  type SendContext,
+  secretsOf,
+  type TextRange,
+} from './contracts/notification-channel.ts'
+export {
+  type CleanupBlocker,
+  type CleanupPreview,
+  type CleanupTarget,
+  type QuickstartCleanup,
+  quickstartCleanup,
+} from './contracts/quickstart-cleanup.ts'
+export {
+  checkRateLimitRequest,
+  type RateLimitDecision,
+  type RateLimitRequest,
+  type RateLimitStore,
+  rateLimitStore,
+  type StoreContext,
+} from './contracts/rate-limit-store.ts'
+export {
+  type BusinessCode,
+  BusinessError,
+  type BusinessErrorOptions,
+  businessFailures,
+  type FailureDetails,
+  isBusinessError,
+} from './errors/business-error.ts'
+export {
+  causeCodeOf,
+  codeOf,
+  type ErrorCodeOf,
+  type ErrorTable,
+  type ErrorText,
+  errorTable,
+  isPlinthError,
+  isUnavailable,
+  PlinthError,
+  reasonOf,
+} from './errors/coded-error.ts'
+export { makePrivateDirectory, makePrivateFile } from './files/private-files.ts'
+export { type ErrorLine, errorLine, FailureLog, type FailureTexts } from './logging/error-line.ts'
+export {
+  type CarriedOut,
+  type ChangeSetDeclaration,
+  type ConfigView,
+  carriedOut,
+  type Declared,
+  definePlugin,
+  type KeysOf,
+  type MessageCatalogues,
+  type MessageTree,
+  originOf,
+  type Plugin,
+  type PluginContext,
+  type PluginDeclaration,
+  type Role,
+  roles,
+} from './plugin.ts'
 export {
   instanceName,
   mayBeAlive,
@@ -37,14 +161,26 @@ export {
   type ProcessIdentity,
   processIdentity,
 } from './process/process-identity.ts'
-export * from './product.ts'
-export * from './refs.ts'
-export * from './running-product.ts'
+export { defineProduct, isProduct, type PreparedProduct, type Product, type ProductDeclaration } from './product.ts'
+export {
+  type Consumer,
+  type ExtensionPoint,
+  extensionPoint,
+  type Optional,
+  type OptionalRef,
+  optional,
+  type Requirement,
+  type Requirements,
+  refOf,
+  type ServiceRef,
+  type ServicesOf,
+  service,
+  type TypeOf,
+  type Unchecked,
+} from './refs.ts'
 export { type Shape, type ShapeType, shape } from './shapes/shape.ts'
-export { type ShapeProblem, shapeProblems } from './shapes/shape-check.ts'
 export { pluginTitle } from './text/plugin-title.ts'
 export { columnText, fillText, hostAndPort, type TextParams } from './text/text.ts'
-export * from './time/clock.ts'
-export * from './time/deadlines.ts'
-export * from './time/deadlines.ts'
+export { type Clock, type SleepOptions, systemClock, turnTime } from './time/clock.ts'
+export { Deadlines, withinDeadline } from './time/deadlines.ts'
 export { asClass, asFunction, type PartResolver, type Resolvers } from './wiring.ts'

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { kernelVersion } from '@plinth/kernel'
+import { kernelVersion } from '@plinth/kernel/host'
 import { outcomeOf, programEnvironment, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { runProgram } from '../src/cli/program.ts'

@@ -2,13 +2,10 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
+import { definePlugin, defineProduct, type JsonValue, key } from '@plinth/kernel'
 import {
   type ConfigEntry,
   configAdmin,
-  definePlugin,
-  defineProduct,
-  type JsonValue,
-  key,
   loadProduct,
   type PrepareOptions,
   type Problem,
@@ -16,7 +13,7 @@ import {
   type StartOptions,
   StartRefusedError,
   startProduct,
-} from '@plinth/kernel'
+} from '@plinth/kernel/host'
 import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'

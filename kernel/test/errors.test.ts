@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  asFunction,
-  extensionPoint,
-  healthCheck,
-  type KernelErrorCode,
-  key,
-  loadProduct,
-  prepareProduct,
-  service,
-} from '@plinth/kernel'
+import { asFunction, extensionPoint, healthCheck, key, service } from '@plinth/kernel'
+import { type KernelErrorCode, loadProduct, prepareProduct } from '@plinth/kernel/host'
 import { manualClock, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'

@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict'
 import {
-  type ConfigAdmin,
-  configAdmin,
-  type DeclaredTasks,
-  declaredTasks,
   extensionPoint,
   type Kernel,
   kernel,
@@ -12,11 +8,17 @@ import {
   PlinthError,
   type Plugin,
   type PluginContext,
-  RunningProduct,
-  StopFailedError,
   service,
   systemClock,
 } from '@plinth/kernel'
+import {
+  type ConfigAdmin,
+  configAdmin,
+  type DeclaredTasks,
+  declaredTasks,
+  RunningProduct,
+  StopFailedError,
+} from '@plinth/kernel/host'
 import { manualClock, rejectsWith, startForTest, throwsWith } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
-import { errorLine, key, type Logger, PlinthError, redact, type StopFailedError } from '@plinth/kernel'
+import { errorLine, key, type Logger, PlinthError, redact } from '@plinth/kernel'
+import type { StopFailedError } from '@plinth/kernel/host'
 import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'

@@ -1,25 +1,28 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   defineProduct,
   extensionPoint,
   healthCheck,
   kernel,
-  kernelVersion,
   key,
   optional,
-  type Plan,
   type Plugin,
   type PluginDeclaration,
-  planProduct,
-  prepareProduct,
   type Role,
   type ServiceRef,
-  StartRefusedError,
   service,
-  startProduct,
 } from '@plinth/kernel'
+import {
+  kernelVersion,
+  type Plan,
+  planProduct,
+  prepareProduct,
+  StartRefusedError,
+  startProduct,
+} from '@plinth/kernel/host'
 import { rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
@@ -576,12 +579,19 @@ t.test('C-002 a declaration is no warning when any loaded plugin uses it', async
   t.strictSame(warningsWith(plugin('clockwork', { carriesOut: ['scheduledTasks'] })), ['entities', 'migrations'])
 })
 
-t.test('the core of the kernel stays small enough to be read: its rooms are counted apart', async (t) => {
+t.test('the core of the kernel is small enough to be read in an hour', async (t) => {
   const measured = execFileSync(process.execPath, [measureSource, '--json', repository], {
     encoding: 'utf8',
     timeout: 300_000,
   })
   const { byFolder } = JSON.parse(measured) as { byFolder: { folder: string; lines: number }[] }
-  const core = byFolder.find(({ folder }) => folder === join('kernel', 'src'))?.lines ?? Number.NaN
-  t.ok(core <= 1500, `${core} lines of code`)
+  const folder = byFolder.find(({ folder }) => folder === join('kernel', 'src'))?.lines ?? Number.NaN
+  const isCode = (line: string) => !/^\s*(?:\/\*|\*|\/\/|$)/.test(line)
+  const exported = ['index.ts', 'host.ts'].flatMap((name) =>
+    readFileSync(join(repository, 'kernel/src', name), 'utf8')
+      .split('\n')
+      .filter(isCode),
+  )
+  const core = folder - exported.length
+  t.ok(core <= 1450, `${core} lines of code`)
 })

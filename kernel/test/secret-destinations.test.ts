@@ -1,4 +1,5 @@
-import { type ConfigEntry, type JsonValue, type KeyDeclaration, key, prepareProduct } from '@plinth/kernel'
+import { type JsonValue, type KeyDeclaration, key } from '@plinth/kernel'
+import { type ConfigEntry, prepareProduct } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { plugin, productOf } from './sample-plugin.ts'

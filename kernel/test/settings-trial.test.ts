@@ -1,7 +1,8 @@
 /** Keys that were changed while the product ran, and starts that fail because of them. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PlinthError, SettingsTrial, StartRefusedError } from '@plinth/kernel'
+import { PlinthError } from '@plinth/kernel'
+import { SettingsTrial, StartRefusedError } from '@plinth/kernel/host'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { startOnTrial } from '../src/cli/trial-start.ts'

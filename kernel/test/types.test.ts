@@ -3,7 +3,6 @@
  * compiles. At run time only the valid lines are checked.
  */
 import {
-  type BoundInstallTask,
   type ConfigView,
   definePlugin,
   defineProduct,
@@ -20,6 +19,7 @@ import {
   type ServicesOf,
   service,
 } from '@plinth/kernel'
+import type { BoundInstallTask } from '@plinth/kernel/host'
 import t from 'tap'
 
 interface Mailer {

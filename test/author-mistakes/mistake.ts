@@ -8,12 +8,10 @@ import {
   type ExtensionPoint,
   isPlinthError,
   type JsonValue,
-  loadProduct,
   type Plugin,
-  prepareProduct,
-  type RunningProduct,
   reasonOf,
 } from '@plinth/kernel'
+import { loadProduct, prepareProduct, type RunningProduct } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 
 /** Id of the plugin that contains the mistake. */

@@ -1,5 +1,5 @@
 import { http } from '@plinth/http'
-import type { RunningProduct } from '@plinth/kernel'
+import type { RunningProduct } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'

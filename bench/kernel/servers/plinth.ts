@@ -1,6 +1,7 @@
 import http, { http as httpServer, Type } from '@plinth/http'
 import i18n from '@plinth/i18n'
-import { definePlugin, defineProduct, startProduct } from '@plinth/kernel'
+import { definePlugin, defineProduct } from '@plinth/kernel'
+import { startProduct } from '@plinth/kernel/host'
 import { announce } from '../announce.ts'
 import {
   type Article,

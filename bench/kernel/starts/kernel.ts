@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
-import { defineProduct, startProduct } from '@plinth/kernel'
+import { defineProduct } from '@plinth/kernel'
+import { startProduct } from '@plinth/kernel/host'
 
 const importedAt = performance.now()
 await startProduct(defineProduct({ name: 'empty', plugins: [] }), { envFile: false })

@@ -1,5 +1,6 @@
 import database from '@plinth/database'
-import { defineProduct, rateLimitStore, startProduct } from '@plinth/kernel'
+import { defineProduct, rateLimitStore } from '@plinth/kernel'
+import { startProduct } from '@plinth/kernel/host'
 import rateLimit, { rateLimiter } from '@plinth/rate-limit'
 import localBucket from '@plinth/rate-limit-stores/local-token-bucket'
 import memory from '@plinth/rate-limit-stores/memory'

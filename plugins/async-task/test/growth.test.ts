@@ -2,7 +2,7 @@
 
 import type { Database, Parameter } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
-import { declaredTasks } from '@plinth/kernel'
+import { declaredTasks } from '@plinth/kernel/host'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { comes, report, startTasks } from './fixtures/product.ts'

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
-import { definePlugin, defineProduct, type Plugin, type StartOptions } from '@plinth/kernel'
+import { definePlugin, defineProduct, type Plugin } from '@plinth/kernel'
+import type { StartOptions } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import type { Test } from 'tap'
 import httpPlugin, { type HttpServer, http } from '../src/index.ts'

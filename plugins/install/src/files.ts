@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import type { ConfigAdmin } from '@plinth/kernel'
+import type { ConfigAdmin } from '@plinth/kernel/host'
 import { type InstallConfig, storagePlaceholder } from './config.ts'
 
 /** Files of the installation, as absolute paths. */

@@ -3,16 +3,8 @@ import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, passwords } from '@plinth/iam'
-import {
-  type Clock,
-  configAdmin,
-  declaredTasks,
-  kernel,
-  type Logger,
-  optional,
-  type ServicesOf,
-  service,
-} from '@plinth/kernel'
+import { type Clock, kernel, type Logger, optional, type ServicesOf, service } from '@plinth/kernel'
+import { configAdmin, declaredTasks } from '@plinth/kernel/host'
 import { redisProbe, redisSecret } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { configCentre } from '@plinth/system-config'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
-import { SettingsTrial } from '@plinth/kernel'
+import { SettingsTrial } from '@plinth/kernel/host'
 import { effectOf, type KeyValues } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import { skipRedis } from '@plinth/shared-store/testing'

@@ -1,6 +1,6 @@
 /** Effects of the keys of member points. */
 import { createDatabase } from '@plinth/database/testing'
-import { declaredTasks } from '@plinth/kernel'
+import { declaredTasks } from '@plinth/kernel/host'
 import { applyValues, effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import t from 'tap'

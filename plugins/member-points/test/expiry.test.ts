@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { onEachDatabase } from '@plinth/database/testing'
-import { declaredTasks } from '@plinth/kernel'
+import { declaredTasks } from '@plinth/kernel/host'
 import { manualClock, watchProcess } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import fc from 'fast-check'

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { defineProduct, type Plugin, prepareProduct } from '@plinth/kernel'
+import { defineProduct, type Plugin } from '@plinth/kernel'
+import { prepareProduct } from '@plinth/kernel/host'
 import { notificationChannels } from '@plinth/notification-channels'
 import { rateLimitStores } from '@plinth/rate-limit-stores'
 import { webhookProviders } from '@plinth/webhook-providers'

@@ -1,5 +1,6 @@
 import { type LabelSource, listedLabels } from '@plinth/admin'
-import { type BoundScheduledTask, businessFailures, localize, type PermissionDeclaration } from '@plinth/kernel'
+import { businessFailures, localize, type PermissionDeclaration } from '@plinth/kernel'
+import type { BoundScheduledTask } from '@plinth/kernel/host'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 

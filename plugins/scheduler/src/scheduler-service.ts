@@ -1,5 +1,5 @@
 import { type Database, type DatabaseClock, type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import type { BoundScheduledTask } from '@plinth/kernel'
+import type { BoundScheduledTask } from '@plinth/kernel/host'
 import type { RunFilter, Scheduler, TaskRun, TaskState } from './contract.ts'
 import { refusal } from './declarations.ts'
 import { RunRow, type TaskRow } from './entities.ts'

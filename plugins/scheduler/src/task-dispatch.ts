@@ -1,6 +1,7 @@
 import { type Engine, type LeasedRuns, LeaseWatch } from '@plinth/coordination'
 import type { DatabaseClock } from '@plinth/database'
-import type { BoundScheduledTask, Clock, Logger } from '@plinth/kernel'
+import type { Clock, Logger } from '@plinth/kernel'
+import type { BoundScheduledTask } from '@plinth/kernel/host'
 import type { TaskRow } from './entities.ts'
 import type { TaskRows } from './task-rows.ts'
 

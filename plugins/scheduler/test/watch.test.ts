@@ -1,6 +1,6 @@
 /** Properties of the check of a task row, on a model of instances and clocks without a database. */
 import { leaseTimes } from '@plinth/coordination'
-import type { BoundScheduledTask } from '@plinth/kernel'
+import type { BoundScheduledTask } from '@plinth/kernel/host'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'

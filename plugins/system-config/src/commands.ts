@@ -9,9 +9,8 @@ import {
   isBusinessError,
   type JsonValue,
   type PlinthError,
-  type PluginRuntime,
-  readText,
 } from '@plinth/kernel'
+import { type PluginRuntime, readText } from '@plinth/kernel/host'
 import { readDocument } from './changes/transfer.ts'
 import {
   type ConfigChange,

@@ -1,14 +1,6 @@
 import type { Database } from '@plinth/database'
-import {
-  type AuditEntry,
-  type CatalogueEntry,
-  type Clock,
-  type ConfigAdmin,
-  type JsonValue,
-  type Logger,
-  nearest,
-  reasonOf,
-} from '@plinth/kernel'
+import { type AuditEntry, type Clock, type JsonValue, type Logger, nearest, reasonOf } from '@plinth/kernel'
+import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import { faultsOf, isState, mostFaults } from './changes/change-check.ts'
 import { Destinations, entriesAfter, type Settled, withheldText } from './changes/destinations.ts'
 import { Effects, neededFaults } from './changes/effects.ts'

@@ -1,5 +1,6 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
-import { type BoundDestination, type CatalogueEntry, type Explanation, type JsonValue, service } from '@plinth/kernel'
+import { type JsonValue, service } from '@plinth/kernel'
+import type { BoundDestination, CatalogueEntry, Explanation } from '@plinth/kernel/host'
 
 /** The caller who changes something, for the history. */
 export interface Actor {

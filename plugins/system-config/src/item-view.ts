@@ -1,6 +1,7 @@
 import { holdsText } from '@plinth/database'
 import { type Viewer, visibleOperator } from '@plinth/http'
-import { type CatalogueEntry, localize, maskedValue } from '@plinth/kernel'
+import { localize, maskedValue } from '@plinth/kernel'
+import type { CatalogueEntry } from '@plinth/kernel/host'
 import type { Static } from 'typebox'
 import type { ConfigItem } from './contract.ts'
 import { refusal } from './declarations.ts'

@@ -1,6 +1,7 @@
 import { database, type FoundPage } from '@plinth/database'
 import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
-import { BusinessError, defined, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
+import { BusinessError, defined, definePlugin, key, type PlinthError } from '@plinth/kernel'
+import { StartRefusedError } from '@plinth/kernel/host'
 import { rejectsWith, until } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
 import { pino } from 'pino'

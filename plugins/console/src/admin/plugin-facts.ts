@@ -2,8 +2,6 @@ import { type LabelSource, listedLabels } from '@plinth/admin'
 import { type HttpServer, nullable, type RateLimited, type RouteInfo, rateLimitedAnnotation, Type } from '@plinth/http'
 import {
   auditTrail,
-  configAdmin,
-  declaredTasks,
   healthCheck,
   type Kernel,
   kernel,
@@ -13,6 +11,7 @@ import {
   quickstartCleanup,
   refOf,
 } from '@plinth/kernel'
+import { configAdmin, declaredTasks } from '@plinth/kernel/host'
 
 /** Permission to view the plugins of the product. */
 export const viewPlugins = 'console:plugin:view'

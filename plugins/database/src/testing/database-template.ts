@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { kernelVersion, type Product, planProduct, type RunningProduct, type StartOptions } from '@plinth/kernel'
+import type { Product } from '@plinth/kernel'
+import { kernelVersion, planProduct, type RunningProduct, type StartOptions } from '@plinth/kernel/host'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import {
   type CompiledChangeSet,

@@ -1,4 +1,4 @@
-import type { BusinessErrorsDeclaration } from '@plinth/kernel'
+import type { BusinessErrorsDeclaration } from '@plinth/kernel/host'
 import type { Site } from '@plinth/site'
 import type { TSchema } from 'typebox'
 import type { HeaderDescription, RouteSecurity, WrapperHeaders } from '../contract.ts'

@@ -1,4 +1,5 @@
-import { type Shape, shape, shapeProblems } from '@plinth/kernel'
+import { type Shape, shape } from '@plinth/kernel'
+import { shapeProblems } from '@plinth/kernel/host'
 import type { Access, RawRouteDeclaration, RouteDeclaration } from './declaration.ts'
 
 const literal = '[a-z0-9]+(?:-[a-z0-9]+)*'

@@ -1,5 +1,6 @@
 import { AddressSet, type ClientIpRules } from '@plinth/http'
-import type { BusinessError, ConfigAdmin } from '@plinth/kernel'
+import type { BusinessError } from '@plinth/kernel'
+import type { ConfigAdmin } from '@plinth/kernel/host'
 import type { EntryReason } from '../contract.ts'
 import type { InstallServices } from '../requires.ts'
 import type { ClosedByState, InstallState, Reading } from '../state/install-state.ts'

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Clock, ConfigAdmin } from '@plinth/kernel'
+import type { Clock } from '@plinth/kernel'
+import type { ConfigAdmin } from '@plinth/kernel/host'
 import type { InstallConfig } from '../config.ts'
 
 const windowMs = 60_000

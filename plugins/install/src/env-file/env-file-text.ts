@@ -1,15 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
-import {
-  codeOf,
-  type EnvFileEntry,
-  errorTable,
-  fillText,
-  maskedValue,
-  PlinthError,
-  parseEnvFile,
-  type WrittenEnvValue,
-  writeEnvValue,
-} from '@plinth/kernel'
+import { codeOf, errorTable, fillText, maskedValue, PlinthError } from '@plinth/kernel'
+import { type EnvFileEntry, parseEnvFile, type WrittenEnvValue, writeEnvValue } from '@plinth/kernel/host'
 
 /** Errors of the `.env` writer: the problem and the action. No message contains a value. */
 const { table } = errorTable({

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf, decodeEnvFile, systemClock } from '@plinth/kernel'
+import { codeOf, systemClock } from '@plinth/kernel'
+import { decodeEnvFile } from '@plinth/kernel/host'
 import { type EnvFileOperations, lockEnvFile } from './env-file-lock.ts'
 import {
   assertKeys,

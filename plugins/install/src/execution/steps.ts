@@ -1,4 +1,5 @@
-import { type BoundInstallTask, localize, reasonOf } from '@plinth/kernel'
+import { localize, reasonOf } from '@plinth/kernel'
+import type { BoundInstallTask } from '@plinth/kernel/host'
 import type { Check, Outcome } from '../contract.ts'
 import { installerName } from '../entry/caller.ts'
 import type { Preflight } from '../preflight/preflight-run.ts'

@@ -1,5 +1,6 @@
 import type { AccountFault, Accounts, PasswordFault, Passwords } from '@plinth/iam'
-import { type ConfigAdmin, formats, maskedValue, type TextParams } from '@plinth/kernel'
+import { formats, maskedValue, type TextParams } from '@plinth/kernel'
+import type { ConfigAdmin } from '@plinth/kernel/host'
 import type { InstallConfig } from '../config.ts'
 import type { Outcome } from '../contract.ts'
 import type { Say } from '../texts.ts'

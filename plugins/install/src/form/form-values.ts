@@ -1,5 +1,5 @@
 import type { ConnectionSecret } from '@plinth/database'
-import { type ConfigAdmin, fallbackPlace, type SourcedValue } from '@plinth/kernel'
+import { type ConfigAdmin, fallbackPlace, type SourcedValue } from '@plinth/kernel/host'
 
 export type FieldValue = string | number | boolean | null | undefined
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ProbeTarget, ServerInfo } from '@plinth/database'
-import { codeOf, hostAndPort, type ReturnedTrial, reasonOf, SettingsTrial, withinDeadline } from '@plinth/kernel'
+import { codeOf, hostAndPort, reasonOf, withinDeadline } from '@plinth/kernel'
+import { type ReturnedTrial, SettingsTrial } from '@plinth/kernel/host'
 import type { RedisTarget } from '@plinth/shared-store'
 import type { Caller } from '../entry/caller.ts'
 import { StepFailure } from '../execution/step-failure.ts'

@@ -1,4 +1,4 @@
-import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel'
+import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import type { Setting } from '../form/fields.ts'
 import { configuredValue, type Running, usualPort } from '../form/form-values.ts'
 

@@ -1,12 +1,6 @@
 import type { DatabaseErrorCode } from '@plinth/database'
-import {
-  type Clock,
-  type FailedStart,
-  type Kernel,
-  type Logger,
-  nodeEnvironmentOf,
-  type PlinthError,
-} from '@plinth/kernel'
+import { type Clock, type Kernel, type Logger, nodeEnvironmentOf, type PlinthError } from '@plinth/kernel'
+import type { FailedStart } from '@plinth/kernel/host'
 import type { InstallConfig } from '../config.ts'
 import { installToken } from '../entry/install-token.ts'
 import { installError } from '../errors.ts'

@@ -1,15 +1,5 @@
-import {
-  bilingual,
-  type CatalogueEntry,
-  type LocalizedText,
-  localize,
-  longestSecrets,
-  maskedValue,
-  nearest,
-  tooLongTogether,
-  validateValue,
-  valueLength,
-} from '@plinth/kernel'
+import { bilingual, type LocalizedText, localize, maskedValue, nearest, validateValue } from '@plinth/kernel'
+import { type CatalogueEntry, longestSecrets, tooLongTogether, valueLength } from '@plinth/kernel/host'
 import type { ConfigChange, KeyFault } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 

@@ -1,12 +1,5 @@
-import {
-  type BoundDestination,
-  type CatalogueEntry,
-  type ConfigAdmin,
-  type ConfigEntry,
-  defined,
-  type JsonValue,
-  type WithheldSecret,
-} from '@plinth/kernel'
+import { defined, type JsonValue } from '@plinth/kernel'
+import type { BoundDestination, CatalogueEntry, ConfigAdmin, ConfigEntry, WithheldSecret } from '@plinth/kernel/host'
 import type { ConfigChange } from '../contract.ts'
 import type { StoredConfig, StoredValue } from '../storage/config-store.ts'
 

@@ -1,4 +1,5 @@
-import { bilingual, type CatalogueEntry, type ConfigAdmin, type JsonValue } from '@plinth/kernel'
+import { bilingual, type JsonValue } from '@plinth/kernel'
+import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import type { ConfigChange, Effect, KeyFault, Outcome, Preview } from '../contract.ts'
 import { shown } from '../secrets/sealed-value.ts'
 import type { StoredConfig } from '../storage/config-store.ts'

@@ -1,13 +1,5 @@
-import {
-  bilingual,
-  type CatalogueEntry,
-  type Clock,
-  type ConfigAdmin,
-  type ConfigEntry,
-  type JsonValue,
-  reasonOf,
-  withinDeadline,
-} from '@plinth/kernel'
+import { bilingual, type Clock, type JsonValue, reasonOf, withinDeadline } from '@plinth/kernel'
+import type { CatalogueEntry, ConfigAdmin, ConfigEntry } from '@plinth/kernel/host'
 import type { ConfigChange, KeyFault, Verification } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { fault } from './change-check.ts'

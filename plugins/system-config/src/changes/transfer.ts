@@ -1,4 +1,5 @@
-import { type CatalogueEntry, type JsonValue, longestValue, maskedValue, valueLength } from '@plinth/kernel'
+import { type JsonValue, maskedValue } from '@plinth/kernel'
+import { type CatalogueEntry, longestValue, valueLength } from '@plinth/kernel/host'
 import type { ConfigChange, ConfigDocument, ImportDocument, ImportMode } from '../contract.ts'
 import { refusal } from '../declarations.ts'
 import type { StoredConfig } from '../storage/config-store.ts'

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type BoundDestination, type JsonValue, maskedValue } from '@plinth/kernel'
+import { type JsonValue, maskedValue } from '@plinth/kernel'
+import type { BoundDestination } from '@plinth/kernel/host'
 import type { Keyring } from './master-keys.ts'
 import { decrypt, encrypt, type MasterKey } from './secret-box.ts'
 

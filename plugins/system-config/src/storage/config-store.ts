@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
-import { type AuditEntry, type BoundDestination, type Clock, columnText, type JsonValue } from '@plinth/kernel'
+import { type AuditEntry, type Clock, columnText, type JsonValue } from '@plinth/kernel'
+import type { BoundDestination } from '@plinth/kernel/host'
 import type { SettledChange } from '../changes/destinations.ts'
 import type { Actor, ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
 import { type Conflict, conflict } from '../declarations.ts'

@@ -1,0 +1,53 @@
+/**
+ * For programs and plugins that start, inspect, configure or install products: the planner, the running product, the catalogue of
+ * configuration keys, and files with values. Other plugins need only `@plinth/kernel`.
+ *
+ * @module
+ */
+
+export {
+  buildCatalogue,
+  type CatalogueEntry,
+  catalogueToDotenv,
+  catalogueToMarkdown,
+  longestSecrets,
+  longestValue,
+  readText,
+  tooLongTogether,
+  valueLength,
+} from '@plinth/config-schema'
+export {
+  type BoundDestination,
+  type ConfigEntry,
+  decodeEnvFile,
+  type EnvFile,
+  type EnvFileEntry,
+  type EnvFileFault,
+  fallbackPlace,
+  type OrphanedValue,
+  type OwnedKey,
+  parseEnvFile,
+  type SourceName,
+  type WrittenEnvValue,
+  writeEnvValue,
+} from '@plinth/config-schema/reading'
+export { loadProduct } from './cli/load-product.ts'
+export type { ConfigValues } from './configuration/config-values.ts'
+export type { Explanation, SourcedValue, WithheldSecret } from './configuration/explanation.ts'
+export {
+  type BoundInstallTask,
+  type BoundScheduledTask,
+  type ConfigAdmin,
+  configAdmin,
+  type DeclaredTasks,
+  declaredTasks,
+} from './contracts/kernel.ts'
+export type { BusinessErrorsDeclaration } from './errors/business-error.ts'
+export { type KernelErrorCode, type Problem, StartRefusedError, StopFailedError } from './errors/kernel-errors.ts'
+export { type ReturnedTrial, SettingsTrial } from './files/settings-trial.ts'
+export { kernelVersion } from './kernel-plugin.ts'
+export { type Dependency, type Plan, planProduct } from './plan.ts'
+export { type FailedStart, isPlugin, type PluginRuntime } from './plugin.ts'
+export { type PrepareOptions, prepareProduct } from './product.ts'
+export { RunningProduct, type StartOptions, startProduct } from './running-product.ts'
+export { type ShapeProblem, shapeProblems } from './shapes/shape-check.ts'
