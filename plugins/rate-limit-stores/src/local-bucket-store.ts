@@ -9,24 +9,24 @@ import {
 import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
 import { compactKey, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
 
-/** A bucket; those of one key that differ in limit or window hang on each other. */
+/** A bucket. The buckets of one key with different limits or windows form a linked list. */
 interface Bucket {
   readonly limit: number
   readonly windowMs: number
   state: BucketState
-  /** From then on it is full, which is what a bucket is that nobody has seen. */
+  /** From this time the bucket is full, which is the same as no bucket. */
   fullAtMs: number
   next: Bucket | undefined
 }
 
-/** A step of a purge does only so much. */
+/** Maximum number of keys that one step of a purge visits. */
 const visitsPerStep = 256
-/** Steps that a new key may cost when the store is full. */
+/** Maximum number of purge steps for a new key if the store is full. */
 const stepsWhenFull = 16
 
 /**
- * Token buckets in the memory of this process. The limit is the capacity, the window the time in which an empty bucket
- * refills. Answers synchronously, so every decision is one atomic step; time is monotonic.
+ * Token buckets in the memory of this process. The limit is the capacity. The window is the time to refill an empty
+ * bucket. Synchronous, so each decision is one atomic step. Time is monotonic.
  */
 export class LocalBucketStore implements RateLimitStore, Swept {
   readonly traits = { shared: false, algorithm: 'token-bucket' } as const
@@ -36,7 +36,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   readonly #maxKeys: number
   readonly #onHeld: ((store: Swept) => void) | undefined
   readonly #buckets = new Map<string, Bucket>()
-  /** Where the running purge is; one iterator for all of it, because a new one would start over. */
+  /** Position of the running purge. It is one iterator, because a new one would start over. */
   #purgeAt: MapIterator<[string, Bucket]> | undefined
   #isSweeping = false
 
@@ -48,12 +48,12 @@ export class LocalBucketStore implements RateLimitStore, Swept {
     this.#onHeld = onHeld
   }
 
-  /** Keys held now, including idle ones that no purge has reached. */
+  /** Stored keys, including idle ones that were not purged yet. */
   get size(): number {
     return this.#buckets.size
   }
 
-  /** Throws when a new key comes while `maxKeys` buckets are in use: forgetting one of them would over-admit. */
+  /** @throws Error for a new key while `maxKeys` buckets are in use: removing one would allow too much */
   consume(request: RateLimitRequest): RateLimitDecision {
     checkRateLimitRequest(request)
     const nowMs = this.#nowMs()
@@ -73,7 +73,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   consumeAll(requests: readonly RateLimitRequest[]): RateLimitDecision[] {
     const looked = requests.map((request) => this.peek(request))
     if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
-    // Before the first one is taken, because a lack of room is an error.
+    // Before the first take, because a lack of space is an error.
     this.#makeRoom(requests.filter(({ key }) => !this.#buckets.has(key)).length, this.#nowMs())
     return requests.map((request) => this.consume(request))
   }
@@ -88,7 +88,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   }
 
   sweep(): boolean {
-    // All of it: a purge that calls have begun may be anywhere.
+    // A complete pass: a purge that calls have started may be at any position.
     if (!this.#isSweeping) this.#purgeAt = undefined
     this.#purgeAt ??= this.#buckets.entries()
     this.#purgeStep(this.#nowMs())
@@ -96,7 +96,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
     return this.#isSweeping
   }
 
-  /** Whole milliseconds keep sums and differences exact. */
+  /** Integer milliseconds keep sums and differences exact. */
   #nowMs(): number {
     return Math.floor(this.#monotonic())
   }
@@ -153,7 +153,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   }
 }
 
-/** The buckets of a chain that are not full. */
+/** Returns the buckets of a chain that are not full. */
 function inUse(bucket: Bucket | undefined, nowMs: number): Bucket | undefined {
   if (bucket === undefined) return undefined
   const next = inUse(bucket.next, nowMs)

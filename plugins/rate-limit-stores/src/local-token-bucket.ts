@@ -7,7 +7,7 @@ export { LocalBucketStore } from './local-bucket-store.ts'
 
 const name = 'local-token-bucket'
 
-/** Process-local token buckets: bursts up to the limit, then evenly. Never the quota of several instances. */
+/** Process-local token buckets: bursts up to the limit, then an even rate. Instances do not share these quotas. */
 export default definePlugin({
   id: 'rate-limit-stores.local-token-bucket',
   version: '1.0.0',

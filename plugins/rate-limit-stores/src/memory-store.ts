@@ -2,27 +2,30 @@ import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from 
 import { checkRateLimitRequest, turnTime } from '@plinth/kernel'
 import { compactKey, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
 
-/** A step of a purge does only so much. */
+/** Maximum work of one step of a purge. */
 const visitsPerStep = 512
 const removalsPerStep = 256
-/** Steps that a new key may cost when the store is full. */
+/** Maximum number of purge steps for a new key if the store is full. */
 const stepsWhenFull = 16
 
-/** Slots that the columns have at first, and windows that are moved in one step when most slots are vacant. */
+/**
+ * Initial slots of the columns, and the maximum number of windows that are moved in one step to shorten the columns.
+ */
 const fewestSlots = 64
 const movedAtMost = 16_384
 
-/** End of a slot without a window. It never expires, so that a purge passes over it. */
+/** End time of a vacant slot. It never expires, so a purge skips it. */
 const vacant = Number.POSITIVE_INFINITY
-/** Where a chain of slots ends. */
+/** End of a chain of slots. */
 const none = -1
 
 /**
- * Fixed windows in the memory of this process. A window starts with its first hit and is never extended; windows of
- * different lengths count apart, also under one key. Answers synchronously, so every decision is one atomic step.
+ * Fixed windows in the memory of this process. A window starts with its first hit and is never extended. Windows of
+ * different lengths are separate, also under one key. Synchronous, so each decision is one atomic step.
  *
- * Windows lie in columns of numbers, found by key through one Map, those of one key one after the other: a million of them
- * give the garbage collector nothing to walk through. Elapsed time is monotonic; the wall clock is read once per window, for display.
+ * Windows are stored in typed arrays and found through one Map by key. The windows of one key form a linked list. So
+ * the garbage collector does not traverse a million objects. Elapsed time is monotonic. The wall clock is only used for
+ * display.
  */
 export class MemoryStore implements RateLimitStore, Swept {
   readonly traits = { shared: false, algorithm: 'fixed-window' } as const
@@ -44,7 +47,7 @@ export class MemoryStore implements RateLimitStore, Swept {
   #next = new Float64Array(fewestSlots)
   #vacated: number[] = []
 
-  /** Slot that the running purge visits next; past the last slot it is over. */
+  /** Next slot of the running purge. After the last slot, the purge is complete. */
   #purgeAt = 0
   #isSweeping = false
 
@@ -56,12 +59,12 @@ export class MemoryStore implements RateLimitStore, Swept {
     this.#onHeld = onHeld
   }
 
-  /** Windows held now, including expired ones that no purge has reached. */
+  /** Stored windows, including expired ones that were not purged yet. */
   get size(): number {
     return this.#keys.length - this.#vacated.length
   }
 
-  /** Throws when a new key comes while `maxKeys` windows run: forgetting one of them would over-admit. */
+  /** @throws Error for a new key while `maxKeys` windows run: removing one would allow too much */
   consume(request: RateLimitRequest): RateLimitDecision {
     const nowMs = this.#nowMs()
     if (this.#pace.isStepDue()) this.#purge(nowMs)
@@ -72,7 +75,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     const nowMs = this.#nowMs()
     const looked = requests.map((request) => this.#decide(request, nowMs, false))
     if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
-    // Before the first one is taken, because a lack of room is an error.
+    // Before the first take, because a lack of space is an error.
     this.#makeRoom(requests.filter((request) => this.#find(request) === none).length, nowMs)
     return requests.map((request) => this.consume(request))
   }
@@ -86,7 +89,7 @@ export class MemoryStore implements RateLimitStore, Swept {
   }
 
   sweep(): boolean {
-    // All of it: a purge that calls have begun may be anywhere.
+    // A complete pass: a purge that calls have started may be at any position.
     if (!this.#isSweeping) this.#purgeAt = 0
     this.#purgeStep(this.#nowMs())
     this.#isSweeping = this.#purgeAt < this.#keys.length
@@ -95,7 +98,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     return false
   }
 
-  /** Whole milliseconds keep sums and differences exact. */
+  /** Integer milliseconds keep sums and differences exact. */
   #nowMs(): number {
     return Math.floor(this.#monotonic())
   }
@@ -190,7 +193,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     this.#next = enlarged(this.#next)
   }
 
-  /** Makes the columns shorter when hardly any of their slots has a window. */
+  /** Shortens the columns if few of their slots have a window. */
   #giveBack(): void {
     const { size } = this
     if (size > movedAtMost || 4 * Math.max(size, fewestSlots) >= this.#endMs.length) return
@@ -213,7 +216,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     this.#purgeAt = this.#keys.length
   }
 
-  /** A slot and those after it. */
+  /** Returns a slot and those after it. */
   #chain(first: number): number[] {
     const slots: number[] = []
     for (let slot = first; slot !== none; slot = this.#next[slot] as number) slots.push(slot)

@@ -3,25 +3,25 @@ import type { Clock, RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
 
 /** Milliseconds between two passes, and before the first one. */
 const passPauseMs = 300_000
-/** Milliseconds between two steps of a pass: a million keys that are over are gone after two minutes. */
+/** Milliseconds between two steps of a pass. A million expired keys are removed in two minutes. */
 const stepPauseMs = 20
 
-/** What a sweep works on. */
+/** A store that a sweep works on. */
 export interface Swept {
-  /** What is held, also what is over. */
+  /** Stored entries, including expired ones. */
   readonly size: number
-  /** One bounded step of a pass over all of it; false when the pass is over. */
+  /** Runs one bounded step of a pass over all entries. Returns false when the pass is complete. */
   sweep(): boolean
 }
 
 /**
- * Gives back what is over when nobody calls any more: stores purge with their calls alone. It runs while something is held and
- * does not keep the process alive.
+ * Removes expired entries while there are no calls, because stores purge only during calls. Runs while entries are
+ * stored and does not keep the process alive.
  */
 export class IdleSweep {
   readonly #clock: Pick<Clock, 'sleep'>
   readonly #ended = new AbortController()
-  /** It belongs to no caller, so it must not keep what belongs to one. */
+  /** The sweep belongs to no caller, so it must not retain the context of one. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #runs = false
 
@@ -29,14 +29,14 @@ export class IdleSweep {
     this.#clock = clock
   }
 
-  /** Something is held now. Begins the sweep unless it runs or was stopped. */
+  /** Must be called when an entry is stored. Starts the sweep unless it runs or was stopped. */
   held(swept: Swept): void {
     if (this.#runs) return
     this.#runs = true
     void this.#outside(() => this.#run(swept))
   }
 
-  /** Ends the sweep for good. */
+  /** Stops the sweep permanently. */
   stop(): void {
     this.#runs = true
     this.#ended.abort()
@@ -56,7 +56,7 @@ export class IdleSweep {
   }
 }
 
-/** What peeking at requests told, as the answer of a joint call that takes nothing: `remaining` is what is left. */
+/** Turns the decisions of a peek into the result of a joint call that takes nothing: `remaining` excludes the cost. */
 export function untouched(
   looked: readonly RateLimitDecision[],
   requests: readonly RateLimitRequest[],
@@ -70,8 +70,8 @@ export function untouched(
 const scratch = Buffer.allocUnsafe(1024)
 
 /**
- * The same text in one piece. Keys are put together from parts, and a text made so holds on to all of its parts: kept as
- * it comes, a key of 45 characters costs 240 bytes instead of 100.
+ * Returns the same text as one flat string. Keys are concatenated, and such a string references all its parts: a key of
+ * 45 characters would take 240 bytes instead of 100.
  */
 export function compactKey(key: string): string {
   if (key.length > scratch.length) return key
@@ -79,21 +79,21 @@ export function compactKey(key: string): string {
   return compact === key ? compact : key
 }
 
-/** What a store in the memory of this process needs. */
+/** Options of a store in the memory of this process. */
 export interface LocalStoreOptions {
   readonly clock: Clock
-  /** Calls between the starts of two purges of what is over, >= 1. */
+  /** Calls between the starts of two purges, >= 1. */
   readonly cleanupInterval: number
-  /** Held at most, from 1 to 2^24 - 1, which is all that a Map takes. */
+  /** Maximum stored entries, from 1 to 2^24 - 1, the maximum size of a Map. */
   readonly maxKeys: number
-  /** Called when a key is held that was not. */
+  /** Called when a new key is stored. */
   readonly onHeld?: (store: Swept) => void
 }
 
-/** A running purge does one step every so many calls, and a step only so much: no call ever pays for a whole purge. */
+/** A running purge executes one bounded step every so many calls, so that no call pays for a whole purge. */
 const stepCalls = 32
 
-/** When a store purges what is over, counted in its calls. */
+/** Decides when a store purges, counted in its calls. */
 export class PurgePace {
   readonly #cleanupInterval: number
   readonly #stepCalls: number
@@ -107,9 +107,9 @@ export class PurgePace {
     this.#callsToStep = this.#stepCalls
   }
 
-  /** Counts a call. Whether a running purge goes one step on with it. */
+  /** Counts a call. Returns true if a purge should execute one step with it. */
   isStepDue(): boolean {
-    // Counted down, because a division costs a tenth of a decision.
+    // Counts down, because a division costs a tenth of a decision.
     this.#callsToStep -= 1
     if (this.#callsToStep > 0) return false
     this.#calls += this.#stepCalls
@@ -117,7 +117,7 @@ export class PurgePace {
     return true
   }
 
-  /** Whether a purge may start, which then has started. */
+  /** Returns true if a purge may start, and marks it as started. */
   starts(): boolean {
     if (this.#calls - this.#startedAt < this.#cleanupInterval) return false
     this.#startedAt = this.#calls

@@ -5,7 +5,7 @@ import { enabledKey, providerKey } from './store-keys.ts'
 
 const name = 'shared-bucket'
 
-/** Token buckets that all instances share, one for each limit and window of a key: for what is expensive. */
+/** Token buckets that all instances share, one for each limit and window of a key: for expensive operations. */
 export default definePlugin({
   id: 'rate-limit-stores.shared-bucket',
   version: '1.0.0',

@@ -3,7 +3,7 @@ import type { QuotaAlgorithm, SharedQuota } from '@plinth/shared-store'
 
 const algorithms = { window: 'fixed-window', bucket: 'token-bucket' } as const
 
-/** Quotas that all instances share: the limiter's view of the shared store. */
+/** Quotas that all instances share: the shared store as a rate limit store. */
 export class SharedQuotaStore implements RateLimitStore {
   readonly traits: RateLimitStore['traits']
   readonly #algorithm: QuotaAlgorithm

@@ -1,6 +1,6 @@
 import { defined, key } from '@plinth/kernel'
 
-/** Keys that several stores have, by the name of the store. */
+/** Configuration keys that several stores declare, by the name of the store. */
 
 export const enabledKey = (name: string) =>
   key.boolean({
@@ -30,7 +30,7 @@ export const cleanupIntervalKey = (description: Text) =>
     }),
   )
 
-/** 2^24 - 1 is all that a Map takes. */
+/** The maximum 2^24 - 1 is the maximum size of a Map. */
 export const maxKeysKey = (description: Text) =>
   key.integer(
     defined({

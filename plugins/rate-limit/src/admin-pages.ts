@@ -42,7 +42,7 @@ const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
   live: true,
 }))
 
-/** What the back office shows of the rate limiter. */
+/** Pages of the back office about the rate limiter. */
 export const pages = [limiter]
 
 const page = { id: 'rate-limit.operations' }
@@ -73,7 +73,7 @@ const refused = {
   where: { outcome: ['rejected'] },
 } as const
 
-/** What the limiter decided: on the overview what it refused, on its page everything, by store. */
+/** Charts of the decisions: the overview shows the rejections, the page shows all decisions by store. */
 export const limitCharts = [
   measuredChart({
     id: 'rate-limit.refused',

@@ -1,16 +1,16 @@
 import { type Clock, type StoreContext, turnTime } from '@plinth/kernel'
 
-/** One call of a store. The signal is made only for who asks for it. */
+/** One call of a store. The signal is created on demand. */
 export class Call implements StoreContext {
-  /** On the monotonic clock; known when the store has not answered at once. */
+  /** On the monotonic clock. Set if the store did not return synchronously. */
   endsAt = Number.POSITIVE_INFINITY
-  /** The store has answered, or nobody waits any more. */
+  /** True if the store has returned or no caller waits any more. */
   done = false
-  /** Somebody may still look at it, so no other call may be the same. */
+  /** True if the object may still be referenced, so it cannot be reused for another call. */
   isKept = false
-  /** Somebody looks to its end. */
+  /** True while the call is in the list of deadlines. */
   isListed = false
-  /** What follows the end of the time. */
+  /** Called when the time is over. */
   onExpiry: ((reason: Error) => void) | undefined = undefined
   readonly #clock: Clock
   #expiry: AbortController | undefined
@@ -20,7 +20,7 @@ export class Call implements StoreContext {
     this.#clock = clock
   }
 
-  /** Why nobody waits any more, once the time is over. */
+  /** The error of the timeout, once the time is over. */
   get expired(): Error | undefined {
     return this.#expired
   }
@@ -49,7 +49,7 @@ export class Call implements StoreContext {
 
 const nothing = () => {}
 
-/** All calls of one millisecond, of stores that end their calls by themselves: they share their deadline and their context. */
+/** All calls of one millisecond to stores that end their calls themselves. They share a deadline and a context. */
 class Moment implements StoreContext {
   readonly call: Call
   readonly #enter: (call: Call) => void
@@ -66,7 +66,7 @@ class Moment implements StoreContext {
   }
 
   get signal(): AbortSignal {
-    // It aborts at the deadline whoever has an answer by then.
+    // The signal aborts at the deadline, even if the calls have results by then.
     this.onEnd(nothing)
     return this.call.signal
   }
@@ -90,28 +90,29 @@ class Moment implements StoreContext {
   }
 }
 
-/** Calls that have ended are dropped from the list when there are so many. */
+/** The list is shortened when it starts with so many ended calls. */
 const longestTail = 1024
 
 /**
- * Ends calls of stores that have no answer in time, whatever the store does. All have the same time, so that they end in
- * the order in which they began and one timer is enough: a timer and a signal for each call would cost more than counting.
+ * Ends calls of stores without a result in time, whatever the store does. All calls have the same time limit. So they
+ * end in the order in which they began, and one timer is enough. A timer and a signal for each call would cost more
+ * than counting.
  */
 export class Deadlines {
   readonly #clock: Clock
   readonly #ms: number
   readonly #stopped = new AbortController()
   readonly #calls: (Call | undefined)[] = []
-  /** The first one that may still wait. */
+  /** Index of the first call that may still wait. */
   #first = 0
-  /** When the next timer runs out, on the monotonic clock. */
+  /** When the next timer fires, on the monotonic clock. */
   #wakesAt = Number.POSITIVE_INFINITY
   /** For the next call that begins. */
   #fresh: Call
   readonly #turn: () => number
   #moment: Moment | undefined
 
-  /** @param ms time of every call, in milliseconds */
+  /** @param ms time limit of every call, in milliseconds */
   constructor(clock: Clock, ms: number) {
     this.#clock = clock
     this.#ms = ms
@@ -119,16 +120,15 @@ export class Deadlines {
     this.#turn = turnTime(clock)
   }
 
-  /** A call that begins. Where the store answers at once there is nothing more to do, and the next call is the same. */
+  /**
+   * Begins a call. If the store returns synchronously, nothing else is needed and the next call uses the same object.
+   */
   begin(): Call {
     if (this.#fresh.isKept) this.#fresh = new Call(this.#clock)
     return this.#fresh
   }
 
-  /**
-   * What becomes of a call whose answer is still to come: what `settle` makes of the answer, or `fail` of the failure or
-   * the end of the time.
-   */
+  /** Waits for an asynchronous result. Resolves with `settle` of the result, or with `fail` of the error or timeout. */
   follow<T, R>(
     call: Call,
     answer: Promise<T>,
@@ -154,8 +154,8 @@ export class Deadlines {
   }
 
   /**
-   * The context of a call of a store whose calls end by themselves, up to a millisecond before the deadline of a call of its
-   * own: all calls of that time have the same.
+   * Returns the context for a call of a store that ends its calls itself. All calls of one millisecond share it, so a
+   * call may end up to a millisecond before its own deadline.
    */
   moment(): StoreContext {
     const endsAt = this.#turn() + this.#ms
@@ -163,14 +163,14 @@ export class Deadlines {
     return this.#moment
   }
 
-  /** Begins a call and follows it. What the store throws at once is thrown. */
+  /** Begins a call and waits for it. Rejects with the error of the store or with the timeout. */
   async run<T>(ask: (context: StoreContext) => T | Promise<T>): Promise<T> {
     const call = this.begin()
     const answer = ask(call)
     return answer instanceof Promise ? this.follow(call, answer, itself, rethrow) : answer
   }
 
-  /** No timer is left. Calls under way end with their stores. */
+  /** Stops the timer. Pending calls then end only with their stores. */
   stop(): void {
     this.#stopped.abort()
   }
@@ -192,14 +192,14 @@ export class Deadlines {
   #enter(call: Call): void {
     this.#skipDone()
     let at = this.#calls.length
-    // A moment comes when its first call has to wait, which may be later than others that began after it.
+    // A moment is added when its first call has to wait. Calls that began later may already be in the list.
     while (at > this.#first && (this.#calls[at - 1]?.endsAt ?? 0) > call.endsAt) at -= 1
     this.#calls.splice(at, 0, call)
     call.isListed = true
     if (call.endsAt < this.#wakesAt) this.#watch(call)
   }
 
-  /** Lets go of calls that have ended, so that what they hold on to does not live longer than they do. */
+  /** Removes ended calls, so that the objects that they reference can be garbage-collected. */
   #skipDone(): void {
     for (let first = this.#calls[this.#first]; first?.done; first = this.#calls[this.#first]) {
       first.isListed = false
@@ -215,7 +215,7 @@ export class Deadlines {
     this.#wakesAt = endsAt
     const waitMs = Math.max(1, Math.ceil(endsAt - this.#clock.monotonic()))
     void this.#clock.sleep(waitMs, this.#stopped.signal).then(() => {
-      // Where the process was busy, the answer may lie in the socket already.
+      // If the process was busy, the result may already be in the socket.
       if (!this.#stopped.signal.aborted) setImmediate(() => this.#expire(endsAt))
     })
   }

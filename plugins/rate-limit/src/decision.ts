@@ -14,12 +14,12 @@ import type { DenyCache } from './deny-cache.ts'
 import { type Counts, noOutcomes, type OutcomeSums, type StoreWatch } from './limiter-metrics.ts'
 import { boundedKey, checkKey } from './request-rules.ts'
 
-/** Keys of the younger and of the older half, each. */
+/** Maximum number of keys of the newer half, and of the older half. */
 const most = 1024
 
 /**
- * Keys of callers as the stores count them, prefix included. To check and to join a text and to hash what comes of it, as
- * every look-up in a Map does, costs more than a whole decision in memory, so it is done once for keys that come again soon.
+ * Keys of callers as the stores count them, prefix included. Checking, joining and hashing a key (for each lookup in a
+ * Map) costs more than a decision in memory. So the result is cached for keys that are used again soon.
  */
 class CompleteKeys {
   readonly #prefix: string
@@ -31,15 +31,15 @@ class CompleteKeys {
   }
 
   /**
-   * Throws RangeError for an empty key.
-   *
-   * @param isKept true for a store in this process, which hashes the key at every call; for another one, to keep all costs more
+   * @param isKept true for a store in this process, which hashes the key at every call; for other stores, caching all
+   * keys costs more
+   * @throws RangeError for an empty key
    */
   of(key: string, isKept: boolean): string {
     return this.#young.get(key) ?? this.#join(key, isKept)
   }
 
-  /** Whoever was denied and hammers comes again soon, and is answered in this process. */
+  /** Caches the key of a denied caller, who is likely to call again soon and is then denied in this process. */
   keepDenied(complete: string): void {
     const key = complete.slice(this.#prefix.length + 1)
     if (!this.#young.has(key)) this.#keep(key)
@@ -48,13 +48,13 @@ class CompleteKeys {
   #join(key: string, isKept: boolean): string {
     checkKey(key)
     const bounded = boundedKey(key)
-    // One that was shortened may be large.
+    // Shortened keys are not cached, because the original may be large.
     if (isKept && bounded === key) return this.#keep(key)
     return this.#old.get(key) ?? `${this.#prefix}:${bounded}`
   }
 
   #keep(key: string): string {
-    // Joined so, it is text in one piece, which compares faster than text of two.
+    // `join` creates a flat string, which compares faster than a concatenated one.
     const complete = this.#old.get(key) ?? [this.#prefix, key].join(':')
     if (this.#young.size === most) {
       this.#old = this.#young
@@ -65,9 +65,9 @@ class CompleteKeys {
   }
 }
 
-/** Read at every call, so that a live change counts at once. */
+/** Read at every call, so that live changes apply immediately. */
 export interface LimiterSettings {
-  /** Another one after every change. */
+  /** Differs after every change. */
   readonly revision: number
   readonly enabled: boolean
   readonly defaultStore: string
@@ -91,26 +91,26 @@ export interface DecisionParts {
 
 export type Operation = 'consume' | 'peek'
 
-/** A rule with everything filled in. Without a store nothing is limited. */
+/** A rule with all defaults filled in. Without a store nothing is limited. */
 export interface ResolvedRule {
   readonly storeName: string
   readonly store: RateLimitStore | undefined
-  /** Whether several processes share the quota. */
+  /** True if several processes share the quota. */
   readonly isShared: boolean
-  /** Whether the store ends its calls by itself when their time is over. */
+  /** True if the store itself ends its calls at their deadline. */
   readonly endsCalls: boolean
-  /** Where outcomes are counted. */
+  /** Sums of the outcomes. */
   readonly outcomes: OutcomeSums
   readonly limit: number
   readonly windowMs: number
   readonly policy: FailurePolicy
-  /** Counts and never denies. */
+  /** Counts but never denies. */
   readonly shadow: boolean
 }
 
 export type LimitingRule = ResolvedRule & { readonly store: RateLimitStore }
 
-/** A decision of now, or the result of one that is still to come. */
+/** A synchronous decision, or the result of an asynchronous one. */
 type Decided = RateLimitDecision | Promise<RateLimitResult>
 
 interface KnownStore {
@@ -118,18 +118,21 @@ interface KnownStore {
   readonly outcomes: OutcomeSums
 }
 
-/** Decides in place of a store that fails, where the policy is `insurance`. In process: it needs no deadline. */
+/**
+ * The fallback store, which decides in place of a failing store if the policy is `insurance`. It runs in the process,
+ * so it needs no deadline.
+ */
 export const insuranceStore = 'memory'
 
-/** Configuration key with the store of limits that name none. */
+/** Configuration key with the store of limits without a store. */
 export const defaultStoreKey = 'platform.rate-limit.default-store'
 
-/** Stores are separate namespaces, so the quota of another store has a key of its own in the insurance. */
+/** Stores are separate namespaces, so the fallback store uses separate keys for each store. */
 export const insuredKey = (storeName: string, key: string) => `${storeName}!${key}`
 
 /**
- * How one request is decided, from its rule to its result (document 1, "Processing order"). What a store answers at once is
- * answered at once: a promise costs more than a decision in memory.
+ * Decides one request, from its rule to its result (document 1, "Processing order"). Synchronous results of stores stay
+ * synchronous, because a promise costs more than a decision in memory.
  */
 export class Decider {
   readonly #parts: DecisionParts
@@ -137,7 +140,7 @@ export class Decider {
   readonly #denials: DenyCache
   readonly #monotonic: () => number
   readonly #keys: CompleteKeys
-  /** Stores that were asked, by their names: one look-up for all that a call needs of its store. */
+  /** Used stores by name: one lookup for all that a call needs of its store. */
   readonly #stores = new Map<string, KnownStore>()
 
   constructor(parts: DecisionParts) {
@@ -148,13 +151,17 @@ export class Decider {
     this.#keys = new CompleteKeys(parts.settings.keyPrefix)
   }
 
-  /** Fills in what the rule leaves open. Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
+  /**
+   * Fills in the defaults of a rule.
+   *
+   * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
+   */
   resolve({ maxAttempts, windowMs, store: named, failurePolicy, shadow }: LimitRule): ResolvedRule {
     const { settings } = this.#parts
     const limit = maxAttempts ?? settings.defaultMaxAttempts
     const storeName = named || settings.defaultStore
     const { store, outcomes } = this.#stores.get(storeName) ?? this.#know(storeName)
-    // Also where nothing is limited: otherwise a wrong name would be found out when somebody sets a limit.
+    // Checked even if nothing is limited. Otherwise a wrong name would be found only when a limit is set.
     if (store === undefined && settings.enabled) this.storeNamed(storeName, named ? undefined : defaultStoreKey)
     return {
       storeName,
@@ -170,7 +177,7 @@ export class Decider {
   }
 
   /**
-   * @param key configuration key that names the store; absent: the limit itself does
+   * @param key configuration key that contains the name; absent: the limit itself contains it
    * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
    */
   storeNamed(name: string, key?: string): RateLimitStore {
@@ -194,7 +201,7 @@ export class Decider {
     return known
   }
 
-  /** What stores get to see of a key: prefix included. */
+  /** Returns the key for stores, prefix included. */
   completeKey(key: string): string {
     return this.#keys.of(key, false)
   }
@@ -203,7 +210,11 @@ export class Decider {
     return { key: this.#keys.of(key, !isShared), limit, windowMs, cost }
   }
 
-  /** Decides a checked cost. Throws RangeError for an empty key. */
+  /**
+   * Decides a request whose cost was checked.
+   *
+   * @throws RangeError for an empty key
+   */
   decide(
     rule: ResolvedRule,
     key: string,
@@ -223,8 +234,8 @@ export class Decider {
   }
 
   /**
-   * As `decide`, for callers who wait. Most results are made here and not by `resultOf`: of an object that is made beside its
-   * promise the engine knows that it is no promise itself, and to look that up costs a tenth of all.
+   * Like `decide`, but returns a promise. Most results are created here and not by `resultOf`: if an object is created
+   * next to its promise, the engine knows that it is not a promise. Otherwise that check costs a tenth of the time.
    */
   promise(rule: ResolvedRule, key: string, cost: number, operation: Operation): Promise<RateLimitResult> {
     const request = this.request(rule, key, cost)
@@ -236,7 +247,7 @@ export class Decider {
     return Promise.resolve({ allowed, key: request.key, limit: request.limit, remaining, resetAt, retryAfter })
   }
 
-  /** What is decided at once comes as a decision, so that whoever asked makes the one result of it. */
+  /** Returns synchronous decisions as such, so that only the caller creates a result of them. */
   #decision(rule: LimitingRule, request: RateLimitRequest, operation: Operation): Decided {
     if (rule.isShared) {
       const denied = operation === 'consume' ? this.#denials.find(rule.storeName, request) : undefined
@@ -261,7 +272,7 @@ export class Decider {
     return this.#later(rule, request, operation, deadlines, call, answer)
   }
 
-  /** Apart, because a function with functions in it costs more even where it does not use them. */
+  /** A separate method, because a function with inner functions costs more even if it does not use them. */
   #later(
     rule: LimitingRule,
     request: RateLimitRequest,
@@ -290,11 +301,11 @@ export class Decider {
   #unlimited({ outcomes }: ResolvedRule, { key }: RateLimitRequest, operation: Operation): RateLimitResult {
     if (operation === 'consume') outcomes.unlimited += 1
     const resetAt = this.#parts.clock.now()
-    // "Maximum" of decision B15: as large as a number in JSON gets exactly.
+    // "Maximum" of decision B15: the largest integer that is exact in JSON.
     return { allowed: true, key, limit: 0, remaining: Number.MAX_SAFE_INTEGER, resetAt, retryAfter: 0 }
   }
 
-  /** Counts the outcome of a call of its own. */
+  /** Counts the outcome of a call that is not joint. */
   #counted(rule: ResolvedRule, operation: Operation, decision: RateLimitDecision): RateLimitDecision {
     if (operation === 'consume') {
       if (decision.allowed || rule.shadow) rule.outcomes.allowed += 1
@@ -304,7 +315,11 @@ export class Decider {
     return decision
   }
 
-  /** By policy; throws BusinessError `503` where the policy, or an insurance that fails itself, refuses. */
+  /**
+   * Decides by the failure policy.
+   *
+   * @throws BusinessError `503` if the policy is `closed`, or if the fallback store fails
+   */
   #withoutStore(rule: LimitingRule, request: RateLimitRequest, operation: Operation, cause?: unknown): Decided {
     const { counts } = this.#parts
     const policy = this.policyOf(rule)
@@ -327,7 +342,7 @@ export class Decider {
     return answer.then((decision) => resultOf(rule, request, answered(decision)), fail)
   }
 
-  /** The policy that can be kept: a limit that only watches never refuses, and there may be no insurance. */
+  /** Returns the effective policy: a limit in shadow mode never rejects, and the fallback store may be missing. */
   policyOf({ policy, shadow, storeName }: LimitingRule, down?: ReadonlySet<string>): FailurePolicy {
     if (shadow) return 'open'
     if (policy !== 'insurance') return policy
@@ -335,13 +350,13 @@ export class Decider {
     return isInsured && down?.has(insuranceStore) !== true ? 'insurance' : 'closed'
   }
 
-  /** The request as the insurance gets it. */
+  /** Returns the request for the fallback store. */
   insured(storeName: string, request: RateLimitRequest) {
     const store = this.#parts.stores.get(insuranceStore) as RateLimitStore
     return { storeName: insuranceStore, store, request: { ...request, key: insuredKey(storeName, request.key) } }
   }
 
-  /** What passes because nobody can count it. */
+  /** Returns the decision for a request that passes uncounted. */
   uncounted({ limit, cost, windowMs }: RateLimitRequest): RateLimitDecision {
     const resetAtMs = this.#parts.clock.now() + windowMs
     return { allowed: true, remaining: Math.max(0, limit - cost), resetAtMs, retryAfterMs: 0 }

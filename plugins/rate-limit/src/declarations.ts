@@ -3,7 +3,7 @@ import type { RateLimitResult } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Every coded error of this plugin. */
+/** All coded errors of this plugin. */
 export const rateLimitError = errorTable({
   PLINTH_RATE_LIMIT_DECLARATION: `The rate limit {{place}} cannot be used: {{reason}}.
     Correct the rateLimited() annotation, or the routeLimits.under() call, of that plugin.`,
@@ -19,22 +19,22 @@ export const refusal = businessFailures('rate-limit', en['rate-limit'], {
   'store-unavailable': '503',
 })
 
-/** The error of a denial (document 1, "Errors" 2). */
+/** Returns the error of a denial (document 1, "Errors" 2). */
 export function tooManyRequests({ retryAfter, exceedsLimit }: Pick<RateLimitResult, 'retryAfter' | 'exceedsLimit'>) {
   if (exceedsLimit) return refusal('cost-exceeds-limit')
   const seconds = retryAfterSeconds(retryAfter)
   return refusal('exceeded', { params: { seconds }, data: { retryAfter: seconds } })
 }
 
-/** Whole seconds, rounded up: a client that waits them is allowed. At least 1. */
+/** Returns whole seconds, rounded up, so that a client that waits for them is allowed. At least 1. */
 export function retryAfterSeconds(retryAfterMs: number): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1000))
 }
 
-/** The error of a limit that cannot count and must not let pass what it has not counted. */
+/** Returns the error of a limit that cannot count and must not allow uncounted calls. */
 export const storeUnavailable = (cause: unknown) => refusal('store-unavailable', { cause })
 
-/** Codes of the permissions of this plugin. */
+/** Permission codes of this plugin. */
 export const own = { view: 'rate-limit:view' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [

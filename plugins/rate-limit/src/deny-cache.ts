@@ -4,19 +4,19 @@ interface Denial {
   readonly request: RateLimitRequest
   readonly decision: RateLimitDecision
   readonly isWindow: boolean
-  /** On the monotonic clock: when the store has to be asked again. */
+  /** Time on the monotonic clock from which the store must be asked again. */
   readonly askAgainAt: number
-  /** On the monotonic clock: when the same request may pass. */
+  /** Time on the monotonic clock from which the same request may pass. */
   readonly passesAt: number
 }
 
-/** Denials remembered of one store at most; the oldest goes first. */
+/** Maximum remembered denials of one store. The oldest is removed first. */
 const most = 10_000
 
 /**
- * Remembers what a shared store has denied, so that a caller who hammers costs it nothing. Only the same limit with the
- * same cost is answered from here, of a fixed window also a higher cost, and never beyond the time that the store told or
- * `ttlMs`: a reset by another process is noticed after that.
+ * Remembers the denials of a shared store, so that a caller who repeats calls costs it nothing. Only denies the same
+ * limit with the same cost; for a fixed window, also a higher cost. A denial lasts at most for the wait that the store
+ * returned and for `ttlMs`. So a reset by another process is noticed after that.
  */
 export class DenyCache {
   readonly #monotonic: () => number
@@ -42,7 +42,10 @@ export class DenyCache {
     return { ...denial.decision, retryAfterMs: Math.max(1, Math.ceil(denial.passesAt - now)) }
   }
 
-  /** @param askedAt monotonic time before the store was asked, so that its own time is never later than ours */
+  /**
+   * @param askedAt monotonic time before the store was asked, so that the denial never ends later here than in the
+   * store
+   */
   remember(
     storeName: string,
     algorithm: string,
@@ -57,7 +60,7 @@ export class DenyCache {
       denials = new Map()
       this.#byStore.set(storeName, denials)
     }
-    // Set anew it is the youngest.
+    // Deleted first, so that it becomes the newest.
     denials.delete(request.key)
     if (denials.size >= most) denials.delete(denials.keys().next().value as string)
     denials.set(request.key, {
@@ -74,6 +77,6 @@ export class DenyCache {
   }
 }
 
-/** A bucket lets a smaller cost pass sooner, and a larger one later than it told. */
+/** A bucket may allow a smaller cost earlier, and a larger cost later than the denial states. */
 const answers = ({ request: denied, isWindow }: Denial, { limit, windowMs, cost }: RateLimitRequest) =>
   limit === denied.limit && windowMs === denied.windowMs && (isWindow ? cost >= denied.cost : cost === denied.cost)

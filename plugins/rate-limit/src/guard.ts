@@ -10,13 +10,13 @@ import type { LiveSettings } from './settings.ts'
 
 type Request = Parameters<GuardHandler>[0]
 
-/** Callers that nobody knows share one quota. */
+/** Unidentified callers share one quota. */
 const anonymous = 'anonymous'
 
 /**
- * Remembers what was made of a text, such as of the address of a client that keeps calling.
+ * Caches results by text, for example for the address of a client that calls repeatedly.
  *
- * @param most texts that are remembered; the oldest goes first
+ * @param most maximum cached texts; the oldest is removed first
  */
 function remembered(most: number, make: (text: string) => string): (text: string) => string {
   const known = new Map<string, string>()
@@ -31,14 +31,14 @@ function remembered(most: number, make: (text: string) => string): (text: string
 }
 
 /**
- * Addresses as they stand in keys: hashed, all addresses of one caller alike.
+ * Returns a function that hashes addresses for keys. All addresses of one caller have the same hash.
  *
- * @param networkOf one text for all addresses of one caller
+ * @param networkOf returns the same text for all addresses of one caller
  */
 export const addressKeys = (networkOf: (address: string) => string): ((address: string) => string) =>
   remembered(10_000, (address) => sha256(networkOf(address)))
 
-/** Who calls, by the first resolver that knows one. */
+/** Returns the caller from the first resolver that knows it. */
 export async function identityOf(
   resolvers: readonly IdentityResolver[],
   request: Request,
@@ -50,7 +50,7 @@ export async function identityOf(
   return undefined
 }
 
-/** The identity of the caller as it stands in a key: hashed. */
+/** Returns the hashed identity of the caller for a key. */
 const identityKey = async (resolvers: readonly IdentityResolver[], request: Request): Promise<string> =>
   sha256((await identityOf(resolvers, request)) ?? anonymous)
 
@@ -68,7 +68,7 @@ interface GuardParts {
   readonly resolvers: readonly IdentityResolver[]
 }
 
-/** Enforces declared limits. Runs after validation: bad input burns no quota. */
+/** Enforces declared limits. Runs after validation, so invalid input takes no quota. */
 export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, resolvers }: GuardParts): RouteGuard {
   const routeHandler = (route: RouteInfo, limit: RateLimited): GuardHandler => {
     const { caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
@@ -89,12 +89,12 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
     }
     const consume = (key: string, reply: Reply): void | Promise<void> => {
       const result = (settings.shadow ? watched : declared).decide(key, cost, 'consume')
-      // A store that answers at once makes the request wait for nothing.
+      // A synchronous result does not delay the request.
       return result instanceof Promise ? result.then((one) => answer(reply, one)) : answer(reply, result)
     }
     if (caller === undefined) return (_, reply) => consume(base, reply)
     if (caller === 'ip') {
-      // The same text each time: to join it, and to compare what was joined, costs a fast route 1 % of its throughput.
+      // Reuses the string: joining and comparing a new one costs a fast route 1 % of its throughput.
       const keyOf = remembered(1000, (address) => `${base}:${limiter.addressKey(address)}`)
       return ({ clientIp }, reply) => consume(keyOf(clientIp), reply)
     }

@@ -10,7 +10,7 @@ import {
 } from './decision.ts'
 import { storeUnavailable } from './declarations.ts'
 
-/** A request as its store gets it, and the rule that it falls under. */
+/** A request for its store, with its rule. */
 interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
   readonly rule: Rule
   readonly request: RateLimitRequest
@@ -18,10 +18,10 @@ interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
 
 const isLimited = (prepared: PreparedRequest): prepared is PreparedRequest<LimitingRule> => isLimiting(prepared.rule)
 
-/** What the stores can decide in one step. */
+/** Maximum number of requests that stores decide in one step. */
 const mostTogether = 128
 
-/** Two limits on one key would count in one window, and no store could tell what to take. */
+/** Two limits with one key would count in one window, and no store could decide how much to take. */
 function checkJoint(requests: readonly PreparedRequest[]): void {
   if (requests.length > mostTogether) {
     throw new RangeError(`At most ${mostTogether} rate limits can be decided together, not ${requests.length}`)
@@ -34,7 +34,7 @@ function checkJoint(requests: readonly PreparedRequest[]): void {
   }
 }
 
-/** A store that was asked together with others has failed. */
+/** A store failed in a joint decision. */
 class StoreFailure extends Error {
   readonly storeName: string
 
@@ -44,7 +44,7 @@ class StoreFailure extends Error {
   }
 }
 
-/** How several requests are decided together: all take their costs, or none does. */
+/** Decides several requests together: all take their costs, or none does. */
 export class JointDecider {
   readonly #parts: DecisionParts
   readonly #decider: Decider
@@ -56,7 +56,7 @@ export class JointDecider {
 
   async decide(prepared: readonly PreparedRequest[]): Promise<JointResult> {
     checkJoint(prepared)
-    // Limits that only watch must not deny the others.
+    // Limits in shadow mode must not deny the others.
     const deciding = prepared.filter(isLimited).filter(({ rule }) => !rule.shadow)
     const decisions = await this.#decideAll(deciding)
     const allowed = decisions.every((decision) => decision.allowed)
@@ -75,15 +75,14 @@ export class JointDecider {
   }
 
   /**
-   * Takes all or nothing. Stores that fail, or turn out to, are replaced by policy; one request whose policy refuses
-   * refuses them all.
+   * Takes all or nothing. Failing stores are replaced by policy. If one policy is `closed`, all requests are rejected.
    */
   async #decideAll(limited: readonly PreparedRequest<LimitingRule>[]): Promise<RateLimitDecision[]> {
     const { watch, counts } = this.#parts
     const failing = limited.filter(({ rule, request }) => watch.isFailing(rule.storeName, request.key))
     const down = new Set(failing.map(({ rule }) => rule.storeName))
     let cause: unknown
-    // Every turn knows one more store that fails.
+    // Each iteration knows one more failing store.
     for (;;) {
       const degraded = limited.filter(({ rule }) => down.has(rule.storeName))
       const policies = new Map(degraded.map((one) => [one, this.#decider.policyOf(one.rule, down)]))
@@ -126,14 +125,14 @@ export class JointDecider {
   }
 }
 
-/** A request to a store, among those that are decided together. */
+/** A request to a store in a joint decision. */
 interface JointMember {
   readonly storeName: string
   readonly store: RateLimitStore
   readonly request: RateLimitRequest
 }
 
-/** Asks one store about keys, under its deadline. */
+/** Asks one store about keys, with its deadline. */
 type AskStore = <T>(
   name: string,
   store: RateLimitStore,
@@ -142,8 +141,9 @@ type AskStore = <T>(
 ) => Promise<T>
 
 /**
- * Takes the costs of all members or of none. Answers in their order; nothing was taken unless all are allowed, but for the
- * window between looking and taking that stores without `consumeAll`, or several stores, leave open.
+ * Takes the costs of all members or of none. Returns the decisions in their order. Nothing was taken unless all are
+ * allowed. Exception: with stores without `consumeAll`, or with several stores, another caller may take quota between
+ * peek and take.
  */
 async function decideJointly(members: readonly JointMember[], ask: AskStore): Promise<RateLimitDecision[]> {
   const groups = Map.groupBy(members, ({ storeName }) => storeName)
@@ -166,7 +166,7 @@ async function decideJointly(members: readonly JointMember[], ask: AskStore): Pr
 
 const isAtomic = (members: readonly JointMember[]) => members.length <= 1 || members[0]?.store.consumeAll !== undefined
 
-/** Takes members of one store. One that is denied ends it, so that the answer may be shorter. */
+/** Takes members of one store. Stops at the first denial, so the result may be shorter. */
 async function takeGroup(members: readonly JointMember[], ask: AskStore): Promise<RateLimitDecision[]> {
   const [first] = members
   if (first === undefined) return []
@@ -185,6 +185,6 @@ async function takeGroup(members: readonly JointMember[], ask: AskStore): Promis
   return decisions
 }
 
-/** What is left when a request that could have passed was not taken. */
+/** The decision with the remaining quota if an allowed request was not taken. */
 const untouched = (decision: RateLimitDecision, cost: number): RateLimitDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision

@@ -4,19 +4,20 @@ import { retryAfterSeconds } from './declarations.ts'
 
 type Reply = Parameters<GuardHandler>[1]
 
-/** Names as the operations snapshot shows them. */
+/** Names as in the operations snapshot. */
 export const limitHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'] as const
 
-/** Of the IETF draft "RateLimit header fields for HTTP", version 10. */
+/** Names of the IETF draft "RateLimit header fields for HTTP", version 10. */
 export const draftHeaders = ['RateLimit-Policy', 'RateLimit'] as const
 
-/** Document 1, "Declarative response headers". An unlimited route has none. */
+/** Writes the headers of document 1, "Declarative response headers". An unlimited route has none. */
 export function writeLimitHeaders(
   reply: Reply,
   { allowed, limit, remaining, resetAt, retryAfter, exceedsLimit }: RateLimitResult,
 ): void {
   if (limit === 0) return
-  // Lower-case names and texts, as they go out: Fastify and Node.js would make them at every request, at twice the cost.
+  // Lower-case names and strings, as they are sent. Otherwise Fastify and Node.js would convert them at every request,
+  // at twice the cost.
   reply.header('x-ratelimit-limit', String(limit))
   reply.header('x-ratelimit-remaining', String(remaining))
   reply.header('x-ratelimit-reset', String(Math.ceil(resetAt / 1000)))
@@ -24,7 +25,7 @@ export function writeLimitHeaders(
 }
 
 /**
- * The fields of the draft: quota and window of the policy, what remains of it and the seconds until then.
+ * Writes the fields of the draft: quota and window of the policy, remaining quota and seconds until reset.
  *
  * @param windowMs window of the limit
  * @param now milliseconds since the epoch

@@ -7,27 +7,27 @@ interface StoreWatchParts {
   readonly clock: Clock
   readonly log: Logger
   readonly deadlines: () => Deadlines
-  /** Part of the key that is looked at to see whether a store answers. */
+  /** Prefix of the key that probes whether a store responds. */
   readonly keyPrefix: string
 }
 
-/** Delay between two looks at a store that fails, milliseconds. */
+/** Delay between two probes of a failing store, milliseconds. */
 const lookAgainMs = 500
-/** Stores fail for single keys too; one line in this time is enough, milliseconds. */
+/** Minimum time between two log lines of a store about failed keys, milliseconds. */
 const quietMs = 10_000
 
-/** A shared store of which a call has failed. */
+/** A shared store with a failed call. */
 interface Trouble {
-  /** Whether a look has failed too: then it is the store, and not a key. */
+  /** True if a probe failed too. Then the store fails, not only a key. */
   isDown: boolean
-  /** Keys of calls that failed. */
+  /** Keys of failed calls. */
   readonly keys: Set<string>
 }
 
 /**
- * Knows which shared stores fail. When a call fails, a look at another key tells whether the store does or that key alone.
- * Until then the key is not asked for any more, and from then on, where the look fails too, nothing is, so that nobody waits
- * for it, until the store has answered a look in the background. It tells the log once when it begins and once when it ends.
+ * Tracks failing shared stores. After a failed call, a probe with another key shows whether the store fails or only
+ * that key. Until then, the key is not sent to the store. If the probe fails too, no call is sent until a probe in the
+ * background succeeds, so that no caller waits for it. Logs the start and the end once each.
  */
 export class StoreWatch {
   readonly #parts: StoreWatchParts
@@ -39,14 +39,14 @@ export class StoreWatch {
     this.#parts = parts
   }
 
-  /** Whether the store fails, or a call with this key of it has and nobody knows yet why. */
+  /** Returns true if the store fails, or if a call with this key failed and the cause is not known yet. */
   isFailing(name: string, key?: string): boolean {
     if (this.#troubled.size === 0) return false
     const trouble = this.#troubled.get(name)
     return trouble !== undefined && (trouble.isDown || (key !== undefined && trouble.keys.has(key)))
   }
 
-  /** Takes note that a call of the store with these keys failed. */
+  /** Records that a call of the store with these keys failed. */
   failed(name: string, store: RateLimitStore, cause: unknown, keys: readonly string[]): void {
     if (!store.traits.shared) this.#tell(name, cause)
     if (!store.traits.shared || this.#stopped.signal.aborted) return
@@ -93,15 +93,15 @@ export class StoreWatch {
 
 type Outcome = 'allowed' | 'rejected' | 'unlimited'
 
-/** Sums of one store. Whoever decides adds to them by itself. */
+/** Sums of one store. Decisions add to them directly. */
 export type OutcomeSums = Record<Outcome, number>
 
-/** What the limiter tells about its decisions. Tags are bounded: never anything of a caller. */
+/** Counters of the limiter. Tags are bounded and contain no data of callers. */
 export interface Counts {
   outcomesOf(store: string): OutcomeSums
-  /** A decision was made without the store that was asked for. */
+  /** Counts a decision that was made without the requested store. */
   degraded(store: string, policy: FailurePolicy): void
-  /** A limit that only watches would have denied. */
+  /** Counts a request that a limit in shadow mode would have denied. */
   shadowed(store: string): void
 }
 
@@ -111,8 +111,8 @@ export const noOutcomes = (): OutcomeSums => ({ allowed: 0, rejected: 0, unlimit
 export const noCounts: Counts = { outcomesOf: noOutcomes, degraded: () => {}, shadowed: () => {} }
 
 /**
- * The counters of `platform.rate.limit.requests` (document 1, "Events" 3) and of what operators have to know besides.
- * Counting costs an addition; the registry gets the sums when it is read.
+ * Returns the counters of `platform.rate.limit.requests` (document 1, "Events" 3) and further ones for operators.
+ * Counting costs one addition. The registry gets the sums when it is read.
  */
 export function limiterMetrics(registry: Registry): Counts & { stop(): void } {
   const outcomes = new Map<string, OutcomeSums>()
@@ -157,7 +157,7 @@ export function limiterMetrics(registry: Registry): Counts & { stop(): void } {
 interface CounterDeclaration {
   readonly name: string
   readonly help: string
-  /** The tag beside the store. */
+  /** The tag in addition to the store. */
   readonly tag?: string
 }
 

@@ -17,7 +17,7 @@ interface LimiterParts extends DecisionParts {
   readonly addressKey: (address: string) => string
 }
 
-/** The limiter as others call it: checks what they ask for, then decides. */
+/** The limiter for other plugins: checks their requests, then decides. */
 export class StoreRateLimiter implements RateLimiter {
   readonly #parts: LimiterParts
   readonly #decider: Decider
@@ -81,7 +81,7 @@ export class StoreRateLimiter implements RateLimiter {
       watch.failed(name, chosen, cause, [complete])
       throw storeUnavailable(cause)
     }
-    // A call that was under way may have been denied before.
+    // A pending call may have been denied before the reset.
     denials.forget(name, complete)
   }
 
@@ -90,7 +90,7 @@ export class StoreRateLimiter implements RateLimiter {
   }
 
   /**
-   * @param key configuration key that names the store; absent: a limit does
+   * @param key configuration key that contains the name; absent: a limit contains it
    * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
    */
   checkStore(name: string, key?: string): void {
@@ -113,7 +113,7 @@ export class StoreRateLimiter implements RateLimiter {
   }
 }
 
-/** Resolves its rule once, and again when the settings that it was made of have changed. */
+/** Resolves its rule once, and again after its settings have changed. */
 class StoreDeclaredLimit implements DeclaredLimit {
   readonly #limiter: RateLimiter
   readonly #decider: Decider
@@ -148,13 +148,13 @@ class StoreDeclaredLimit implements DeclaredLimit {
     return this.#limiter.reset({ key, store: this.#current().storeName })
   }
 
-  /** As `consume` and `peek`; answers at once where the store does. Also throws at once. */
+  /** Like `consume` and `peek`, but returns and throws synchronously if the store does. */
   decide(key: string, cost: number, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
     if (cost !== 1) checkCost(cost)
     return this.#decider.decide(this.#current(), key, cost, operation)
   }
 
-  /** Not an async function: it would make another promise of one that is there. */
+  /** Not an async function, because that would create a second promise. */
   #promise(key: string, cost: number, operation: Operation): Promise<RateLimitResult> {
     try {
       if (cost !== 1) checkCost(cost)

@@ -46,7 +46,7 @@ const view = Type.Object({
   ),
 })
 
-/** Document 1, "Endpoints": the read-only operations snapshot, with the names of decision B19. */
+/** The read-only operations snapshot of document 1, "Endpoints", with the names of decision B19. */
 export const operations = [
   routesWith<OperationsParts>().route({
     method: 'GET',

@@ -15,7 +15,7 @@ import { operations } from './operations.ts'
 import { RouteLimitBook } from './route-limits.ts'
 import { liveSettings } from './settings.ts'
 
-/** Business-level rate limiting over the stores that other plugins bring, and the limits that routes declare. */
+/** Business-level rate limiting with the stores of other plugins, and the limits that routes declare. */
 export default definePlugin({
   id: 'rate-limit',
   version: '1.0.0',
@@ -51,7 +51,7 @@ export default definePlugin({
       counts: counter ?? noCounts,
       deadlines: () => deadlines,
       denials: new DenyCache(clock, () => settings.denyCacheTtlMs),
-      // Without the server, whose key the prefix is, nobody has configured another.
+      // Without the HTTP server, which declares the key of the prefix, the default prefix applies.
       addressKey: addressKeys(services.http?.networkOf ?? ((address) => addressNetwork(address, usualIpv6Prefix))),
     })
     if (settings.enabled) limiter.checkStore(settings.defaultStore, defaultStoreKey)

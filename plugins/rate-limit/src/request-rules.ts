@@ -3,7 +3,7 @@ import type { FailurePolicy } from '@plinth/http'
 import { parseDuration } from '@plinth/kernel'
 import type { ConsumeRequest, LimitRule } from './contract.ts'
 
-/** SHA-256 in lower-case hex: how addresses, accounts and other personal data enter a key. */
+/** Returns SHA-256 in lower-case hex, as keys contain addresses, accounts and other personal data. */
 export const sha256 = (text: string): string => hash('sha256', text)
 
 export const failurePolicies = ['insurance', 'closed', 'open'] as const satisfies readonly FailurePolicy[]
@@ -11,7 +11,7 @@ export const failurePolicies = ['insurance', 'closed', 'open'] as const satisfie
 /** A key that a caller forgot to hash must not fill a store. */
 const longestKey = 256
 
-/** The key as every store can hold it: what a caller sends must not make one fail. */
+/** Returns the key in a form that every store accepts, so that input of a caller cannot make a store fail. */
 export const boundedKey = (key: string): string =>
   key.length > longestKey || !key.isWellFormed() ? `sha256:${sha256(key)}` : key
 
@@ -22,7 +22,7 @@ export function checkKey(key: string): void {
 }
 
 /**
- * The request that the positional arguments of `consume` and `assertAllowed` describe.
+ * Returns the request for the positional arguments of `consume` and `assertAllowed`.
  *
  * @param window milliseconds, or a duration such as "1m"
  * @throws RangeError for a missing argument, and for a window that is not a duration
@@ -36,8 +36,10 @@ export function requestOf(key: string, maxAttempts?: number, window?: number | s
 }
 
 /**
- * Stores disagree about bad numbers (some add quota for a negative cost, some never limit again after NaN), so none of
- * them gets to see one.
+ * Stores handle invalid numbers differently (some add quota for a negative cost, some never limit again after NaN), so
+ * they must not receive any.
+ *
+ * @throws RangeError
  */
 export function checkRequest(request: ConsumeRequest): void {
   checkRule(request)

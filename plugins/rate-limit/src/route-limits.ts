@@ -6,7 +6,7 @@ import { checkCost, checkRule } from './request-rules.ts'
 
 export const defaultStrategy: KeyStrategy = 'IP_ROUTE'
 
-/** What distinguishes the callers of one quota. */
+/** Dimensions that distinguish the quotas of a strategy. */
 export const dimensions: Readonly<Record<KeyStrategy, { readonly route: boolean; readonly caller?: 'ip' | 'user' }>> = {
   GLOBAL: { route: false },
   IP: { route: false, caller: 'ip' },
@@ -17,18 +17,18 @@ export const dimensions: Readonly<Record<KeyStrategy, { readonly route: boolean;
 }
 
 /**
- * The part of the key that is known before a request comes, without the prefix; empty where only the caller counts.
- * Readable: only what is personal is hashed.
+ * Returns the part of the key that is known before a request, without the prefix. It is empty if only the caller
+ * counts. It is readable, because only personal data is hashed.
  */
 export function quotaName({ method, path }: RouteInfo, limit: RateLimited): string {
   const { route, caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
   const named = limit.key || undefined
-  // Without a business key GLOBAL would be one counter for the whole product.
+  // Without a business key, GLOBAL would otherwise be one counter for the whole product.
   const isOfRoute = route || (named === undefined && caller === undefined)
   return [named, isOfRoute ? `${method}:${path}` : undefined].filter((part) => part !== undefined).join(':')
 }
 
-/** Words of paths where a denial must be told (document 1, "Usage rules" 7). */
+/** Words of paths where a denial must not be silent (document 1, "Usage rules" 7). */
 const neverSilent = /(^|\/)(auth|logins?|orders?|payments?|pay|cashier|checkout|gateway)(\/|$)/
 
 /** Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
@@ -40,7 +40,7 @@ interface PathLimit {
   used: boolean
 }
 
-/** Which limit a route has: its own, or that of the longest path above it. */
+/** Finds the limit of a route: its own, or that of the longest path above it. */
 export class RouteLimitBook implements RouteLimits {
   readonly #checkStore: CheckStore
   readonly #paths: PathLimit[] = []
@@ -59,7 +59,7 @@ export class RouteLimitBook implements RouteLimits {
     this.#paths.sort((one, other) => other.path.length - one.path.length)
   }
 
-  /** The limit of a route. A wrong declaration stops the start, so that no request finds it. */
+  /** Returns the limit of a route. An invalid declaration stops the start, so that it affects no request. */
   of(route: RouteInfo): RateLimited | undefined {
     const above = this.#paths.filter(({ path }) => route.path === path || route.path.startsWith(`${path}/`))
     for (const one of above) one.used = true
@@ -75,8 +75,8 @@ export class RouteLimitBook implements RouteLimits {
   }
 
   /**
-   * Looks at all routes together. Throws for a path that limits nothing, which is most likely misspelt, and for routes that
-   * name one quota but differ in its window: they would count apart, which is not what sharing a key says.
+   * Checks all routes together. Throws for a path without routes, which is probably misspelt, and for routes that share
+   * a quota but differ in its window, because they would be counted separately.
    */
   checkAll(routes: readonly RouteInfo[]): void {
     const sharing = new Map<string, { readonly place: string; readonly window: string }>()
@@ -113,7 +113,7 @@ export class RouteLimitBook implements RouteLimits {
   }
 }
 
-/** In a declaration 0 or less means the default; asked of the limiter it would mean unlimited. */
+/** In a declaration, 0 or less means the default. For the limiter, it means unlimited. */
 export function limitRule(limit: RateLimited): LimitRule {
   const { maxAttempts = 0, windowSeconds = 0, store, failurePolicy, shadow } = limit
   return {
@@ -127,7 +127,7 @@ export function limitRule(limit: RateLimited): LimitRule {
 
 const placeOf = ({ method, path, plugin }: RouteInfo) => `of ${method} ${path} (plugin "${plugin}")`
 
-/** A default that is 60 s today may change while the product runs, so it is another window than one of 60 s. */
+/** The default window may change at run time. So a default of 60 s differs from a declared window of 60 s. */
 const windowOf = ({ windowSeconds = 0 }: RateLimited) =>
   windowSeconds <= 0 ? 'the default window' : `a window of ${windowSeconds} s`
 

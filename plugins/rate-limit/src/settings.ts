@@ -3,15 +3,15 @@ import type { config as keys } from './config.ts'
 import type { LimiterSettings } from './decision.ts'
 
 export interface LiveSettings extends LimiterSettings {
-  /** Milliseconds; 0 remembers no denial. */
+  /** Milliseconds; 0: denials are not remembered. */
   readonly denyCacheTtlMs: number
-  /** Declared limits count and never deny. */
+  /** True: declared limits count but never deny. */
   readonly shadow: boolean
-  /** Also the header fields of the IETF draft. */
+  /** True: also sends the header fields of the IETF draft. */
   readonly draftHeaders: boolean
 }
 
-/** Settings that change while they are used. */
+/** Returns settings that follow live changes. */
 export function liveSettings(
   config: ConfigView<typeof keys>,
   { checkStore, onDeadline }: { checkStore(name: string): void; onDeadline(ms: number): void },
