@@ -66,7 +66,7 @@ function printSteps(server: HttpServer, method: string, path: string, output: Co
   )
 }
 
-/** Whether a route takes an address: as its pattern, or with values in place of parameters. */
+/** True if the route accepts the path, as its pattern or with values for its parameters. */
 function takes(pattern: string, path: string): boolean {
   const given = path.split('/')
   const parts = pattern.split('/')

@@ -3,7 +3,7 @@ import { usualIpv6Prefix } from './caller/address-set.ts'
 import { clientHeaders } from './caller/client-ip.ts'
 import { contextPathPattern } from './caller/forwarding.ts'
 
-/** Addresses that no stranger has: loopback, private, link-local and IPv6 unique-local. */
+/** Addresses in local networks: loopback, private, link-local and IPv6 unique-local. */
 const ownNetworks = [
   '127.0.0.0/8',
   '10.0.0.0/8',
@@ -16,8 +16,8 @@ const ownNetworks = [
 ] as const
 
 /**
- * The smallest values are those with which an operator can sign in with a browser (six connections, each with a request) and
- * repair the configuration while probes and the metrics are read.
+ * With the minimum values an operator can still sign in with a browser (six connections, each with a request) and
+ * repair the configuration while probes and metrics are read.
  */
 export const keys = {
   'platform.http.host': key.host({

@@ -28,25 +28,28 @@ declare module '@plinth/admin' {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Safe trace id: the caller's `X-Trace-Id` when well formed, else our own (decision A27). */
+    /** Trace id: the caller's `X-Trace-Id` if it is well formed, otherwise a generated one (decision A27). */
     readonly traceId: string
-    /** Client address by the product's one resolver (document 1, "Declarative client identity"), normalised. */
+    /** Normalised client address (document 1, "Declarative client identity"). */
     readonly clientIp: string
-    /** Address at the other end of the connection, normalised: the client itself, or the last proxy before us. */
+    /** Normalised address at the other end of the connection: the client or the last proxy. */
     readonly peerIp: string
-    /** Locale of the answer, from `Accept-Language`. */
+    /** Locale of the response, from `Accept-Language`. */
     readonly locale: string
-    /** Path that a browser writes before the product's own, for redirects: empty, or `/shop`. */
+    /** Path that a browser puts before the product's paths, for redirects: empty, or `/shop`. */
     readonly contextPath: string
-    /** Whether the caller speaks HTTPS, to us or to a trusted proxy. */
+    /** True if the caller uses HTTPS, to the product or to a trusted proxy. */
     readonly isHttps: boolean
-    /** Host with port that the caller speaks to, as a trusted proxy tells it. Anybody may claim any: only compare it. */
+    /**
+     * Host and port that the caller used, as a trusted proxy reports them. A caller can send any value, so only compare
+     * it.
+     */
     readonly calledHost: string
-    /** Envelope code of a failure; empty for a success. Final when the answer has been sent. */
+    /** Envelope code of a failure; empty for a success. Final when the response has been sent. */
     failureCode: string
     /**
-     * The body exactly as it was sent, before any decoding; empty without one. Kept on routes that a guard of the stage
-     * `signature` takes, from that stage on.
+     * The body exactly as it was received; empty without one. Only set on routes with a guard of the stage `signature`,
+     * from that stage on.
      */
     rawBody: Buffer | undefined
   }
@@ -58,22 +61,22 @@ export type GuardHandler = (request: FastifyRequest, reply: FastifyReply) => voi
 export interface RouteGuard {
   readonly name: string
   /**
-   * `gate` runs first and knows no caller: access protection, address lists. `access` decides who may call, also before
-   * the body is read: a route that is not public answers "401" as long as no access guard takes it. `signature` runs
-   * after the body was parsed and before validation, with the bytes in `request.rawBody`; it opens `signed` routes.
-   * `quota` runs after validation, so that bad input burns no quota.
+   * `gate` runs first, before the caller is known: access protection, address lists. `access` decides who may call,
+   * before the body is read. A route that is not public responds with "401" unless an access guard applies to it.
+   * `signature` runs after the body was parsed and before validation, with the bytes in `request.rawBody`. It opens
+   * `signed` routes. `quota` runs after validation, so that invalid input does not use quota.
    */
   readonly stage: 'gate' | 'access' | 'signature' | 'quota'
-  /** Called once per route before the server listens; `undefined` leaves the route alone. */
+  /** Called once per route before the server listens. `undefined` means that the guard does not apply to the route. */
   forRoute(route: RouteInfo): GuardHandler | undefined
   /**
-   * For the API description: what a caller of a `signed` route sends so that this guard lets the request pass; of a guard of
-   * the stage `access`, what goes in place of a bearer token.
+   * For the API description: the credentials that this guard requires on a `signed` route. For a guard of the stage
+   * `access`: the credentials that it accepts instead of a bearer token.
    */
   security?(route: RouteInfo): RouteSecurity | undefined
 }
 
-/** Stands around the handler of a route. Answers the payload: that of the handler, or another one in its place. */
+/** Runs around the handler of a route. Returns the payload of the handler or another one. */
 export type HandlerWrapper = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -81,14 +84,16 @@ export type HandlerWrapper = (
 ) => Promise<unknown>
 
 /**
- * What stands around handlers: it runs after all guards and validation, inside the envelope, and sees what the handler
- * answers or throws. Raw routes have none.
+ * Runs around handlers, after all guards and validation and inside the envelope. It receives the results and errors of
+ * the handlers. Raw routes have no wrappers.
  */
 export interface RouteWrapper {
   readonly name: string
-  /** Called once per route before the server listens; `undefined` leaves the route alone. */
+  /**
+   * Called once per route before the server listens. `undefined` means that the wrapper does not apply to the route.
+   */
   forRoute(route: RouteInfo): HandlerWrapper | undefined
-  /** For the API description: headers that callers may send because of it, and that answers may carry. */
+  /** For the API description: request and response headers that the wrapper adds. */
   headers?(route: RouteInfo): WrapperHeaders | undefined
 }
 
@@ -103,46 +108,49 @@ export interface HeaderDescription {
 }
 
 export interface RouteSecurity {
-  /** Security scheme objects of OpenAPI by name; a caller needs all of them. */
+  /** OpenAPI security schemes by name. A caller needs all of them. */
   readonly schemes: Readonly<Record<string, SecurityScheme>>
-  /** What the caller must have been granted. */
+  /** Permissions that the caller needs. */
   readonly scopes: readonly string[]
 }
 
-/** A guard, or what stands around the handler. */
+/** A guard or a wrapper. */
 export interface RouteStep {
   readonly stage: RouteGuard['stage'] | 'wrapper'
   readonly name: string
 }
 
-/** The server as one plugin sees it: what it adds carries that plugin's name. */
+/** The server as one plugin sees it. The routes that the plugin adds have its name. */
 export interface HttpServer {
   /**
-   * Adds the plugin's routes together with what their handlers work with. Only during set-up.
+   * Adds the plugin's routes together with the dependencies of their handlers. Call it only during setup.
    *
-   * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` for a missing access rule, a bad path, a taken method and path, and a
-   *   taken operation id; `PLINTH_HTTP_SCOPE_MISSING` for a permission without a data scope
+   * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` for a missing access rule, an invalid path, a duplicate method
+   *   and path, and a duplicate operation id; `PLINTH_HTTP_SCOPE_MISSING` for a permission without a data scope
    */
   addRoutes(routes: readonly Route[]): void
   addRoutes<P>(routes: readonly Route<P>[], parts: NoInfer<P>): void
-  /** Adds one route whose handler needs nothing but the request. Throws as `addRoutes`. */
+  /** Adds one route whose handler needs only the request. Throws like `addRoutes`. */
   route<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>(
     declaration: RouteDeclaration<S, R>,
   ): void
-  /** Adds one raw route whose handler needs nothing but the request. Throws as `addRoutes`. */
+  /** Adds one raw route whose handler needs only the request. Throws like `addRoutes`. */
   rawRoute<const S extends RequestSchemas = Record<never, never>>(declaration: RawRouteDeclaration<S>): void
-  /** Adds a guard for all routes, those of earlier plugins included. Only during set-up. */
+  /** Adds a guard for all routes, including those of earlier plugins. Call it only during setup. */
   guard(guard: RouteGuard): void
-  /** Adds what stands around handlers, those of earlier plugins included; the first is the outermost. Only during set-up. */
+  /**
+   * Adds a wrapper for all handlers, including those of earlier plugins. The first one is the outermost. Call it only
+   * during setup.
+   */
   wrap(wrapper: RouteWrapper): void
   /**
-   * Runs the handler before anything else on every request, also on those that no route takes, to pages and to WebSocket
-   * handshakes. Only during set-up. A handler that answers at once costs little; a slow one slows down everything.
+   * Runs the handler first on each request, including requests without a route, requests for pages and WebSocket
+   * handshakes. Call it only during setup. A synchronous handler costs little. A slow one delays all requests.
    */
   everyRequest(handler: GuardHandler): void
   /**
-   * Registers a Fastify plugin: static files, WebSocket. Only during set-up. Every route that it brings is guarded as its
-   * access says, and appears in `routes`, hidden, with the annotations, such as a rate limit.
+   * Registers a Fastify plugin, such as static files or WebSocket. Call it only during setup. The access rule protects
+   * each of its routes. The routes appear in `routes` as hidden, with the annotations, such as a rate limit.
    */
   register(
     plugin: FastifyPluginCallback | FastifyPluginAsync,
@@ -150,10 +158,10 @@ export interface HttpServer {
     annotations?: readonly RouteAnnotation[],
   ): void
   /**
-   * Registers a Fastify plugin with the whole application, as `app.register(plugin, options)` does: CORS, compression,
-   * cookies, a parser of bodies, tracing. A plugin that is wrapped by `fastify-plugin`, as most published ones are, applies
-   * to all routes; another one applies to its own context. Only during setup, before any route is added. It may not add
-   * routes: `register` guards and lists them.
+   * Registers a Fastify plugin for the whole application, like `app.register(plugin, options)`: CORS, compression, cookies,
+   * body parsers, tracing. A plugin that is wrapped by `fastify-plugin`, like most published ones, applies to all routes.
+   * Another plugin only applies to its own context. Call it only during setup, before any route is added. The plugin must
+   * not add routes: use `register` for that, which guards and lists them.
    *
    * @example
    * import cors from '@fastify/cors'
@@ -166,23 +174,23 @@ export interface HttpServer {
     plugin: FastifyPluginCallback<Options> | FastifyPluginAsync<Options>,
     options?: Options,
   ): void
-  /** What a request to a route passes on its way to the handler, in order. */
+  /** Returns the steps that a request to a route passes before its handler, in order. */
   stepsOf(route: RouteInfo): readonly RouteStep[]
-  /** Routes of all plugins, those of registered Fastify plugins when the server has been built. */
+  /** Routes of all plugins. Includes the routes of Fastify plugins after the server was built. */
   readonly routes: readonly RouteInfo[]
-  /** Whether the product measures and serves metrics. */
+  /** True if the product measures and serves metrics. */
   readonly hasMetrics: boolean
-  /** How `request.clientIp` is found. */
+  /** Rules for `request.clientIp`. */
   readonly clientIpRules: ClientIpRules
   /**
-   * One text for all addresses of one caller, as counters by address need it: an IPv4 address, or the network of an IPv6
-   * address, as wide as `platform.rate-limit.annotation.client-ip.ipv6-prefix` says. Keys hold its hash: ask
-   * `RateLimiter.addressKey`. What is no address is answered as it is.
+   * Returns one text for all addresses of one caller, for counters by address: an IPv4 address, or the network of an
+   * IPv6 address with the width of `platform.rate-limit.annotation.client-ip.ipv6-prefix`. Keys contain its hash: see
+   * `RateLimiter.addressKey`. Other texts are returned unchanged.
    */
   networkOf(address: string): string
-  /** OpenAPI 3.1 document of all routes. Ends registration. */
+  /** Returns the OpenAPI 3.1 document of all routes. Ends registration. */
   openapi(): Promise<ApiDocument>
-  /** Base URL once it listens. */
+  /** Base URL while it listens. */
   readonly url: string | undefined
   /** Runs a request through the full stack without a socket. Ends registration. */
   inject(options: InjectOptions | string): Promise<LightMyRequestResponse>
@@ -191,35 +199,35 @@ export interface HttpServer {
 /** The product's HTTP server. */
 export const http = service<HttpServer>('http', { from: '@plinth/http' })
 
-/** The product's Prometheus registry. Tags must be bounded: never keys, addresses, names. */
+/** The product's Prometheus registry. Label values must be bounded: no keys, addresses or names. */
 export const metrics = service<Registry>('metrics', { from: '@plinth/http' })
 
-/** What a health check said just now. */
+/** Result of one health check. */
 export interface HealthOutcome {
-  /** Under which it was contributed: `database`, `storage`, ... */
+  /** Name of the contribution: `database`, `storage`, ... */
   readonly name: string
-  /** Why it fails; `undefined` when it passes. May hold secrets: mask it before anybody sees it. */
+  /** Reason of the failure; `undefined` if the check passes. May contain secrets: mask it before it is shown. */
   readonly reason: string | undefined
-  /** Problems that do not make it fail, each with its fix. They may contain secrets too. */
+  /** Problems that do not fail the check, each with its fix. May contain secrets. */
   readonly warnings: readonly string[]
 }
 
-/** The health checks of this process, as `/health/ready` asks them. */
+/** The health checks of this process, as in `/health/ready`. */
 export interface Health {
   outcomes(): Promise<readonly HealthOutcome[]>
 }
 
-/** Whether this process can do its work, check by check. */
+/** The service with the results of the health checks. */
 export const health = service<Health>('health', { from: '@plinth/http' })
 
-/** Envelope of every ordinary JSON answer (document 1, "Response envelope and naming rules"). */
+/** Envelope of each ordinary JSON response (document 1, "Response envelope and naming rules"). */
 export interface Envelope<T> {
   readonly code: string
   readonly message: string
   readonly data: T
 }
 
-/** Page of a list (decision B32). `page` is 1-based. */
+/** Page of a list (decision B32). `page` starts at 1. */
 export interface Page<T> {
   readonly items: readonly T[]
   readonly page: number
@@ -232,40 +240,40 @@ export interface PageQuery {
   readonly size: number
 }
 
-/** Query of a list from a table: see `listQuery`. */
+/** Query of a list from a table; see `listQuery`. */
 export interface ListQuery extends PageQuery {
   readonly cursor?: string
   readonly count?: ListCount
 }
 
-/** How `total` came about: all were counted, at most 10,000, or none. */
+/** Kind of `total`: an exact count, a count of at most 10,000, or none. */
 export type ListCount = 'exact' | 'capped' | 'none'
 
 /** Order of a list: properties in order of precedence. */
 export type ListOrder = readonly { readonly property: string; readonly direction: 'asc' | 'desc' }[]
 
-/** Which rows a query of a list asks for; `findPage` of `@plinth/database` takes it as it is. */
+/** Window of rows for a list query. `findPage` of `@plinth/database` accepts it. */
 export interface ListWindow {
   readonly orderBy: ListOrder
   readonly size: number
   /** Rows to skip, at most 100,000. 0 with `after`. */
   readonly offset: number
-  /** Position behind which the page begins, as the source of an earlier page answered it. Unproven: the caller's. */
+  /** Position after which the page begins, from an earlier page. Unverified input of the caller. */
   readonly after?: readonly ListKey[] | undefined
   readonly count: ListCount
 }
 
-/** A value that a position consists of. */
+/** A value in a position. */
 export type ListKey = string | number | boolean | null
 
-/** What the source of a list answers. */
+/** Result of the source of a list. */
 export interface ListRows<T> {
   readonly items: readonly T[]
-  /** `null` when they were not counted. */
+  /** `null` if the rows were not counted. */
   readonly total: number | null
-  /** True when there are more than `total`. */
+  /** True if there are more rows than `total`. */
   readonly isCapped: boolean
-  /** Position of the last item; `null` when none follows. */
+  /** Position of the last item; `null` if no item follows. */
   readonly next: readonly ListKey[] | null
 }
 

@@ -10,23 +10,23 @@ import { ownText, type Say } from './texts.ts'
 export const successCode = '200'
 const successMessage = 'success'
 
-/** Media type of every envelope. */
+/** Media type of each envelope. */
 export const envelopeType = 'application/json; charset=utf-8'
 
-/** Goes with every envelope: it is data, never a page. */
+/** Header of each envelope: browsers must not interpret the data as a page. */
 export const noSniff = { name: 'x-content-type-options', value: 'nosniff' } as const
 
-/** Puts the payload in its envelope. `data` is always there: a handler that answers nothing answers null. */
+/** Wraps the payload in its envelope. `data` is always present; it is null if the handler returns nothing. */
 export function success(data: unknown): Record<string, unknown> {
   return { code: successCode, message: successMessage, data: data === undefined ? null : data }
 }
 
-/** Schema of a success. Code and message are constants, so the serializer writes them without looking. */
+/** Returns the schema of a success. Code and message are constants, so the serializer does not read them. */
 export function successSchema(data: TSchema): TSchema {
   return Type.Object({ code: Type.Literal(successCode), message: Type.Literal(successMessage), data })
 }
 
-/** Schema of every answer that is no success, for the API description. */
+/** Schema of each failure, for the API description. */
 export const failureSchema = Type.Object(
   {
     code: Type.String({
@@ -53,7 +53,7 @@ export const failureSchema = Type.Object(
   { description: 'A failure. Business failures come with HTTP status 200.' },
 )
 
-/** Text of a failure envelope. A payload that JSON cannot carry is left out rather than failing the failure. */
+/** Returns the text of a failure envelope. A payload that is not JSON becomes null. */
 export function failureText(code: string, message: string, data: object | null): string {
   try {
     return JSON.stringify({ code, message, data })
@@ -62,30 +62,30 @@ export function failureText(code: string, message: string, data: object | null):
   }
 }
 
-/** Body and headers of a failure that Fastify never sees. */
+/** Returns body and headers of a failure for a response outside Fastify. */
 export function bareAnswer({ status, code, message, data }: Failure) {
-  // Text, which Node.js sends together with the headers in one call of the system; bytes would take two parts.
+  // As text, Node.js sends the body together with the headers in one system call. Bytes would need two.
   const body = failureText(code, message, data)
   const length = Buffer.byteLength(body)
   const headers = { [noSniff.name]: noSniff.value, 'content-type': envelopeType, 'content-length': length }
   return { status, headers, body }
 }
 
-/** Its connection ends: what follows cannot be told apart. */
+/** The connection must end, because the start of a next request cannot be found. */
 function last(failure: Failure) {
   const { status, headers, body } = bareAnswer(failure)
   return { status, headers: { ...headers, connection: 'close' }, body }
 }
 
-/** Answers a request that Node.js took but whose `Expect` header nobody can meet. */
+/** Responds to a request with an unsupported `Expect` header. */
 export function answerBare(response: ServerResponse, failure: Failure): void {
   const { status, headers, body } = last(failure)
   response.writeHead(status, headers).end(body)
 }
 
-/** Answers what Node.js could not even parse, unless an answer is under way, into which this would be written. */
+/** Responds to a request that Node.js could not parse. Destroys the connection if a response is already being sent. */
 export function answerConnection(socket: Duplex, failure: Failure): void {
-  // The answer under way, as Node.js itself looks it up in its own handler of this event.
+  // The current response, read like in the Node.js handler of this event.
   const { _httpMessage: current } = socket as { _httpMessage?: ServerResponse | null }
   if (current?.headersSent) {
     socket.destroy()
@@ -96,9 +96,9 @@ export function answerConnection(socket: Duplex, failure: Failure): void {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-/** What a caller may learn about something that went wrong. */
+/** Public description of a failure. */
 export interface Failure {
-  /** HTTP status: 200, save for the transport exceptions of decision B2. */
+  /** HTTP status: 200, except for the transport exceptions of decision B2. */
   readonly status: number
   readonly code: string
   readonly kind: 'business' | 'transport' | 'unexpected'
@@ -107,7 +107,7 @@ export interface Failure {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Faults of the transport, by the code of the error of Fastify or Node.js: HTTP status and reason. */
+/** Transport failures by the error code of Fastify or Node.js: HTTP status and reason. */
 const transportFaults: Readonly<Record<string, readonly [status: number, reason: string]>> = {
   FST_ERR_NOT_FOUND: [404, 'http.route-unknown'],
   FST_ERR_BAD_URL: [400, 'http.url-malformed'],
@@ -132,15 +132,15 @@ const transportFaults: Readonly<Record<string, readonly [status: number, reason:
   overloaded: [503, 'http.overloaded'],
 }
 
-/** What goes with a fault, by the same names: RFC 9110, section 15.5.16. */
+/** Headers of transport failures by the same codes (RFC 9110, section 15.5.16). */
 const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   contentEncoding: { 'accept-encoding': 'identity' },
-  // Such a body may end where another server does not expect it (RFC 9112, section 6.1).
+  // Another server may see the end of such a body elsewhere (RFC 9112, section 6.1).
   transferEncoding: { connection: 'close' },
   transferEncodingVersion: { connection: 'close' },
 }
 
-/** A request that is not taken, for a reason that neither Fastify nor Node.js looks for. */
+/** A request that is rejected for a reason that neither Fastify nor Node.js checks. */
 export class TransportFault extends Error {
   override readonly name = 'TransportFault'
   readonly code:
@@ -171,10 +171,10 @@ export function transportFailure(code: string, say: Say, locale: string, rejecte
   return { status, code: String(status), kind: 'transport', message, data: { reason }, headers }
 }
 
-/** Seconds after which a caller may try again what could not be done just now. */
+/** Seconds after which a caller may retry after a temporary failure. */
 const retryAfterSeconds = 5
 
-/** What the product could not do just now: nothing is wrong with the request, and it may succeed later. */
+/** A temporary failure of the product. The request is valid and may succeed later. */
 function unavailableFailure(say: Say, locale: string): Failure {
   const key = 'messages.http.unavailable'
   const message = say(locale, key, {}, ownText(key))
@@ -183,32 +183,33 @@ function unavailableFailure(say: Say, locale: string): Failure {
 }
 
 /**
- * What to tell the caller about anything that was thrown. Only a `BusinessError`, invalid input, transport faults and what
- * says of itself that it is `unavailable` (503) speak for themselves; everything else is "500" and tells nothing, because its text may hold SQL, paths or secrets.
- * Never throws, whatever was thrown.
+ * Returns the failure for any thrown value. Only a `BusinessError`, invalid input, transport failures and errors marked
+ * as `unavailable` (503) keep their own content. Any other error becomes "500" without details, because its text may
+ * contain SQL, paths or secrets. Never throws.
  */
 export function failureOf(error: unknown, say: Say, locale: string): Failure {
   try {
-    // A failure that calls itself a success is a bug.
+    // A failure with the success code is a bug.
     if (isBusinessError(error) && error.code !== successCode) return businessFailure(error, say, locale)
     if (error instanceof InvalidInput) return inputFailure(error, say, locale)
     if (error instanceof TransportFault) return transportFailure(error.code, say, locale)
     if (isUnavailable(error)) return unavailableFailure(say, locale)
     const code = codeOf(error)
-    // Only errors of Fastify and its plugins: a handler may fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it called.
+    // Only errors of Fastify and its plugins: a handler may fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it
+    // called.
     if (error instanceof Error && code?.startsWith('FST_')) {
       if (Object.hasOwn(transportFaults, code)) return transportFailure(code, say, locale)
       const { statusCode = 500 } = error as { statusCode?: number }
       if (statusCode >= 400 && statusCode < 500) return transportFailure(code, say, locale, statusCode)
     }
   } catch {
-    // An error whose members throw is as unexpected as an error can be.
+    // An error whose members throw is an unexpected error.
   }
   const key = 'messages.http.internal-error'
   return { status: 200, code: '500', kind: 'unexpected', message: say(locale, key, {}, ownText(key)), data: null }
 }
 
-/** `data.retryAfter`, seconds, goes into the header too: clients and proxies look there (RFC 9110, section 10.2.3). */
+/** Copies `data.retryAfter` (seconds) to the header, where clients and proxies read it (RFC 9110, section 10.2.3). */
 function businessFailure({ code, message, messageKey, params, reason, data }: BusinessError, say: Say, locale: string) {
   const hasData = reason !== undefined || data !== undefined
   const seconds = data?.['retryAfter']

@@ -1,6 +1,6 @@
 import { errorTable } from '@plinth/kernel'
 
-/** Every coded error of this plugin. */
+/** All coded errors of this plugin. */
 export const httpError = errorTable({
   PLINTH_HTTP_LISTEN: `Cannot listen on {{host}}:{{port}} ({{code}}).
     {{fix}}`,

@@ -26,7 +26,7 @@ const { rawRoute } = routesWith()
 const probe = { method: 'GET', access: 'public', hidden: true } as const
 const notReadyKey = 'messages.http.not-ready'
 
-/** Liveness and readiness. HTTP status matters here: what asks are machines that read nothing else. */
+/** Liveness and readiness. Here the HTTP status is significant, because probes read nothing else. */
 export const healthRoutes = ({ readiness, isDraining, say }: HealthSources): readonly Route[] => [
   rawRoute({
     ...probe,
@@ -50,7 +50,7 @@ export const healthRoutes = ({ readiness, isDraining, say }: HealthSources): rea
   }),
 ]
 
-/** The metrics, for the clients that may read them. */
+/** Serves the metrics to clients that may read them. */
 export const metricsRoute = (registry: Registry, readers: AddressSet): Route =>
   rawRoute({
     ...probe,
@@ -65,9 +65,9 @@ export const metricsRoute = (registry: Registry, readers: AddressSet): Route =>
 
 const sendReady = (reply: FastifyReply) => reply.header(noSniff.name, noSniff.value).send(success(null))
 
-/** Asks every health check, all at once, each within the deadline. Callers that come together share one answer. */
+/** Runs all health checks concurrently, each with a deadline. Concurrent callers share one result. */
 export interface Readiness extends Health {
-  /** Whether the product can do its work now. */
+  /** Returns true if the product can do its work now. */
   isReady(): Promise<boolean>
 }
 
@@ -92,7 +92,7 @@ export function createReadiness(
       (error: unknown) => ({ reason: reasonOf(error), warnings: [] }),
     )
 
-  /** Probes come every few seconds, so only a change is logged. */
+  /** Probes arrive every few seconds, so only a change is logged. */
   const isNews = (kind: keyof typeof reported, entries: object): boolean => {
     const report = JSON.stringify(entries)
     if (report === reported[kind]) return false
@@ -100,7 +100,10 @@ export function createReadiness(
     return true
   }
 
-  /** A start that is not ready may have met stored values that another start can do without. Checks have names of plugins. */
+  /**
+   * A failure at start may be caused by stored values that the product can start without. Checks are named after
+   * plugins.
+   */
   const adviceFor = (failed: Readonly<Record<string, string>>) => {
     const stored = hasBeenReady
       ? ''

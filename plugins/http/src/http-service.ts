@@ -17,7 +17,7 @@ import { type AppSettings, createApp } from './server/app.ts'
 
 interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly product: { readonly name: string; readonly version: string }
-  /** Of the whole product: their messages name the members of their routes. */
+  /** All plugins of the product. Their messages contain titles for the fields of their routes. */
   readonly plugins: readonly Pick<Plugin, 'id' | 'messages' | 'businessErrors'>[]
   readonly hasMetrics: boolean
   readonly clientIpRules: ClientIpRules
@@ -26,19 +26,23 @@ interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly site: Pick<Site, 'title' | 'url'>
 }
 
-/** The service `http` and what its plugin needs to run it. */
+/** The service `http` and the operations that its plugin needs. */
 interface HttpService {
-  /** The server as a plugin sees it. */
+  /** Returns the server for one plugin. */
   serverFor(plugin: string): HttpServer
-  /** The application with all routes; built when first asked for, which ends registration. */
+  /** Returns the application with all routes. The first call builds it and ends registration. */
   app(): Promise<FastifyInstance>
-  /** An application with the probes alone. */
+  /** Returns an application with only the probes. */
   probesApp(): Promise<FastifyInstance>
-  /** Compiles the schemas of all routes. Ends registration. Throws `PLINTH_HTTP_SCHEMA_INVALID`. */
+  /**
+   * Compiles the schemas of all routes. Ends registration.
+   *
+   * @throws PlinthError `PLINTH_HTTP_SCHEMA_INVALID`
+   */
   checkSchemas(): Promise<void>
-  /** Says where the base URL can be read. */
+  /** Sets the function that returns the base URL. */
   listensAt(url: () => string | undefined): void
-  /** Releases the applications that were built. */
+  /** Closes the applications that were built. */
   close(): Promise<void>
 }
 
@@ -57,7 +61,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   }
   const book = bookWithProbes()
   let description: ApiDocument | undefined
-  /** Written once: the pages of the API, the back office and the commands read the same one. */
+  /** Created once: the pages of the API, the back office and the commands share it. */
   const describe = () => {
     book.close()
     description ??= openapiDocument(
@@ -125,7 +129,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       url = read
     },
     async close() {
-      // A build that failed has told its caller; there is nothing left of it to close.
+      // A failed build was reported to its caller and has nothing to close.
       for (const app of await Promise.allSettled(built.values())) {
         if (app.status === 'fulfilled') await app.value.close()
       }

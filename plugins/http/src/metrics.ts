@@ -12,8 +12,8 @@ import {
 let ofProcess: Registry | undefined
 
 /**
- * Registers what prom-client measures of the process: memory, garbage collection, processor, event loop. It is measured once
- * for all products that the process ever starts, because prom-client never ends its timers and observers.
+ * Registers the process metrics of prom-client: memory, garbage collection, CPU, event loop. They are collected once
+ * for all products of the process, because prom-client never stops its timers and observers.
  */
 export function measureProcess(registry: Registry): void {
   if (ofProcess === undefined) {
@@ -23,15 +23,15 @@ export function measureProcess(registry: Registry): void {
   for (const metric of ofProcess.getMetricsAsArray()) registry.registerMetric(metric as unknown as Metric)
 }
 
-/** What the database says about itself. By its id, because http does not depend on the database. */
+/** Metrics of the database. Referenced by id, because http does not depend on the database. */
 export interface DatabaseWaits {
-  /** Seconds since the oldest wait that is open began. */
+  /** Age of the oldest current wait, seconds. */
   readonly longestWaitSeconds: number
 }
 
 export const databaseWaits = service<DatabaseWaits>('database', { from: '@plinth/database' })
 
-/** Reads how long the database keeps this process waiting when the registry is read. */
+/** Reads the longest database wait when the registry is read. */
 export function measureDatabase(registry: Registry, waits: DatabaseWaits): void {
   new Gauge({
     name: 'plinth_database_longest_wait_seconds',
@@ -46,18 +46,18 @@ export function measureDatabase(registry: Registry, waits: DatabaseWaits): void 
 /** Upper bounds in seconds. */
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
-/** Codes come from code, not from callers; should one ever not, the number of series stays bounded. */
+/** Codes come from the product, not from callers. This limit bounds the number of series in any case. */
 const mostCodes = 24
 const name = 'http_request_duration_seconds'
 
 /** Durations of one route and code. */
 interface Series {
-  /** Requests by bucket, the last one beyond every bound. */
+  /** Requests by bucket. The last bucket is above all bounds. */
   readonly counts: number[]
   sum: number
 }
 
-/** One route's series by envelope code, or by HTTP status for answers without an envelope. */
+/** Series of one route by envelope code, or by HTTP status for responses without an envelope. */
 export class RouteDurations {
   readonly method: string
   readonly route: string
@@ -85,8 +85,8 @@ export class RouteDurations {
 }
 
 /**
- * The histogram `http_request_duration_seconds` by method, route pattern and code. prom-client's own histogram hashes
- * its labels at every observation, which costs a fast route 3 % of its throughput.
+ * Creates the histogram `http_request_duration_seconds` by method, route pattern and code. The histogram of prom-client
+ * hashes its labels at each observation, which costs a fast route 3 % of its throughput.
  */
 export function createRequestDurations(registry: Registry): (method: string, route: string) => RouteDurations {
   const routes: RouteDurations[] = []
@@ -96,7 +96,7 @@ export function createRequestDurations(registry: Registry): (method: string, rou
     type: 'histogram' as never,
     get: async () => ({ ...histogram, aggregator: 'sum', values: routes.flatMap(valuesOf) }),
   }
-  // The registry asks a metric for its name and `get` alone; its type demands one of prom-client's own classes.
+  // The registry only uses the name and `get` of a metric, but its type requires a class of prom-client.
   registry.registerMetric(histogram as unknown as Metric)
   return (method, route) => {
     const durations = new RouteDurations(method, route)
@@ -123,7 +123,7 @@ function valuesOf({ method, route, series }: RouteDurations): MetricValue<string
 
 const metric = 'http_request_duration_seconds'
 
-/** What the overview shows of requests. Codes are those of envelopes, or of HTTP where there is none. */
+/** Request charts of the overview. Codes are those of envelopes, or HTTP statuses without an envelope. */
 export const requestCharts = [
   measuredChart({
     id: 'http.requests',

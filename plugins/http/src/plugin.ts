@@ -14,12 +14,15 @@ import { requires } from './requires.ts'
 import { checkPort, Listener } from './server/listener.ts'
 import { createSay, messages } from './texts.ts'
 
-/** Milliseconds before the drain deadline at which the door closes, so that those inside can finish; half of a shorter deadline. */
+/**
+ * The drain delay ends at least this many milliseconds before the drain deadline, so that open requests can finish.
+ * Half of the deadline if that is shorter.
+ */
 const closingMs = 2_000
 
 /**
- * The product's HTTP server. Plugins register routes as data during set-up; the server is built and listens when all of
- * them are ready. It listens in the role `web`; a process that is only a worker serves health and metrics, if anything.
+ * The product's HTTP server. Plugins register routes as data during setup. The server is built and listens when all of
+ * them are ready. It listens in the role `web`. A process that is only a worker serves at most health and metrics.
  */
 export default definePlugin({
   id: 'http',
@@ -95,7 +98,8 @@ export default definePlugin({
     provideEach(http, (consumer) => service.serverFor(consumer.id))
     provide(metrics, registry)
     if (hasMetrics) for (const chart of requestCharts) contribute(charts, chart.id, chart)
-    // A running server compiles a schema when its route is first used; `plinth doctor` tries them all beforehand.
+    // A running server compiles a schema at the first use of its route. `plinth doctor` compiles all of them in
+    // advance.
     if (roles.has('cli')) {
       contribute(healthCheck, 'http.schemas', () => service.checkSchemas())
       contribute(healthCheck, 'http.port', async () => {

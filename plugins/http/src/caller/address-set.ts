@@ -1,13 +1,14 @@
 import { BlockList, isIP, SocketAddress } from 'node:net'
 
-/** Bits of an IPv6 address that a usual connection has: whoever has one address has 2^64 of them. */
+/** Usual network length of one IPv6 connection, bits. A caller with one address has 2^64 of them. */
 export const usualIpv6Prefix = 64
 
 /**
- * One text for all addresses of one caller: an IPv4 address itself (also inside IPv6), of an IPv6 address its network, such
- * as `2001:db8:0:0:0:0:0:0/64`, without a zone. What is no address is answered as it is. Never throws.
+ * Returns one text for all addresses of one caller. For an IPv4 address (also inside IPv6) it is the address. For an
+ * IPv6 address it is the network, such as `2001:db8:0:0:0:0:0:0/64`, without a zone. Other texts are returned
+ * unchanged. Never throws.
  *
- * @param ipv6Prefix leading bits that are kept, 0 to 128; 128 keeps all
+ * @param ipv6Prefix leading bits to keep, 0 to 128; 128 keeps all
  */
 export function addressNetwork(address: string, ipv6Prefix: number): string {
   const normal = normalizeAddress(address) ?? address
@@ -19,7 +20,7 @@ export function addressNetwork(address: string, ipv6Prefix: number): string {
   return `${masked.map((group) => group.toString(16)).join(':')}/${ipv6Prefix}`
 }
 
-/** The eight groups of a normalised address. */
+/** Returns the eight groups of a normalised address. */
 function ipv6Groups(address: string): number[] {
   const [head = '', tail = ''] = address.split('::')
   const read = (text: string) => (text === '' ? [] : text.split(':').flatMap(groupsOf))
@@ -35,9 +36,9 @@ function groupsOf(text: string): number[] {
 }
 
 /**
- * One spelling for each IP address: no zone, no brackets, lower case, shortest form, and IPv4 inside IPv6
- * (`::ffff:192.0.2.1`) as plain IPv4, so that one host is one text. `undefined` for what `net.isIP` refuses, such as
- * `127.1`, `010.0.0.1` or a host name. Never throws.
+ * Returns one spelling for each IP address: no zone, no brackets, lower case, shortest form. IPv4 inside IPv6
+ * (`::ffff:192.0.2.1`) becomes plain IPv4, so that one host has one text. Returns `undefined` for texts that `net.isIP`
+ * rejects, such as `127.1`, `010.0.0.1` or a host name. Never throws.
  */
 export function normalizeAddress(text: string): string | undefined {
   const family = isIP(text)
@@ -50,13 +51,13 @@ export function normalizeAddress(text: string): string | undefined {
   return isIP(embedded) === 4 ? embedded : canonical
 }
 
-/** A set of IP addresses and CIDR ranges. Questions are asked with normalised addresses. */
+/** A set of IP addresses and CIDR ranges. `has` requires normalised addresses. */
 export class AddressSet {
-  /** Pairs of network and mask: most questions are about IPv4 and few ranges, where a loop beats `BlockList`. */
+  /** Pairs of network and mask. Most lookups are for IPv4 with few ranges, where a loop is faster than `BlockList`. */
   readonly #v4: { readonly network: number; readonly mask: number }[] = []
   readonly #v6 = new BlockList()
 
-  /** Throws a RangeError for a text that is no address or range. */
+  /** @throws RangeError for a text that is not an address or range */
   constructor(ranges: readonly string[]) {
     for (const range of ranges) this.#add(range)
   }
@@ -90,7 +91,7 @@ export class AddressSet {
   }
 }
 
-/** The 32 bits of a valid dotted IPv4 address, as a signed integer. */
+/** Returns the 32 bits of a valid dotted IPv4 address, as a signed integer. */
 function v4Bits(address: string): number {
   let bits = 0
   let octet = 0

@@ -1,17 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { AddressSet, addressNetwork, normalizeAddress } from './address-set.ts'
 
-/** Headers that can name a client, in the order in which they are asked (decision B18). All but the first hold one address. */
+/**
+ * Headers that can contain the client address, in order of precedence (decision B18). All but the first contain one
+ * address.
+ */
 export const clientHeaders = ['X-Forwarded-For', 'CF-Connecting-IP', 'X-Real-IP'] as const
 
 export interface ClientIpRules {
-  /** Addresses and CIDR ranges whose proxy headers are believed. */
+  /** Addresses and CIDR ranges whose proxy headers are trusted. */
   readonly trustedProxies: readonly string[]
   /** False ignores proxy headers entirely. */
   readonly trustForwardedHeaders: boolean
-  /** Headers of trusted proxies that are believed about the client, in this order; others are as if they were not there. */
+  /** Client headers that are read from trusted proxies, in this order. Others are ignored. */
   readonly headers: readonly (typeof clientHeaders)[number][]
-  /** Leading bits of an IPv6 address that make one caller. */
+  /** Number of leading bits of an IPv6 address that identify one caller. */
   readonly ipv6Prefix: number
 }
 
@@ -19,34 +22,37 @@ export interface ClientIpRules {
 interface Peer {
   /** Normalised. */
   readonly address: string
-  /** Whether its headers are believed. */
+  /** True if its headers are trusted. */
   readonly isProxy: boolean
 }
 
-/** The one place that judges addresses of callers. Its addresses are normalised and never a header verbatim; it never throws. */
+/**
+ * The only component that resolves addresses of callers. Its addresses are normalised and never a raw header. It never
+ * throws.
+ */
 export interface CallerAddresses {
-  /** @param address remote address of the socket; absent when the connection is gone */
+  /** @param address remote address of the socket; undefined after the connection has closed */
   peer(address: string | undefined): Peer
   client(peer: string | undefined, headers: IncomingHttpHeaders): string
-  /** One text for all addresses that are one caller; how an address enters a key or a counter. */
+  /** Returns one text for all addresses of one caller, for use in keys and counters. */
   networkOf(address: string): string
 }
 
-/** The one that every proxy on the way adds to. */
+/** Each proxy appends to this header. */
 const chainHeader = 'x-forwarded-for'
-/** Nobody has a longer chain of proxies; an attacker's header must not cost more. */
+/** Limits the cost of a forged header. Real proxy chains are shorter. */
 const longestChain = 10
 const rememberedTexts = 1024
 const longestRememberedText = 256
 
-/** For a connection that is already gone. */
+/** For a connection that has already closed. */
 const unknownPeer = '0.0.0.0'
 
 /**
- * Who calls (document 1, "Declarative client identity"). Headers count only when they are listed in the rules and the
- * connecting peer is a trusted proxy. `X-Forwarded-For` is read from right to left: the first address that is not a
- * trusted proxy is the client; if all are trusted, the left-most. What is no address ends the walk at the last address
- * that a trusted proxy vouched for, so a forged left part never counts.
+ * Resolves the client address (document 1, "Declarative client identity"). A header is only read if the rules list it
+ * and the connecting peer is a trusted proxy. `X-Forwarded-For` is read from right to left. The client is the first
+ * address that is not a trusted proxy; if all are trusted, the left-most. Reading stops at an invalid entry, and the
+ * last valid address is the client. Thus a forged left part has no effect.
  */
 export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
   const trusted = new AddressSet(rules.trustedProxies)
@@ -66,7 +72,8 @@ export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
       for (const name of believed) {
         const value = headers[name]
         if (typeof value !== 'string') continue
-        // A chain decides also where its last hop is no address: whoever wrote that must not be able to choose the header.
+        // A chain applies even if its last hop is not an address. Otherwise its author could choose which header
+        // applies.
         if (name === chainHeader) {
           if (hasHop(value)) return chains(value) ?? address
           continue
@@ -80,7 +87,7 @@ export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
   }
 }
 
-/** The client of an `X-Forwarded-For` chain, or `undefined` when its right-most hop is no address. */
+/** Returns the client of an `X-Forwarded-For` chain, or `undefined` if its right-most hop is not an address. */
 function lastVouched(chain: string, trusted: AddressSet): string | undefined {
   let vouched: string | undefined
   let end = chain.length
@@ -98,7 +105,7 @@ function lastVouched(chain: string, trusted: AddressSet): string | undefined {
   return vouched
 }
 
-/** An address as proxies write it: alone, with a port, in brackets, in quotes. */
+/** Normalises an address as proxies write it: alone, with a port, in brackets or in quotes. */
 function normalizeHop(text: string): string | undefined {
   const bare = text.trim()
   const direct = normalizeAddress(bare)
@@ -109,7 +116,7 @@ function normalizeHop(text: string): string | undefined {
 
 const hasHop = (chain: string) => /[^\s,]/.test(chain)
 
-/** Keeps the answers for recent short texts; the oldest goes when there are too many. */
+/** Caches the results for recent short texts. The oldest one is removed when the cache is full. */
 function remember<T>(answer: (text: string) => T): (text: string) => T {
   const known = new Map<string, T>()
   return (text) => {

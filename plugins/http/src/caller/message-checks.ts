@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { TransportFault } from '../envelope.ts'
 
 /**
- * RFC 9112, section 3.2: a request of HTTP/1.1 without a Host header, or any with two, is refused. Of two, proxies and
- * servers choose differently, so that one would route or cache by a name that the other never saw.
+ * Rejects an HTTP/1.1 request without a Host header, and any request with two (RFC 9112, section 3.2). Proxies and
+ * servers may choose different ones of two, and then route or cache by different names.
  */
 export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): TransportFault | undefined {
   let hosts = 0
@@ -17,8 +17,8 @@ export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): Transpo
 }
 
 /**
- * RFC 9112, section 6.1: the only transfer coding of a request is `chunked`, and HTTP/1.0 has none. Another server on the way may
- * read such a body differently.
+ * Rejects any transfer coding other than `chunked`, and any in HTTP/1.0 (RFC 9112, section 6.1). Another server on the
+ * path may read such a body differently.
  */
 export function transferFault({ headers, httpVersion }: IncomingMessage): TransportFault | undefined {
   const coding = headers['transfer-encoding']
@@ -27,13 +27,13 @@ export function transferFault({ headers, httpVersion }: IncomingMessage): Transp
   return coding.trim().toLowerCase() === 'chunked' ? undefined : new TransportFault('transferEncoding')
 }
 
-/** Name of the header that carries the trace id, both ways. */
+/** Header of the trace id in requests and responses. */
 export const traceHeader = 'x-trace-id'
 
-/** Letters, digits, dot, underscore, hyphen: nothing that could break a log line, a header or a query. */
+/** Letters, digits, dot, underscore and hyphen. They are safe in log lines, headers and queries. */
 const safe = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-/** The caller's trace id when it is well formed, else a new UUID (decision A27). */
+/** Returns the caller's trace id if it is well formed, otherwise a new UUID (decision A27). */
 export function traceIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers[traceHeader]
   return typeof given === 'string' && safe.test(given) ? given : nextUuid()
@@ -44,8 +44,8 @@ let prefix = ''
 let issued = 0
 
 /**
- * A UUID whose last two bytes count up under a random rest, which is drawn anew every 65536 ids. A trace id must be
- * unique, not secret, and a random UUID for each request would cost a fast route 3 % of its throughput.
+ * Returns a UUID whose last two bytes are a counter. The rest is random and changes after 65536 ids. A trace id must be
+ * unique, not secret. A random UUID for each request would cost a fast route 3 % of its throughput.
  */
 function nextUuid(): string {
   if ((issued & 0xffff) === 0) prefix = randomUUID().slice(0, -4)

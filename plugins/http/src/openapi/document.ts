@@ -1,6 +1,6 @@
 import type { RowScope } from '../routes/declaration.ts'
 
-/** JSON Schema 2020-12, as OpenAPI 3.1 has it and as this house writes it, with `x-sort` and `x-title`. */
+/** JSON Schema 2020-12 as in OpenAPI 3.1, with `x-sort` and `x-title`. */
 export interface Schema {
   readonly [keyword: string]: unknown
   readonly title?: string
@@ -10,7 +10,7 @@ export interface Schema {
   readonly items?: Schema
   readonly anyOf?: readonly Schema[]
   readonly oneOf?: readonly Schema[]
-  /** Orders that a list can have. */
+  /** Supported orders of a list. */
   readonly 'x-sort'?: readonly string[]
   /** Titles by language. */
   readonly 'x-title'?: Readonly<Record<string, string>>
@@ -35,11 +35,11 @@ export interface DescribedOperation {
   readonly tags: readonly string[]
   readonly deprecated?: boolean
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
-  /** Plugin that brings it. */
+  /** Plugin that declares it. */
   readonly 'x-plugin': string
-  /** What the caller must have been granted. */
+  /** Permission that the caller needs. */
   readonly 'x-permission'?: string
-  /** Which rows the operation reaches. Present where it needs a permission. */
+  /** Rows that the operation reaches. Present if it needs a permission. */
   readonly 'x-data-scope'?: RowScope
   readonly parameters?: readonly DescribedParameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Contents }
@@ -49,16 +49,16 @@ export interface DescribedOperation {
   >
 }
 
-/** How callers prove who they are (OpenAPI 3.1, "Security Scheme Object"). */
+/** Authentication method of callers (OpenAPI 3.1, "Security Scheme Object"). */
 export interface SecurityScheme {
   readonly type: string
   readonly description?: string
-  /** Of `type` "http". */
+  /** For `type` "http". */
   readonly scheme?: string
-  /** Of `type` "apiKey": "query", "header" or "cookie", and the name there. */
+  /** For `type` "apiKey": "query", "header" or "cookie", and the name there. */
   readonly in?: string
   readonly name?: string
-  /** Of a signature: the lines of the canonical string, in their order. */
+  /** For signatures: the lines of the canonical string, in order. */
   readonly 'x-canonical-string'?: readonly string[]
 }
 
@@ -68,7 +68,7 @@ export interface ApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string }
   readonly servers: readonly { readonly url: string }[]
   readonly tags: readonly { readonly name: string }[]
-  /** Codes of the envelope by the reasons of business errors, which `data.reason` contains. */
+  /** Envelope codes by the reasons of business errors, which `data.reason` contains. */
   readonly 'x-reasons': Readonly<Record<string, string>>
   /** Operations by path, with parameters in braces, and by method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>
@@ -78,7 +78,7 @@ export interface ApiDocument {
   }
 }
 
-/** Schema of the payload within the envelope; absent for an operation that answers without one. */
+/** Returns the schema of the payload in the envelope; `undefined` for an operation without an envelope. */
 export function payloadOf({ responses }: Pick<DescribedOperation, 'responses'>): Schema | undefined {
   const answer = responses['200']?.content['application/json']?.schema
   return answer?.anyOf?.[0]?.properties?.['data']

@@ -4,11 +4,11 @@ type Json = Readonly<Record<string, unknown>>
 type Use = 'request' | 'answer'
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
-/** Limits of a request by what makes them tighter. */
+/** Limits of a request, by the direction in which they become stricter. */
 const lowerLimits = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems'] as const
 const upperLimits = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems'] as const
 
-/** Minor versions in their order; undefined for what is no version. */
+/** Returns a number that orders minor versions; `undefined` for an invalid version. */
 function minorOf(version: unknown): number | undefined {
   const [, major, minor] = /^(\d{1,6})\.(\d{1,6})\.\d/.exec(String(version)) ?? []
   return major === undefined ? undefined : Number(major) * 1e6 + Number(minor)
@@ -19,10 +19,11 @@ const jsonOf = (value: unknown): Json => (isJson(value) ? value : {})
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /**
- * What a caller of the previous API description would stumble over in the current one; empty when every change is
- * compatible (document 1, "Interface versioning"): a path, a field or a type that is gone, a rule that became stricter,
- * a permission or an operation id that became another. New paths, optional fields and further values of an enumeration in an answer are
- * compatible, so is the end of a deprecated operation a minor cycle later, and so is a null that comes only with new query parameters or members of the body, which its member names in `x-null-with`.
+ * Returns the changes that break callers of the previous API description; empty if all changes are compatible (document
+ * 1, "Interface versioning"). A removed path, field or type, a stricter rule, and a changed permission or operation id
+ * are breaking. New paths, optional fields and further enumeration values in a response are compatible. So is the
+ * removal of a deprecated operation one minor cycle later. A new null is compatible if it only occurs with new query
+ * parameters or body members, which `x-null-with` lists.
  */
 export function breakingChanges(previous: object, current: object): string[] {
   const comparison = new Comparison(previous as Json, current as Json)
@@ -47,9 +48,9 @@ class Comparison {
   readonly changes: string[] = []
   readonly #previous: Json
   readonly #current: Json
-  /** Pairs that are being compared: trees refer to themselves. */
+  /** Pairs that are being compared, because trees refer to themselves. */
   readonly #open = new Set<string>()
-  /** Query parameters and members of the body that callers of the previous description do not know. */
+  /** New query parameters and body members, unknown to callers of the previous description. */
   #newInput: ReadonlySet<string> = new Set()
 
   constructor(previous: Json, current: Json) {
@@ -57,7 +58,7 @@ class Comparison {
     this.#current = current
   }
 
-  /** An operation that is there no more: it may go when callers had a minor cycle to move to what replaces it. */
+  /** Compares a removed operation. It may be removed if callers had a minor cycle to change to its replacement. */
   end(before: Json, name: string): void {
     if (!isJson(before['x-deprecated'])) {
       this.changes.push(`${name} is gone`)
@@ -72,7 +73,7 @@ class Comparison {
     if (!isReplaced) this.changes.push(`${name} is gone, and ${replacement}, which replaces it, is not there`)
   }
 
-  /** A reason may be added. One that is gone or has another code would mislead callers. */
+  /** A reason may be added. Removing one or changing its code breaks callers. */
   reasons(): void {
     const [before, after] = [jsonOf(this.#previous['x-reasons']), jsonOf(this.#current['x-reasons'])]
     for (const [reason, code] of Object.entries(before)) {
@@ -81,7 +82,7 @@ class Comparison {
     }
   }
 
-  /** Another header, or other lines of the canonical string: the proof of an earlier caller is rejected. */
+  /** With another header or canonical string, the signature of an existing caller is rejected. */
   securitySchemes(): void {
     const schemesOf = (document: Json) => jsonOf(jsonOf(document['components'])['securitySchemes'])
     const rules = (scheme: unknown) => ({ ...jsonOf(scheme), description: undefined })
@@ -116,7 +117,7 @@ class Comparison {
       if (!(type in left)) this.changes.push(`${place} is no longer ${type}`)
   }
 
-  /** One more way to prove who calls is compatible. A data scope that rejects callers is not. */
+  /** A further authentication method is compatible. A data scope that rejects callers is not. */
   #access(before: Json, after: Json, name: string): void {
     const ways = (operation: Json) => listOf(operation['security']).map((way) => JSON.stringify(way))
     const [was, is] = [ways(before), ways(after)]
@@ -142,7 +143,7 @@ class Comparison {
       else {
         const [was, is] = [jsonOf(declared['schema']), jsonOf(now['schema'])]
         this.#schemas(was, is, 'request', place)
-        // A page number that starts lower is another page.
+        // A page number with another minimum refers to another page.
         if (parameter === 'query page' && was['minimum'] !== is['minimum'])
           this.changes.push(`${place} starts at ${is['minimum']}, not at ${was['minimum']}`)
       }
@@ -174,7 +175,8 @@ class Comparison {
     for (const inner of ['items', 'additionalProperties'] as const) {
       if (isJson(before[inner]) && isJson(after[inner])) this.#schemas(before[inner], after[inner], use, `${place}[]`)
     }
-    // Of alternatives, types and values are compared as a whole; what has parts is compared with what stands in its place.
+    // For alternatives, types and values are compared as a whole. Branches with nested schemas are compared by
+    // position.
     const branches = (node: Json) =>
       listOf(node['anyOf'] ?? node['oneOf'] ?? node['allOf'])
         .map(jsonOf)
@@ -193,7 +195,7 @@ class Comparison {
     const causes = listOf(after['x-null-with']).map(String)
     const isNewNull = use === 'answer' && causes.length > 0 && causes.every((name) => this.#newInput.has(name))
     const is = typesOf(after).filter((type) => !isNewNull || type !== 'null')
-    // A caller may send what was allowed, and understands what could come.
+    // A caller may send everything that was allowed, and understands only values that could occur.
     const [needed, given] = use === 'request' ? [was, is] : [is, was]
     if (was.length > 0 && is.length > 0 && needed.some((type) => !given.includes(type))) {
       this.changes.push(`${place} was ${was.join(' or ')}, is ${is.join(' or ')}`)
@@ -240,7 +242,7 @@ class Comparison {
 
 const shown = (value: unknown) => (value === undefined ? 'none' : JSON.stringify(value))
 
-/** The JSON schema of a body or an answer. */
+/** Returns the JSON schema of a body or a response. */
 function contentOf(holder: Json): Json | undefined {
   const schema = jsonOf(jsonOf(holder['content'])['application/json'])['schema']
   return isJson(schema) ? schema : undefined
@@ -251,7 +253,7 @@ function resolve(schema: Json, document: Json): Json {
   return name === undefined ? schema : jsonOf(jsonOf(jsonOf(document['components'])['schemas'])[name])
 }
 
-/** JSON types that a schema allows by itself; empty when it does not say. */
+/** Returns the JSON types that a schema itself allows; empty if it does not restrict them. */
 function typesOf(schema: Json): string[] {
   const alternatives = listOf(schema['anyOf'] ?? schema['oneOf']).map(jsonOf)
   if (alternatives.length > 0) {
@@ -263,7 +265,7 @@ function typesOf(schema: Json): string[] {
   return [...new Set((valuesOf(schema) ?? []).map((value) => (value === null ? 'null' : typeof value)))]
 }
 
-/** The values of an enumeration; `undefined` when any value of the type goes. */
+/** Returns the values of an enumeration; `undefined` if all values of the type are allowed. */
 function valuesOf(schema: Json): readonly unknown[] | undefined {
   if ('const' in schema) return [schema['const']]
   if (Array.isArray(schema['enum'])) return schema['enum']

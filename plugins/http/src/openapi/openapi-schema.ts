@@ -1,12 +1,12 @@
 import type { MessageTree, Plugin } from '@plinth/kernel'
 import { messages as own } from '../texts.ts'
 
-/** What people call a member, in the languages that have a word for it. */
+/** Title of a field for users, by language. */
 export type FieldTitle = Readonly<Record<string, string>>
 
 type Catalogue = ReadonlyMap<string, FieldTitle>
 
-/** The part `fields` of a plugin's messages: `{ shop: { fields: { orderNo: 'Order number' } } }`. */
+/** Returns the part `fields` of a plugin's messages: `{ shop: { fields: { orderNo: 'Order number' } } }`. */
 function catalogueOf(messages: Plugin['messages']): Catalogue {
   const titles = new Map<string, Record<string, string>>()
   for (const [locale, tree] of Object.entries(messages ?? {})) {
@@ -21,7 +21,7 @@ function catalogueOf(messages: Plugin['messages']): Catalogue {
   return titles
 }
 
-/** Titles of members by name: those of the plugin, else those that all plugins share. */
+/** Returns a function that finds titles by name: in the plugin, else in the shared titles. */
 export function fieldTitles(plugins: readonly Pick<Plugin, 'id' | 'messages'>[]) {
   const catalogues = new Map<string, Catalogue>()
   const shared = catalogueOf(own)
@@ -33,7 +33,7 @@ export function fieldTitles(plugins: readonly Pick<Plugin, 'id' | 'messages'>[])
   return (plugin: string, name: string): FieldTitle | undefined => ownOf(plugin).get(name) ?? shared.get(name)
 }
 
-/** As the API description says it: `title` for programs that know no languages, `x-title` for those that do. */
+/** Returns the titles for the API description: `title` for programs without languages, `x-title` for others. */
 export const titleMembers = (title: FieldTitle | undefined) =>
   title === undefined ? {} : { ...(title['en'] === undefined ? {} : { title: title['en'] }), 'x-title': title }
 
@@ -45,37 +45,36 @@ const isJson = (value: unknown): value is Json => typeof value === 'object' && v
 const maps = new Set(['properties', 'patternProperties'])
 /** Outside of all `$defs`. */
 const noNames: ReadonlyMap<string, string> = new Map()
-/** Values, not schemas: copied as they are. */
+/** Values, not schemas: copied unchanged. */
 const verbatim = new Set(['default', 'examples', 'const', 'enum'])
 
 /**
- * Writes schemas for the API description, in JSON Schema 2020-12 as OpenAPI 3.1 wants it: tuples become `prefixItems`, and
- * what a schema defines for itself (`$defs`, for trees) becomes a component, because a reference counts from the root of
- * the document.
+ * Converts schemas to JSON Schema 2020-12 as OpenAPI 3.1 requires it. Tuples become `prefixItems`. Local definitions
+ * (`$defs`, for trees) become components, because a reference starts at the root of the document.
  */
 export class SchemaWriter {
   readonly components: Record<string, Json> = {}
   readonly #known = new Map<string, string>()
-  /** What was written of a schema: most stand at several places. */
+  /** Converted schemas, because most are used in several places. */
   readonly #written = { input: new Map<TitleOf, Map<Json, Json>>(), output: new Map<TitleOf, Map<Json, Json>>() }
 
   /**
-   * Of an `input` schema, members with a default are not required: a caller may leave them out.
+   * Converts a schema. In an `input` schema, members with a default are not required, because a caller may omit them.
    *
-   * @param titleOf the same function for the same titles: what was written with it is not written again
+   * @param titleOf the same function for the same titles: it is part of the cache key
    */
   write(schema: object, use: Use, titleOf: TitleOf): Json {
     return this.#convert(schema as Json, use, titleOf, noNames)
   }
 
-  /** Adds a component and answers the reference to it. */
+  /** Adds a component and returns a reference to it. */
   component(name: string, schema: object, titleOf: TitleOf): { readonly $ref: string } {
     this.components[name] = this.write(schema, 'output', titleOf)
     return { $ref: pointer(name) }
   }
 
   #convert(schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
-    // What a reference means depends on the definitions around it.
+    // The meaning of a reference depends on the surrounding definitions.
     if (outer !== noNames) return this.#convertAnew(schema, use, titleOf, outer)
     const written = this.#written[use].get(titleOf) ?? new Map<Json, Json>()
     this.#written[use].set(titleOf, written)
@@ -107,7 +106,7 @@ export class SchemaWriter {
     return use === 'input' ? withoutDefaulted(result) : result
   }
 
-  /** Makes a component of a schema that has a name of its own, which generated clients use. */
+  /** Creates a component for a schema with its own name, which generated clients use. */
   #named(name: string, schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
     const { 'x-name': _, ...unnamed } = schema
     const written = this.#convertAnew(unnamed, use, titleOf, outer)
@@ -118,7 +117,7 @@ export class SchemaWriter {
     return { $ref: pointer(component) }
   }
 
-  /** Makes components of definitions. The same definition is one component, whoever uses it. */
+  /** Creates components for definitions. Equal definitions share one component. */
   #hoist(
     definitions: Json,
     use: Use,

@@ -12,8 +12,8 @@ import { type FieldTitle, type fieldTitles, SchemaWriter, titleMembers } from '.
 const [jsonType] = envelopeType.split(';') as [string]
 
 /**
- * The OpenAPI 3.1 document of all routes that are not hidden. It is written from the declarations themselves: the schemas
- * that validate and serialize are the schemas that it shows.
+ * Returns the OpenAPI 3.1 document of all routes that are not hidden. It contains the same schemas that validate and
+ * serialize.
  */
 export function openapiDocument(
   product: { readonly name: string; readonly version: string },
@@ -79,7 +79,7 @@ const introduction = [
     'sorted by; `x-plugin` names the plugin that an operation belongs to.',
 ].join('\n\n')
 
-/** On every answer. */
+/** A header of each response. */
 const traceHeader = {
   'X-Trace-Id': { description: 'Of the request that was sent, or made here.', schema: { type: 'string' } },
 }
@@ -91,7 +91,7 @@ function reasonsOf(businessErrors: readonly BusinessErrorsDeclaration[]): Readon
   return Object.fromEntries(reasons.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** The document under the name and the address that the site has now. */
+/** Returns the document with the current name and address of the site. */
 export const ofSite = (document: ApiDocument, { title, url }: Pick<Site, 'title' | 'url'>): ApiDocument => ({
   ...document,
   info: { ...document.info, title },
@@ -100,7 +100,7 @@ export const ofSite = (document: ApiDocument, { title, url }: Pick<Site, 'title'
 
 const order = ({ info }: BookedRoute) => `${info.path} ${info.method}`
 
-/** Writes the schemas of one route, with what its plugin calls their members. */
+/** Converts the schemas of one route, with the field titles of its plugin. */
 interface Writer {
   write(schema: object, use: 'input' | 'output'): Schema
   titleOf(name: string): FieldTitle | undefined
@@ -154,7 +154,7 @@ function operation(
 
 type Secured = Pick<DescribedOperation, 'security' | 'x-permission' | 'x-data-scope'>
 
-/** Signatures are needed together; a bearer token and what access guards take besides it are alternatives. */
+/** All signatures are required together. A bearer token and the credentials of access guards are alternatives. */
 function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Secured {
   if (access === 'public') return { security: [] }
   const named = proofs.map(({ schemes, scopes }) =>
@@ -190,7 +190,7 @@ function requestBody(schema: Schema) {
   return { required: isRequired, content: { [jsonType]: { schema } } }
 }
 
-/** A parameter carries what its schema says in words. */
+/** Moves the description from the schema to its parameter. */
 function describedApart({ description, ...schema }: Schema): Pick<DescribedParameter, 'description' | 'schema'> {
   return typeof description === 'string' && description !== '' ? { description, schema } : { schema }
 }
@@ -223,7 +223,7 @@ function headerParameters(
 
 type Members = ReadonlyMap<string, { readonly schema: Schema; readonly isRequired: boolean }>
 
-/** Members of an object schema, also when it is an intersection of objects. */
+/** Returns the members of an object schema or of an intersection of objects. */
 function membersOf(schema: TSchema | undefined, schemas: Writer): Members {
   const {
     properties = {},
@@ -240,6 +240,6 @@ function membersOf(schema: TSchema | undefined, schemas: Writer): Members {
   return new Map([...allOf.flatMap((part) => [...membersOf(part, schemas)]), ...own])
 }
 
-/** The declared tags, else the plugin with its parts: `iam` for `iam` and `iam.verification`. */
+/** Returns the declared tags, else the first part of the plugin id: `iam` for `iam` and `iam.verification`. */
 const tagsOf = ({ info, declaration }: BookedRoute): readonly string[] =>
   declaration.tags ?? [info.plugin.split('.', 1)[0] ?? '']

@@ -1,10 +1,10 @@
 import { type ApiDocument, type DescribedOperation, payloadOf, type Schema } from './document.ts'
 
 /**
- * TypeScript that adds the operations of some plugins to `Operations`, so that pages are bound to them by type.
+ * Returns TypeScript that adds the operations of some plugins to `Operations`, so that pages are bound to them by type.
  *
- * @param document as `HttpServer.openapi` answers it
- * @param has whether a plugin belongs to those
+ * @param document result of `HttpServer.openapi`
+ * @param has true for a plugin whose operations are included
  */
 export function operationTypes({ paths }: Pick<ApiDocument, 'paths'>, has: (plugin: string) => boolean): string {
   const operations = Object.values(paths)
@@ -47,7 +47,7 @@ function typesOf(operation: DescribedOperation): string {
 
 const sortsOf = (schema: Schema): readonly string[] => schema['x-sort'] ?? []
 
-/** Members by name, as schema or as the text of a type. */
+/** Members by name, each as a schema or as the text of a type. */
 const objectType = (members: readonly (readonly [name: string, type: Schema | string, required: boolean])[]): string =>
   members.length === 0
     ? '{}'

@@ -9,14 +9,14 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** A text as it stands in HTML, also between quotes. */
+/** Escapes a text for HTML, also within quotes. */
 export const htmlText = (text: string): string => text.replace(/[&<>"']/g, (sign) => entities[sign] as string)
 
 /** A file below a page. */
 export interface PageAsset {
   readonly body: Uint8Array
   readonly contentType: string
-  /** `br` or `gzip` for a body that is compressed already. */
+  /** `br` or `gzip` for a compressed body. */
   readonly encoding?: string
   /** True for a file whose name changes with its content. */
   readonly immutable: boolean
@@ -24,30 +24,30 @@ export interface PageAsset {
 
 /** One response that shows a page. */
 export interface PageRequest {
-  /** Scripts and styles of the response run under it. */
+  /** Nonce for scripts and styles of the response. */
   readonly nonce: string
   readonly locale: string
-  /** What the site calls itself; empty or absent while it has no name. */
+  /** Name of the site; empty or undefined if it has none. */
   readonly siteTitle?: string
 }
 
-/** A page that a browser loads, with its files: made by one plugin, served under a path by another or by itself. */
+/** A page for browsers, with its files. One plugin creates it. The same or another plugin serves it under a path. */
 export interface BrowserPage {
   /**
-   * The HTML. Every `<script>` and `<style>` in it carries the nonce, which also belongs into
-   * `<meta property="csp-nonce">`; nothing else may run. `undefined` while the page is not built.
+   * Returns the HTML; `undefined` while the page is not built. Each `<script>` and `<style>` in it has the nonce, which
+   * must also be in `<meta property="csp-nonce">`. Other scripts and styles do not run.
    */
   html(page: PageRequest): string | undefined | Promise<string | undefined>
   /**
-   * A file below the page, for example `assets/index-4f3a.js`.
+   * Returns a file below the page, for example `assets/index-4f3a.js`.
    *
    * @param path decoded, without a leading slash
-   * @param encodings that the caller accepts, lower case, best first
+   * @param encodings accepted by the caller, lower case, best first
    */
   asset(path: string, encodings: readonly string[]): PageAsset | undefined | Promise<PageAsset | undefined>
 }
 
-/** What a page may load: what we serve, and what carries the nonce of this one answer. */
+/** A page may load files of the product and elements with the nonce of this response. */
 const policy = (nonce: string) =>
   [
     `default-src 'self'`,
@@ -61,14 +61,14 @@ const policy = (nonce: string) =>
     `form-action 'self'`,
   ].join('; ')
 
-/** For one answer of a raw route, which gets the policy that names it. */
+/** Creates a nonce for one response of a raw route and sets the policy with it. */
 export function pageNonce(reply: HttpReply): string {
   const nonce = randomBytes(16).toString('base64')
   reply.header('content-security-policy', policy(nonce))
   return nonce
 }
 
-/** Sends the HTML of a page, which no cache keeps. */
+/** Sends the HTML of a page, without caching. */
 export const sendPage = (reply: HttpReply, html: string) =>
   reply
     .header('cache-control', 'no-store')
@@ -76,7 +76,7 @@ export const sendPage = (reply: HttpReply, html: string) =>
     .type('text/html; charset=utf-8')
     .send(html)
 
-/** Answers with a file of a page, or with the answer for an unknown address. For raw routes whose path ends with `*`. */
+/** Sends a file of a page, or the response for an unknown path. For raw routes whose path ends with `*`. */
 export async function sendPageAsset(
   request: Pick<HttpRequest, 'headers'> & { readonly params: unknown },
   page: Pick<BrowserPage, 'asset'> | undefined,
@@ -93,7 +93,7 @@ export async function sendPageAsset(
     .send(Buffer.from(asset.body))
 }
 
-/** Encodings of a header, best first; those that are refused are left out. */
+/** Returns the accepted encodings of a header, best first. */
 function encodingsOf(header: string | string[] | undefined): string[] {
   const offers = String(header ?? '')
     .toLowerCase()
