@@ -1,6 +1,6 @@
 /**
- * Builds the pages of the browser into `dist/web`: `node scripts/build-pages.ts`. The server runs it when the pages are
- * missing or stale, and packing runs it. What it prints is shown to the operator.
+ * Builds the pages of the browser into `dist/web`: `node scripts/build-pages.ts`. The server runs it if the pages are
+ * missing or stale, and packing runs it. The operator sees its output.
  */
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
@@ -15,8 +15,8 @@ const compressible = new Set(['.js', '.css', '.svg'])
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
 
 /**
- * What is built: an HTML file each, by itself. Built together they would share scripts, and what one of them comes to load
- * would split those that the other loads.
+ * The pages. Each is built separately into one HTML file. A common build would create shared scripts, and a dynamic
+ * import of one page would split the scripts of the other.
  */
 const pages = ['install', 'admin']
 
@@ -30,7 +30,7 @@ try {
   if ((await builtHash(places)) === hash) console.log('The pages are current')
   else await buildPages(hash)
 } catch (error) {
-  // What is wrong with the sources, without the way through the bundler.
+  // Shows the error in the sources without the stack of the bundler.
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
 }
@@ -41,7 +41,7 @@ async function buildPages(hash: string): Promise<void> {
   await sweep()
   const draft = await mkdtemp(join(places.workplace, draftPrefix))
   try {
-    // Temporary directories are private; the pages are for whoever runs the product.
+    // Temporary directories are private, but the user who runs the product must read the pages.
     await chmod(draft, 0o755)
     for (const page of pages) await bundle(draft, page)
     await compress(join(draft, 'assets'))
@@ -53,7 +53,7 @@ async function buildPages(hash: string): Promise<void> {
   await report(performance.now() - started)
 }
 
-/** Removes what builds that were killed have left; one that goes on is younger. */
+/** Removes drafts of killed builds. Drafts of running builds are younger. */
 async function sweep(): Promise<void> {
   for (const name of await readdir(places.workplace)) {
     const path = join(places.workplace, name)
@@ -69,22 +69,22 @@ async function bundle(outDir: string, page: string): Promise<void> {
   await build({
     configFile: false,
     root: places.sources,
-    // Relative addresses: the pages work below any context path.
+    // Relative URLs, so that the pages work below any context path.
     base: './',
     mode: 'production',
     logLevel: 'warn',
     html: { cspNonce: noncePlaceholder },
     plugins: [react()],
-    // Libraries at the root of a workspace would otherwise find another version of React there.
+    // Otherwise, libraries at the root of a workspace would find another version of React there.
     resolve: { dedupe: ['react', 'react-dom'] },
     build: {
       outDir,
       emptyOutDir: false,
       target: 'es2022',
-      // Every asset is a file of ours: the policy of the page needs no exception for data addresses.
+      // Every asset is a file, so the content security policy needs no exception for `data:` URLs.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
-      // Licences of the libraries in the scripts, which ship with them.
+      // Licences of the libraries in the scripts. They are distributed with the scripts.
       license: { fileName: `licences/${page}.md` },
       rolldownOptions: {
         input: join(places.sources, `${page}.html`),
@@ -93,7 +93,7 @@ async function bundle(outDir: string, page: string): Promise<void> {
   })
 }
 
-/** Leaves `.br` and `.gz` next to every text asset, so that serving one costs no work. */
+/** Creates `.br` and `.gz` files next to every text asset, so that serving one costs no work. */
 async function compress(directory: string): Promise<void> {
   const files = (await readdir(directory)).filter((name) => compressible.has(extname(name)))
   const packed = files.map(async (name) => {
@@ -106,8 +106,8 @@ async function compress(directory: string): Promise<void> {
 }
 
 /**
- * Puts the finished pages into place by renames alone, so that nobody ever meets half of them. When another build from
- * the same sources was faster, its result stays.
+ * Moves the finished pages to their place only by renames, so that readers never see incomplete pages. If another build
+ * of the same sources was faster, its result stays.
  */
 async function publish(finished: string, hash: string): Promise<void> {
   await mkdir(dirname(places.output), { recursive: true })
@@ -130,7 +130,10 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** A line for each page with what the browser loads before it shows anything, and in all; compressed as any browser can read it. */
+/**
+ * Prints for each page the compressed size of the files that the browser loads before the first view, and the total
+ * size.
+ */
 async function report(durationMs: number): Promise<void> {
   const directory = join(places.output, 'assets')
   const whole = { js: 0, css: 0 }

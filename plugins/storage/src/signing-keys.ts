@@ -29,14 +29,22 @@ export class SigningKeys {
     this.#clock = clock
   }
 
-  /** Returns the key that signs. @throws PlinthError `PLINTH_STORAGE_SIGNING_KEY_FILE` */
+  /**
+   * Returns the key that signs.
+   *
+   * @throws PlinthError `PLINTH_STORAGE_SIGNING_KEY_FILE`
+   */
   async signing(): Promise<string> {
     const keys = await this.verifying()
     const [first] = keys.length > 0 ? keys : await this.#create()
     return first as string
   }
 
-  /** Returns all keys, or none if no URL was signed yet. @throws PlinthError `PLINTH_STORAGE_SIGNING_KEY_FILE` */
+  /**
+   * Returns all keys, or none if no URL was signed yet.
+   *
+   * @throws PlinthError `PLINTH_STORAGE_SIGNING_KEY_FILE`
+   */
   async verifying(): Promise<readonly string[]> {
     const configured = this.#configured()
     if (configured !== '') return configured.split(',')

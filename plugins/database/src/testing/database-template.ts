@@ -20,9 +20,9 @@ import { IdSource, type IdTables } from '../rows/id-source.ts'
 import { serverSettings } from './test-database.ts'
 
 /**
- * As `startForTest`, for a product on the database of a test that is not about migrating: an empty one on a server is
- * filled with a copy of an equal one that was migrated before, which takes a fraction of the time. A product that does not
- * migrate at its start, as in the role `cli`, finds what is there.
+ * Like `startForTest`, for tests that are not about migrations. An empty database on a server is filled with a copy of
+ * an equal database that was migrated before, which is much faster. A product that does not migrate at its start, as in
+ * the role `cli`, uses the database unchanged.
  */
 export async function startMigrated(product: Product, options: StartOptions = {}): Promise<RunningProduct> {
   const { roles = ['web', 'worker'] } = options
@@ -35,21 +35,21 @@ export async function startMigrated(product: Product, options: StartOptions = {}
 }
 
 /**
- * Migrated databases, each as the one text that makes its tables and rows: those of this process, and those of the whole
- * run in the directory that the runner of the tests names. It is emptied before each run, because the code that data
- * steps call is not part of the name.
+ * Templates: the statements that create the tables and rows of a migrated database. The directory of the test runner
+ * shares them between all processes of a run. It is emptied before each run, because the name of a template does not
+ * cover the code that data steps call.
  */
 const known = new Map<string, string>()
 const shared = process.env['PLINTH_TEST_TEMPLATES']
 
-/** Before the clocks of tests, so that ids and times of the template lie in the past of whoever uses it. */
+/** Before the clocks of tests, so that ids and times of the template are in the past for every test. */
 const migratedAt = Date.UTC(2025, 0, 2)
 
 /**
- * Brings the empty database of a test to where the change sets lead: the first time by migrating it, later by a copy of
- * what the first one became. A database that holds anything already is left as it is.
+ * Migrates the empty database of a test: the first time by the change sets, later by a copy of the first result. A
+ * database with tables is left unchanged.
  *
- * SQLite has none of this: there a migration costs less than opening the file once more.
+ * Not for SQLite, where a migration costs less than opening the file again.
  */
 export async function fillFromTemplate(
   settings: ServerSettings,
@@ -94,7 +94,10 @@ function read(name: string): string | undefined {
   return template
 }
 
-/** Two processes may make the same template at once: either serves, and none is ever seen half written. */
+/**
+ * Two processes may create the same template at the same time. Either version works, and the rename ensures that
+ * readers see a complete file.
+ */
 function keep(name: string, template: string): void {
   known.set(name, template)
   if (shared === undefined) return
@@ -109,11 +112,11 @@ async function rowsOf<Row>(db: Kysely<unknown>, sql: string): Promise<Row[]> {
 
 interface Server {
   tablesOf(db: Kysely<unknown>): Promise<readonly { readonly name: string }[]>
-  /** One statement text that makes tables and rows in an empty database. */
+  /** Returns one text of statements that creates tables and rows in an empty database. */
   exportOf(db: Kysely<unknown>, compiled: readonly CompiledChangeSet[]): Promise<string>
 }
 
-/** Statements of the change sets once more, without what the runner writes between them; then the rows that resulted. */
+/** Repeats the statements of the change sets, without those of the migration runner, and adds the resulting rows. */
 const postgresql: Server = {
   tablesOf: (db) => rowsOf(db, `select tablename as name from pg_tables where schemaname = 'public'`),
   async exportOf(db, compiled) {
@@ -132,7 +135,9 @@ const postgresql: Server = {
   },
 }
 
-/** The tables as they are in the end, which costs the server less than the way there: it commits after each statement. */
+/**
+ * Exports the final tables, which costs the server less than the change sets, because it commits after each statement.
+ */
 const mariadb: Server = {
   tablesOf: (db) =>
     rowsOf(db, 'select table_name as name from information_schema.tables where table_schema = database()'),

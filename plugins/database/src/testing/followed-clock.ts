@@ -5,15 +5,19 @@ import { followedClock } from '../time/database-clock.ts'
 const hostClocks = new WeakSet<Clock>()
 
 /**
- * Marks the clock of a test as the clock of a host. The database then keeps its own time: a server its true one, SQLite its
- * stored one. For tests of clocks that differ. Without it the time of the database follows the clock that a test injects.
+ * Marks the clock of a test as the clock of a host. The database then has a separate time: a server its real one,
+ * SQLite its stored one. For tests with different clocks. Without it, the time of the database follows the injected
+ * clock of the test.
  */
 export function hostClock<C extends Clock>(clock: C): C {
   hostClocks.add(clock)
   return clock
 }
 
-/** The clock of a host whose wall clock a test can move: it runs in real time, and `shiftMs` is added to the wall clock. */
+/**
+ * The clock of a host whose wall clock a test can shift. It runs in real time, and `shiftMs` is added to the wall
+ * clock.
+ */
 export interface ShiftedClock extends Clock {
   shiftMs: number
 }
@@ -24,7 +28,7 @@ export function shiftedHost(shiftMs = 0): ShiftedClock {
   return hostClock(clock)
 }
 
-/** A plugin that lets the time of the database follow a clock. */
+/** Returns a plugin that lets the time of the database follow a clock. */
 export const followsClock = (clock: Clock): Plugin =>
   definePlugin({
     id: 'followed-clock',

@@ -1,24 +1,24 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A proxy in front of a server that can lose the network: for tests of what happens when nobody answers any more. */
+/** A proxy in front of a server that can simulate a lost network, for tests of connections without a response. */
 export interface HalfOpenProxy {
   readonly host: string
   readonly port: number
-  /** Connections of clients that are open right now. */
+  /** Number of open connections of clients. */
   readonly clients: number
-  /** Connections of clients that were ever accepted. */
+  /** Number of all accepted connections of clients. */
   readonly accepted: number
   /**
-   * From now on connections are accepted and stay open, but no byte passes, in either direction, and neither side learns
-   * that the other one closed: what a lost host or a forgetful firewall looks like.
+   * From now on, connections are accepted and stay open, but no byte passes in either direction. Neither side is
+   * notified when the other one closes, as with a lost host or a firewall that drops connections.
    */
   fallSilent(): void
-  /** The newest connections alone lose the network, as many as given. Others and new ones go on. */
+  /** Lets only the newest `count` connections lose the network. Other and new connections continue. */
   loseNewest(count: number): void
-  /** New connections pass again. Those from before stay silent for ever. */
+  /** New connections work again. Earlier ones stay silent indefinitely. */
   recover(): void
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): Promise<void>
 }
 
@@ -46,11 +46,11 @@ export async function startHalfOpenProxy(target: {
       pairs.delete(pair)
       server?.destroy()
     })
-    // Without a reader the end of the client would never be seen.
+    // Without a reader, the end of the client would not be detected.
     client.on('data', (bytes) => pair.silent || server?.write(bytes))
     client.once('end', () => {
       clients.delete(client)
-      // A lost host answers no goodbye.
+      // A lost host does not respond to the end of a connection.
       if (!pair.silent) server?.end()
     })
     server?.setNoDelay(true)

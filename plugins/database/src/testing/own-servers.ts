@@ -6,14 +6,14 @@ import { delimiter, join } from 'node:path'
 import { freePort, skipWithoutServer, until } from '@plinth/kernel/testing'
 import { dialectsUnderTest } from './test-database.ts'
 
-/** A server process that belongs to one test. */
+/** A server process for one test. */
 export interface OwnServer {
   readonly port: number
   /** Ends the process and removes its files. */
   drop(): Promise<void>
 }
 
-/** None of these servers runs as root, so root runs each of them as the user of its Debian package. */
+/** These servers do not run as root, so root runs each of them as the user of its Debian package. */
 type ServerUser = 'postgres' | 'mysql'
 
 interface Account {
@@ -21,14 +21,14 @@ interface Account {
   readonly gid: number
 }
 
-/** Ids of the user that runs a server; undefined when this process may run it itself. */
+/** Returns the ids of the user that runs a server, or undefined if this process may run it itself. */
 function accountOf(user: ServerUser): Account | undefined {
   if (process.getuid?.() !== 0) return undefined
   const read = (option: string) => Number(spawnSync('id', [option, user], { encoding: 'utf8' }).stdout)
   return { uid: read('-u'), gid: read('-g') }
 }
 
-/** A directory that the user of the server owns. */
+/** Creates a directory that the user of the server owns. */
 function serverDirectory(name: string, account: Account | undefined): string {
   const directory = mkdtempSync(join(tmpdir(), `plinth-${name}-`))
   if (account !== undefined) chownSync(directory, account.uid, account.gid)
@@ -37,7 +37,7 @@ function serverDirectory(name: string, account: Account | undefined): string {
 }
 
 const spawnOptions = (cwd: string, account: Account | undefined) => {
-  // The directory for temporary files of the test may belong to another user.
+  // The temporary directory of the test may belong to another user.
   const env = { ...process.env, TMPDIR: cwd }
   return { cwd, env, stdio: ['ignore', 'ignore', 'pipe'], ...account } satisfies SpawnOptions
 }
@@ -90,7 +90,7 @@ const findProgram = (name: string): string | undefined =>
 
 const pgbouncer = findProgram('pgbouncer')
 
-/** Reason to skip tests that start a pgbouncer of their own; `false` when they can run. */
+/** Reason to skip tests that start their own pgbouncer; `false` if they can run. */
 export const skipPgbouncer: false | string =
   pgbouncer === undefined
     ? 'no pgbouncer program'
@@ -104,7 +104,7 @@ export interface PgbouncerOptions {
   readonly poolSize?: number
 }
 
-/** A pgbouncer in front of a PostgreSQL server of this machine, for every database and the user `postgres`. */
+/** Starts a pgbouncer in front of a PostgreSQL server of this machine, for every database and the user `postgres`. */
 export async function ownPgbouncer(options: PgbouncerOptions = {}): Promise<OwnServer> {
   const { serverPort = 5432, poolMode = 'transaction', poolSize = 8 } = options
   if (pgbouncer === undefined) throw new Error('no pgbouncer program')
@@ -135,7 +135,7 @@ export async function ownPgbouncer(options: PgbouncerOptions = {}): Promise<OwnS
   return run({ program: pgbouncer, words: ['--quiet', settings], directory, account, port })
 }
 
-/** Directory of the programs of the newest PostgreSQL of the Debian package; undefined without one. */
+/** Returns the directory of the newest PostgreSQL of the Debian package, or undefined without one. */
 function postgresPrograms(): string | undefined {
   const root = '/usr/lib/postgresql'
   try {
@@ -148,12 +148,12 @@ function postgresPrograms(): string | undefined {
 
 const programs = postgresPrograms()
 
-/** Reason to skip tests that start a PostgreSQL server of their own; `false` when they can run. */
+/** Reason to skip tests that start their own PostgreSQL server; `false` if they can run. */
 export const skipOwnPostgres: false | string =
   programs === undefined ? 'no postgresql programs below /usr/lib/postgresql' : false
 
 /**
- * A PostgreSQL server with settings of its own. The user `postgres` needs no password.
+ * Starts a PostgreSQL server with its own settings. The user `postgres` needs no password.
  *
  * @param settings names and values of `postgresql.conf`
  */
@@ -177,12 +177,12 @@ export async function ownPostgres(settings: Readonly<Record<string, string | num
 
 const [mariadbd, installMariadb] = [findProgram('mariadbd'), findProgram('mariadb-install-db')]
 
-/** Reason to skip tests that start a MariaDB server of their own; `false` when they can run. */
+/** Reason to skip tests that start their own MariaDB server; `false` if they can run. */
 export const skipOwnMariadb: false | string =
   mariadbd === undefined || installMariadb === undefined ? 'no mariadbd program' : false
 
 /**
- * A MariaDB server with settings of its own and the empty database `plinth`. The user `root` needs no password.
+ * Starts a MariaDB server with its own settings and the empty database `plinth`. The user `root` needs no password.
  *
  * @param settings names and values as on the command line
  */

@@ -1,28 +1,31 @@
 import type { Database } from '../contract.ts'
 import type { Parameter } from '../rows/bound-parameters.ts'
 
-/** How a database runs a statement when it may choose among its indexes and nothing else looks cheap. */
+/** How a database runs a statement if all alternatives to its indexes look expensive. */
 export interface StatementPlan {
   readonly sql: string
-  /** Indexes that it reads, by their names; the primary key is `primary`. */
+  /** Names of the indexes that it reads; the primary key is `primary`. */
   readonly indexes: readonly string[]
-  /** True when rows are put in order after they were read. */
+  /** True if rows are sorted after they were read. */
   readonly sorts: boolean
-  /** Tables, or their aliases, that it reads from end to end if nothing stops it. */
+  /** Tables, or their aliases, that it may read completely. */
   readonly scans: readonly string[]
 }
 
 export interface WatchedStatements {
-  /** The statements that were run since `clear`, each once, with the parameters of its last run. */
+  /** The distinct statements since `clear`, each with the parameters of its last run. */
   readonly statements: ReadonlyMap<string, readonly Parameter[]>
   clear(): void
-  /** The plans of what some work runs, where the server has counted the rows. A product never lets SQLite do so. */
+  /**
+   * Returns the plans of all statements of `work`, after the server has updated its statistics. SQLite has none,
+   * because a product never updates them.
+   */
   plansOf(work: () => Promise<unknown>): Promise<readonly StatementPlan[]>
 }
 
 type Run = (sql: string, ...rest: unknown[]) => unknown
 
-/** Watches the statements of a database that name a table, through its entity managers too. */
+/** Watches the statements of a database that contain the name of a table, also those of its entity managers. */
 export function watchStatements(db: Database, table: string): WatchedStatements {
   const found = new Map<string, readonly Parameter[]>()
   const watch = (owner: object, names: readonly string[]) => {
@@ -53,7 +56,9 @@ export function watchStatements(db: Database, table: string): WatchedStatements 
   }
 }
 
-/** The plan of a statement. Small tables do: sorting and reading a whole table are made to look expensive. */
+/**
+ * Returns the plan of a statement. Small tables are enough, because sorts and full scans are made to look expensive.
+ */
 export async function planOf(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
   switch (db.dialect) {
     case 'sqlite':
@@ -100,7 +105,7 @@ async function planOfPostgresql(db: Database, sql: string, parameters: readonly 
   return {
     sql,
     indexes: nodes.flatMap((node) => node['Index Name']?.replace(/^\w+_pkey$/, 'primary') ?? []),
-    // An incremental sort orders rows of one place in the index, and stops where the page is full.
+    // An incremental sort only orders rows with equal index values and stops when the page is full.
     sorts: nodes.some((node) => node['Node Type'] === 'Sort'),
     scans: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? [node['Relation Name'] as string] : [])),
   }
@@ -108,7 +113,7 @@ async function planOfPostgresql(db: Database, sql: string, parameters: readonly 
 
 async function planOfMysql(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
   const lines = await db.transactional(async () => {
-    // On few rows it would rather read two indexes than the one that has both columns.
+    // With few rows, it would prefer to read two indexes instead of the one that has both columns.
     await db.execute(`set session max_seeks_for_key = 1, optimizer_switch = 'index_merge=off'`)
     const plan = await db.query<Record<'table' | 'type' | 'key' | 'Extra', string | null>>(`explain ${sql}`, parameters)
     await db.execute('set session max_seeks_for_key = default, optimizer_switch = default')

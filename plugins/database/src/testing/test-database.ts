@@ -8,15 +8,15 @@ import type { ServerSettings } from '../connections/connection-failure.ts'
 import { type Database, database } from '../contract.ts'
 import databasePlugin from '../plugin.ts'
 
-/** Databases that tests run on. MySQL is tested through MariaDB. */
+/** Databases for tests. MySQL is tested through MariaDB. */
 export type TestDialect = 'sqlite' | 'postgresql' | 'mariadb'
 
-/** An empty database of a test. */
+/** An empty database for one test. */
 export interface TestDatabase {
   readonly dialect: TestDialect
   /** Configuration of a product that uses it. */
   readonly config: Readonly<Record<string, JsonValue>>
-  /** A directory of the test's own. On SQLite the database file lies there. */
+  /** A separate directory for the test. It contains the database file of SQLite. */
   readonly directory: string
   /** Removes database and directory. */
   drop(): Promise<void>
@@ -35,7 +35,7 @@ const servers = {
 /** Database servers of this machine, on their standard ports, without a password. */
 export type TestServer = keyof typeof servers
 
-/** A machine that runs many tests at once is slow, not broken. */
+/** A long timeout, because a machine that runs many tests is slow. */
 const patience = '60s'
 
 const configOn = (server: TestServer, name: string) => ({
@@ -46,7 +46,7 @@ const configOn = (server: TestServer, name: string) => ({
   'platform.database.connect-timeout': patience,
 })
 
-/** How a database on a server is reached, from what `createDatabase` gave as configuration of a product. */
+/** Returns the connection options for the configuration of `createDatabase`, or undefined for SQLite. */
 export function serverSettings(config: Readonly<Record<string, JsonValue>>): ServerSettings | undefined {
   const type = config['platform.database.type']
   if (type !== 'postgresql' && type !== 'mariadb') return undefined
@@ -67,12 +67,16 @@ export function serverSettings(config: Readonly<Record<string, JsonValue>>): Ser
   }
 }
 
-/** Runs statements in the administration database of a server, through a product of its own that migrates nothing. */
+/** Runs statements in the administration database of a server, through a separate product that does not migrate. */
 export async function onServer(server: TestServer, ...statements: string[]): Promise<void> {
   await onServerAs(server, servers[server].username, statements)
 }
 
-/** As `onServer`, as a user without a password. @throws what a server says that refuses the user */
+/**
+ * Like `onServer`, as a user without a password.
+ *
+ * @throws the error of a server that rejects the user
+ */
 export function onServerAs(server: TestServer, username: string, statements: readonly string[]): Promise<void> {
   return administer(server, username, async (administration) => {
     for (const statement of statements) await administration.execute(statement)
@@ -99,11 +103,11 @@ async function administer(
 }
 
 /**
- * PostgreSQL makes a database by writing each page to its log, so that a loss of power harms nothing. A server that
- * promises nothing of the kind copies files instead, for a seventh of the processor time (0.04 s, not 0.28 s).
+ * PostgreSQL creates a database by writing each page to its log, to survive a power loss. A server with `fsync` off can
+ * copy files instead, with a seventh of the processor time (0.04 s, not 0.28 s).
  *
- * Where the server has a tablespace of this name, as `.ci/run` makes one in memory, the files of the tests lie there: a disk
- * takes far longer to make files while others were just removed.
+ * If the server has a tablespace of this name, the files of the tests are in it: `.ci/run` creates one in memory. On a
+ * disk, creating files is much slower while others are being removed.
  */
 const creationRule = `
   select current_setting('fsync') = 'off' and cast(current_setting('server_version_num') as integer) >= 150000 as copies,
@@ -117,25 +121,26 @@ async function makeDatabase(server: TestServer, name: string, administration: Da
   const strategy = rule?.copies === true ? ' strategy file_copy' : ''
   const place = rule?.inMemory === true ? ' tablespace plinth_test' : ''
   await administration.execute(`create database ${name}${strategy}${place}`)
-  // What tests write need not survive a loss of power.
+  // Data of tests need not survive a power loss.
   if (server === 'postgresql') await administration.execute(`alter database ${name} set synchronous_commit = off`)
 }
 
 /**
- * The reason to skip the tests on a server; `false` when somebody listens. No more is asked: a connection would load the
- * driver into every process that imports this. A server that is there and refuses fails the first test on it.
+ * Returns the reason to skip the tests on a server; `false` if its port accepts connections. Does not connect to the
+ * database, which would load the driver into every process that imports this. If the server then rejects the
+ * connection, the first test fails.
  */
 export const skipServer = (server: TestServer, { port }: { readonly port: number } = servers[server]) =>
   skipWithoutServer(server, port)
 
-/** What to test on, with the reason to skip those whose server cannot be reached. */
+/** Databases to test on, with the reason to skip those whose server cannot be reached. */
 export const dialectsUnderTest: readonly { readonly dialect: TestDialect; readonly skip: false | string }[] = [
   { dialect: 'sqlite', skip: false },
   { dialect: 'postgresql', skip: await skipServer('postgresql') },
   { dialect: 'mariadb', skip: await skipServer('mariadb') },
 ]
 
-/** An empty database with a name of its own. */
+/** Creates an empty database with a unique name. */
 export async function createDatabase(dialect: TestDialect): Promise<TestDatabase> {
   const directory = mkdtempSync(join(tmpdir(), 'plinth-test-'))
   const removeDirectory = () => rmSync(directory, { recursive: true, force: true })
@@ -157,7 +162,7 @@ export async function createDatabase(dialect: TestDialect): Promise<TestDatabase
   return { dialect, config: configOn(dialect, name), directory, drop }
 }
 
-/** What a test runner must offer: tests inside tests, and clean-up at their end. */
+/** The required functions of a test runner: nested tests, and clean-up at their end. */
 interface Runner {
   // biome-ignore lint/suspicious/noExplicitAny: every runner passes a test of its own type
   test(name: string, options: { skip: false | string; timeout: number }, run: (t: any) => Promise<void>): unknown
@@ -165,19 +170,22 @@ interface Runner {
 }
 
 /**
- * Runs the tests once per database, each run on an empty one of its own. A database whose server cannot be reached is
- * skipped with the reason. For what a database may do in its own way: SQL, types, order, locks, transactions, leases.
+ * Runs the tests once per database, each time on a new empty one. A database whose server cannot be reached is skipped
+ * with the reason. For features that differ between databases: SQL, types, order, locks, transactions, leases.
  */
 export function onEachDatabase<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   for (const { dialect, skip } of dialectsUnderTest) onDatabase(t, name, { dialect, skip }, tests)
 }
 
-/** Runs the tests on each database server, for what a database in a file has not: a clock of its own, other hosts. */
+/**
+ * Runs the tests on each database server, for features that a database in a file does not have: its own clock, other
+ * hosts.
+ */
 export function onEachServer<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   for (const one of dialectsUnderTest) if (one.dialect !== 'sqlite') onDatabase(t, name, one, tests)
 }
 
-/** Runs the tests on an empty SQLite database: for what is decided above the database, and is the same on each. */
+/** Runs the tests on an empty SQLite database, for logic above the database that is the same on each. */
 export function onSqlite<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   onDatabase(t, name, { dialect: 'sqlite', skip: false }, tests)
 }

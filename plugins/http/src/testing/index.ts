@@ -2,8 +2,8 @@ import { BusinessError, definePlugin } from '@plinth/kernel'
 import { http } from '../contract.ts'
 
 /**
- * For products under test that have no identity: a request passes where its header `x-grants` names the permission of the
- * route, and is refused with 403 elsewhere.
+ * Access guard for tests of products without identities. A request passes if its header `x-grants` equals the
+ * permission of the route. Otherwise it is rejected with 403.
  *
  * @example await server.inject({ url: '/api/v1/admin/shop/orders', headers: { 'x-grants': 'shop:order:view' } })
  */
