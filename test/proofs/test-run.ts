@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Parser } from 'tap-parser'
 
 /** The result of one test file. */
@@ -16,6 +18,7 @@ export interface TestRun {
 }
 
 const outputTail = 4_000
+const testSetup = new URL('../../scripts/test-setup.mjs', import.meta.url).href
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) killTree(child)
@@ -64,11 +67,17 @@ const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$
  * @param only beginning of the titles of the tests that run; all if omitted
  */
 export async function runTestFile(root: string, file: string, limitMs: number, only = ''): Promise<TestRun> {
-  const child = spawn(process.execPath, ['--import', './scripts/test-setup.mjs', file], {
+  const child = spawn(process.execPath, ['--import', testSetup, file], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
-    env: { ...cleanEnvironment(), TAP_TIMEOUT: String(limitMs / 1_000), TAP_GREP: `/^${literally(only)}/` },
+    env: {
+      ...cleanEnvironment(),
+      // Databases that were migrated by changed sources must not reach other runs.
+      PLINTH_TEST_TEMPLATES: join(root, '.tap/templates', randomUUID()),
+      TAP_TIMEOUT: String(limitMs / 1_000),
+      TAP_GREP: `/^${literally(only)}/`,
+    },
   })
   running.add(child)
   const failed: string[] = []
