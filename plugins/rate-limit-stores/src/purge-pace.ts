@@ -56,7 +56,10 @@ export class IdleSweep {
   }
 }
 
-/** Turns the decisions of a peek into the result of a joint call that takes nothing: `remaining` excludes the cost. */
+/**
+ * Turns the decisions of a peek into the result of a joint call that takes nothing: `remaining` is the quota before the
+ * cost.
+ */
 export function untouched(
   looked: readonly RateLimitDecision[],
   requests: readonly RateLimitRequest[],

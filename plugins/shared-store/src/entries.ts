@@ -27,7 +27,7 @@ const replaced = { key: ['name', 'variant'], sets: ['content', 'amount', 'since'
 
 export type EntryId = Pick<Entry, 'name' | 'variant'>
 
-/** Content of a deleted entry until it is swept. It has always expired. */
+/** Content of a deleted entry until it is swept. Its expiry is always in the past. */
 export const deadEntry = (id: EntryId): Entry => ({ ...id, content: null, amount: 0, since: 0, expiresAt: 0 })
 
 export const entryKey = ({ name, variant }: EntryId) => `${variant} ${name}`

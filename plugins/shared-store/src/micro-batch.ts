@@ -7,8 +7,8 @@ interface MicroBatchOptions<Item, Answer> {
   /** Maximum number of batches in progress. */
   readonly concurrency: number
   /**
-   * If nothing is in progress, sends before the next tick. Only use this if results come from a socket: otherwise a
-   * loop of calls would delay timers and sockets.
+   * If nothing is in progress, sends before the event loop continues. Only use this if results come from a socket:
+   * otherwise a loop of calls would delay timers and sockets.
    */
   readonly eager: boolean
   /** Returns results in the order of the items. An Error is the result of its item alone. */

@@ -24,8 +24,8 @@ return {value, ttl}
 `)
 
 /**
- * KEYS: lock, fence. ARGV: owner, lease. The fence is the time in microseconds, or at least the last fence plus one. So
- * it grows also if Redis restarts empty or its clock is set back.
+ * KEYS: lock, fence. ARGV: owner, lease. The fence is the time in microseconds, but at least the last fence plus one.
+ * So it also grows if Redis restarts empty or its clock is set back.
  */
 export const acquireScript = script(`
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end

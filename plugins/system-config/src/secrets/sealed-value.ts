@@ -12,7 +12,7 @@ export interface SealedValue {
 
 /** Prefix of a text that contains a secret with its destination. */
 const boundMark = 'bound:'
-/** Prevents that a text with a destination is read as one without, and vice versa. */
+/** Prevents reading a text with a destination as one without, and vice versa. */
 const boundPurpose = (configKey: string) => `${configKey} with its destination`
 
 /**

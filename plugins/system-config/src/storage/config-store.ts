@@ -180,7 +180,7 @@ export class ConfigStore {
         version,
         changedAt,
       ])
-      // A plugin that changes its own state is not an action of an operator.
+      // A change of plugin state is not an action of an operator.
       if (stateOf === undefined) await this.#options.audit(auditEntry(origin, version, effective, options))
       return version
     })
