@@ -4,15 +4,15 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-/** The part of the translator that is needed here. */
+/** The part of the translator that is used here. */
 interface TextSource {
   translate(locale: string, key: string, params?: TextParams): string | undefined
 }
 
-/** Text for a key in a locale, or the original text when no catalogue has it. */
+/** Returns the text for a key in a locale, or the original text if no catalogue has it. */
 export type Say = (locale: string, key: string | undefined, params: TextParams, original: string) => string
 
-/** Speaks through the translator when the product has one. Never throws: a failure has to be told all the same. */
+/** Translates if the product has a translator. Never throws, because failures must be reported in any case. */
 export function createSay(translator: TextSource | undefined): Say {
   return (locale, key, params, original) => {
     try {
@@ -23,7 +23,7 @@ export function createSay(translator: TextSource | undefined): Say {
   }
 }
 
-/** English text of one of our own keys: the original when nothing translates it. */
+/** Returns the English text of a key of this plugin: the original if nothing translates it. */
 export function ownText(key: string, params: TextParams = {}): string {
   const names = key.split('.').slice(1)
   const text = names.reduce<MessageTree | string>((tree, name) => (tree as MessageTree)[name] ?? '', en)

@@ -17,7 +17,7 @@ import { hooksFor, runInTurn } from './guards.ts'
 import { checkedSuccess } from './response-check.ts'
 import { type BookedFastifyPlugin, foreignRoute, type RouteBook } from './route-book.ts'
 
-/** Adds the routes that answer with an envelope. */
+/** Adds the routes that respond with an envelope. */
 export function addEnvelopeRoutes(app: FastifyInstance, book: RouteBook, isResponseChecked: boolean): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'envelope') continue
@@ -47,8 +47,8 @@ export function addEnvelopeRoutes(app: FastifyInstance, book: RouteBook, isRespo
 }
 
 /**
- * What Fastify waits for: the envelope of an answer that is not there yet. It calls `then` once, as for a promise; a
- * promise of the promise would be a turn of the microtasks more for each request.
+ * A thenable for Fastify: the envelope of a pending result. Fastify calls `then` once, as for a promise. A chained
+ * promise would cost each request one more microtask.
  */
 class EnvelopeLater {
   readonly #data: Promise<unknown>
@@ -73,7 +73,7 @@ function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWra
   )
 }
 
-/** Adds the routes that answer in their own form. */
+/** Adds the routes that respond in their own format. */
 export function addRawRoutes(app: FastifyInstance, book: RouteBook): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'raw') continue
@@ -89,13 +89,13 @@ export function addRawRoutes(app: FastifyInstance, book: RouteBook): void {
   }
 }
 
-/** A route whose guards want the bytes of the body lives in a context of its own; all others pay nothing for it. */
+/** A route with guards that need the bytes of the body has its own context, so other routes have no extra cost. */
 function addRoute(app: FastifyInstance, options: RouteOptions): void {
   if ([options.preValidation ?? []].flat().length === 0) app.route(options)
   else app.register(async (signed) => void keepRawBody(signed).route(options))
 }
 
-/** The guards of a route as Fastify's hooks. */
+/** Returns the guards of a route as Fastify hooks. */
 function guardsOf(info: RouteInfo, { guards }: RouteBook) {
   const { onRequest, preValidation, preHandler } = hooksFor(info, guards)
   const hooks = (handlers: readonly GuardHandler[]) => (handlers.length > 0 ? [runInTurn(handlers)] : [])
@@ -104,15 +104,15 @@ function guardsOf(info: RouteInfo, { guards }: RouteBook) {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Of a route that a Fastify plugin brings. */
+    /** Set on routes of Fastify plugins. */
     guards?: ReturnType<typeof guardsOf>
   }
 }
 
 /**
- * Registers Fastify plugins with the whole application, before its routes.
+ * Registers Fastify plugins for the whole application, before its routes.
  *
- * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` when one adds a route, which nothing would guard
+ * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` if one adds a route, which would have no guard
  */
 export async function addExtensions(app: FastifyInstance, { extensions }: RouteBook): Promise<void> {
   let adding: string | undefined
@@ -129,7 +129,7 @@ export async function addExtensions(app: FastifyInstance, { extensions }: RouteB
   adding = undefined
 }
 
-/** Registers a Fastify plugin in a context of its own, in which each route that it brings is noted, and guarded first of all. */
+/** Registers a Fastify plugin in its own context. Each of its routes is listed, and its guards run first. */
 export async function addFastifyPlugin(
   app: FastifyInstance,
   book: RouteBook,
@@ -147,7 +147,7 @@ export async function addFastifyPlugin(
     own.addHook('preHandler', guard('preHandler'))
     const guards = new Map<string, ReturnType<typeof guardsOf>>()
     own.addHook('onRoute', (route) => {
-      // Fastify adds HEAD to each GET by itself: it is guarded like that.
+      // Fastify adds HEAD to each GET automatically. It has the same guards.
       const methods = [route.method].flat().filter((method) => method !== 'HEAD')
       const infos = methods.map((method) => foreignRoute(booked, method, route.url))
       for (const info of infos) {

@@ -2,15 +2,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 
 /**
- * Who may call a route. Every route says so; there is no default. `signed`: callers that prove themselves by a signature
- * over the request; closed unless a guard of the stage `signature` takes the route.
+ * Access rule of a route. Each route declares one; there is no default. `signed`: callers prove their identity by a
+ * signature over the request. The route is closed unless a guard of the stage `signature` applies to it.
  */
 export type Access = 'public' | 'user' | 'signed' | PermissionAccess
 
-/** Access for callers who hold a permission. */
+/** Access for callers with a permission. */
 export interface PermissionAccess {
   readonly permission: string
-  /** Which rows the route may read and change. Every route that needs a permission declares it (decision F.1). */
+  /** Rows that the route may read and change. Required for each route with a permission (decision F.1). */
   readonly scope: RowScope
 }
 
@@ -36,7 +36,7 @@ export type HttpReply = FastifyReply
 
 type Validated<S> = S extends TSchema ? Static<S> : undefined
 
-/** A request as handlers see it: validated, with the product's own facts about it. */
+/** A validated request with the facts of the product, for handlers. */
 export type RouteRequest<S extends RequestSchemas = RequestSchemas> = Omit<
   FastifyRequest,
   'params' | 'query' | 'body'
@@ -46,81 +46,85 @@ export type RouteRequest<S extends RequestSchemas = RequestSchemas> = Omit<
   readonly body: Validated<S['body']>
 }
 
-/** A typed note on a route that another plugin understands, for example a rate limit. Found by id. */
+/** A typed note on a route for another plugin, for example a rate limit. Found by id. */
 export interface RouteAnnotation<T = unknown> {
   readonly id: string
   readonly value: T
 }
 
-/** What every route says of itself. */
+/** Members of each route declaration. */
 interface RouteFacts {
   readonly method: Method
-  /** `/api/v{major}/{domain}/...` or `/api/v{major}/admin/{domain}/...`; Fastify syntax for parameters. */
+  /** `/api/v{major}/{domain}/...` or `/api/v{major}/admin/{domain}/...`; parameters in Fastify syntax. */
   readonly path: string
   /**
-   * The route needs a permission and lies outside of `/api/v{major}/admin/`, because its path was published that way (decision D16).
-   * New routes do not.
+   * True for a route with a permission outside `/api/v{major}/admin/`, because its path was published that way
+   * (decision D16). Do not set it for new routes.
    */
   readonly legacyPath?: boolean
   /**
-   * Name of the operation in the API description and in generated clients, camelCase and unique in the product. By default
-   * made of method and path: `GET /api/v1/admin/shop/items/:id` is `getAdminShopItemsById`. Part of the API: it stays.
+   * Name of the operation in the API description and in generated clients, in camelCase and unique in the product.
+   * Default: from method and path, for example `getAdminShopItemsById` for `GET /api/v1/admin/shop/items/:id`. It is
+   * part of the API and must not change.
    */
   readonly operationId?: string
   readonly summary: string
   readonly description?: string
-  /** Groups of the API description; the plugin's name when absent. */
+  /** Groups in the API description. Default: the plugin's name. */
   readonly tags?: readonly string[]
   readonly access: Access
-  /** Marks it deprecated in the API description, for a whole minor cycle at least: then it may go without breaking anybody. */
+  /** Marks the route as deprecated in the API description. It may be removed after a complete minor cycle. */
   readonly deprecated?: {
-    /** Version of the product that marked it first, such as `1.4.0`. */
+    /** Version of the product that first marked it, such as `1.4.0`. */
     readonly since: string
-    /** Method and path of the route that does the same, as the API description writes them. */
+    /** Method and path of the replacement, as in the API description. */
     readonly replacement: string
-    /** What callers change besides the address. */
+    /** Changes that callers need besides the address. */
     readonly migration?: string
   }
   readonly annotations?: readonly RouteAnnotation[]
 }
 
-/** A route that answers with an envelope. `P`: what its handler works with, see `routesWith`. */
+/** A route that responds with an envelope. `P`: dependencies of its handler, see `routesWith`. */
 export interface RouteDeclaration<S extends RequestSchemas = RequestSchemas, R extends TSchema = TSchema, P = void>
   extends RouteFacts {
   readonly request?: S
-  /** Schema of the envelope's `data`; it is the serializer too, so undeclared members never leave. */
+  /** Schema of the envelope's `data`. It also serializes, so undeclared members are not sent. */
   readonly response: R
   /**
-   * Answers the payload of the envelope. Business failures are thrown as `BusinessError`. It may set headers and cookies
-   * on the reply; to send by itself it must be a raw route.
+   * Returns the payload of the envelope. Business failures are thrown as `BusinessError`. The handler may set headers
+   * and cookies on the reply. To send the response itself, declare a raw route.
    */
   readonly handler: (request: RouteRequest<S>, parts: P, reply: FastifyReply) => Static<R> | Promise<Static<R>>
 }
 
-/** A route that answers in its own form: file, stream, redirect, page. No envelope is put around what it sends. */
+/** A route that responds in its own format, without an envelope: file, stream, redirect, page. */
 export interface RawRouteDeclaration<S extends RequestSchemas = RequestSchemas, P = void> extends RouteFacts {
-  /** Media types that it sends, for the API description. */
+  /** Media types of the response, for the API description. */
   readonly produces: readonly string[]
   readonly request?: S
-  /** True keeps it out of the API description and frees its path from the rules of API paths: pages and assets. */
+  /** True hides the route in the API description and exempts its path from the rules of API paths: pages and assets. */
   readonly hidden?: boolean
-  /** True: what fails unexpectedly is HTTP 500 too. For callers that look at nothing else, such as pages that show a picture. */
+  /**
+   * True sends HTTP status 500 for unexpected errors. For callers that only read the status, such as image elements of
+   * pages.
+   */
   readonly plainFaults?: boolean
   readonly handler: (request: RouteRequest<S>, parts: P, reply: FastifyReply) => unknown
 }
 
-/** A declared route, of whichever kind. Plain data: it does nothing before `HttpServer.addRoutes` joins it with its parts. */
+/** A declared route of either kind. It is plain data until `HttpServer.addRoutes` connects it with its dependencies. */
 export type Route<P = void> =
   | { readonly kind: 'envelope'; readonly declaration: RouteDeclaration<RequestSchemas, TSchema, P> }
   | { readonly kind: 'raw'; readonly declaration: RawRouteDeclaration<RequestSchemas, P> }
 
-/** Writes down routes whose handlers work with parts of the type `P`: see `routesWith`. */
+/** Declares routes whose handlers depend on `P`; see `routesWith`. */
 export interface RouteBuilders<P> {
-  /** A route that answers with an envelope. */
+  /** Declares a route that responds with an envelope. */
   route<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>(
     declaration: RouteDeclaration<S, R, P>,
   ): Route<P>
-  /** A route that answers in its own form. */
+  /** Declares a route that responds in its own format. */
   rawRoute<const S extends RequestSchemas = Record<never, never>>(declaration: RawRouteDeclaration<S, P>): Route<P>
 }
 
@@ -130,8 +134,8 @@ const builders: RouteBuilders<never> = {
 }
 
 /**
- * Routes are data: one array per subject. What their handlers work with (services, stores) is named by its type and given
- * when the plugin adds them.
+ * Returns the builders of routes. Routes are data, in one array per subject. `P` is the type of the dependencies of their
+ * handlers (services, stores). The plugin passes the dependencies when it adds the routes.
  *
  * @example
  * const { route } = routesWith<{ readonly items: Items }>()
@@ -151,7 +155,7 @@ const builders: RouteBuilders<never> = {
  */
 export const routesWith = <P = void>(): RouteBuilders<P> => builders as RouteBuilders<P>
 
-/** What guards and lists see of a route. */
+/** A route as guards and lists see it. */
 export interface RouteInfo {
   readonly method: string
   /** The route pattern, not the URL. */
@@ -160,7 +164,7 @@ export interface RouteInfo {
   readonly plugin: string
   readonly summary: string
   readonly access: Access
-  /** True for pages, assets and probes, which the API description leaves out. */
+  /** True for pages, assets and probes, which the API description omits. */
   readonly hidden: boolean
   readonly annotations: readonly RouteAnnotation[]
 }

@@ -7,23 +7,24 @@ type CompilersFactory = NonNullable<NonNullable<FastifyServerOptions['schemaCont
 type InputRoute = Parameters<FastifySchemaCompiler<FastifySchema>>[0]
 type BuildSerializer = NonNullable<CompilersFactory['buildSerializer']>
 
-/** Where a schema stands, as Fastify tells its compilers. */
+/** Place of a schema, as Fastify passes it to compilers. */
 interface Place {
   readonly method?: string
   readonly url?: string
   readonly httpPart?: string
   readonly httpStatus?: string
-  /** The schema there, and those that it may refer to. */
+  /** The schema at this place and the schemas that it may refer to. */
   readonly schema?: unknown
   readonly shared?: unknown
 }
 
-/** What schemas of this process were compiled to: a product that starts again, as tests do, has the same routes. */
+/** Compiled schemas of this process. A product that starts again, for example in tests, has the same routes. */
 const compiled = new Map<string, (value: never) => unknown>()
 
 /**
- * The schemas of all routes, each compiled when its route is first used, once per process. Most routes of a product wait
- * long for their first request, and compiling them all would be a quarter of its start; so would be loading the compilers.
+ * The schemas of all routes. Each is compiled at the first use of its route, once per process. Most routes are first
+ * used long after the start. Compiling all schemas would take a quarter of the start time, and so would loading the
+ * compilers.
  */
 export class DeferredSchemas {
   readonly #compilations: (() => unknown)[] = []
@@ -46,7 +47,11 @@ export class DeferredSchemas {
     },
   }
 
-  /** Compiles what has not been used yet. Throws `PLINTH_HTTP_SCHEMA_INVALID` with every schema that cannot be used. */
+  /**
+   * Compiles the schemas that have not been used yet.
+   *
+   * @throws PlinthError `PLINTH_HTTP_SCHEMA_INVALID` with all invalid schemas
+   */
   compileAll(): void {
     const faults = this.#compilations.flatMap((compile) => {
       try {
@@ -80,7 +85,7 @@ export class DeferredSchemas {
   }
 }
 
-/** The serializers are those of Fastify, of the version that it brings. */
+/** Loads the serializers of the Fastify version in use. */
 function loadBuildSerializer(): BuildSerializer {
   const fastify = createRequire(import.meta.url).resolve('fastify')
   return createRequire(fastify)('@fastify/fast-json-stringify-compiler')()

@@ -11,8 +11,8 @@ export interface Viewer {
 }
 
 /**
- * Returns the operator who changed a row of the scope `none`, or null. The row belongs to no organisation, but the operator
- * does: callers with a smaller data scope than `all` see only themselves (decision F.1).
+ * Returns the operator who changed a row of the scope `none`, or null. The row belongs to no organisation, but the
+ * operator does. Callers with a smaller data scope than `all` see only themselves (decision F.1).
  *
  * @param operator user name or user id
  */
@@ -36,7 +36,7 @@ interface RouteHooks {
   readonly preHandler: readonly GuardHandler[]
 }
 
-/** Nobody vouches for the caller of a route that is not public: closed rather than open (decision A1). */
+/** A route that is not public is closed if no guard identifies its caller (decision A1). */
 const refuseUnknownCaller: GuardHandler = () => {
   throw new BusinessError('401', 'You are not logged in.', {
     reason: 'access.identity-missing',
@@ -44,7 +44,7 @@ const refuseUnknownCaller: GuardHandler = () => {
   })
 }
 
-/** Asks every guard about a route, once, before the server listens. */
+/** Collects the hooks of all guards for a route, once, before the server listens. */
 export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): RouteHooks {
   const of = (stage: RouteGuard['stage']) =>
     guards.filter((guard) => guard.stage === stage).flatMap((guard) => guard.forRoute(route) ?? [])
@@ -61,7 +61,7 @@ export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): Route
 
 const stages = ['gate', 'access', 'signature', 'quota'] as const
 
-/** What stands before and around the handler of a route, by name, in the order in which a request meets it. */
+/** Returns the guards and wrappers of a route, in the order in which a request passes them. */
 export function stepsOf(
   route: RouteInfo,
   { guards, wrappers }: { readonly guards: readonly RouteGuard[]; readonly wrappers: readonly RouteWrapper[] },
@@ -77,8 +77,8 @@ export function stepsOf(
 }
 
 /**
- * Runs guards one after another as one Fastify hook. A guard that throws, or that sends a reply, ends the request. Guards
- * that answer at once cost no promise.
+ * Runs guards one after another as one Fastify hook. A guard that throws or sends a reply ends the request. Synchronous
+ * guards need no promise.
  */
 export function runInTurn(guards: readonly GuardHandler[]): onRequestHookHandler {
   return (request, reply, done) => runFrom(guards, 0, request, reply, done)
@@ -113,7 +113,7 @@ function runFrom(
   if (!reply.sent) done()
 }
 
-/** Fastify takes a missing error for leave to go on. */
+/** Fastify continues if the error is missing. */
 function refuse(reason: unknown, done: Done): void {
   done(reason instanceof Error ? reason : new Error('A guard threw what is no error', { cause: reason }))
 }

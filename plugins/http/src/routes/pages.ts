@@ -10,7 +10,7 @@ import { ofSite } from '../openapi/openapi.ts'
 import { addFastifyPlugin, addRawRoutes } from './add-routes.ts'
 import type { BookedFastifyPlugin, RouteBook } from './route-book.ts'
 
-/** A JSON document that hardly ever changes: written once, answered from one buffer, however many ask for it at a time. */
+/** A JSON document that rarely changes. It is serialized once per version and sent from one buffer. */
 class FixedDocument {
   readonly #versionOf: () => string
   readonly #read: () => object
@@ -18,13 +18,13 @@ class FixedDocument {
   #body = Buffer.alloc(0)
   #tag = ''
 
-  /** @param versionOf another text whenever `read` answers another document */
+  /** @param versionOf returns a different text if `read` returns a different document */
   constructor(versionOf: () => string, read: () => object) {
     this.#versionOf = versionOf
     this.#read = read
   }
 
-  /** Answers it, or 304 to whoever has it (RFC 9110, section 13.1.2). */
+  /** Sends the document, or 304 if the caller has it (RFC 9110, section 13.1.2). */
   send({ headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
     const version = this.#versionOf()
     if (version !== this.#version) {
@@ -42,8 +42,8 @@ class FixedDocument {
 const docsPath = '/docs'
 
 /**
- * What a browser may load on a page of ours: what we serve ourselves, nothing inline that runs. No `upgrade-insecure-
- * requests`: the product also runs on plain HTTP behind a proxy or on one machine.
+ * Pages may only load files of the product, and no inline code runs. No `upgrade-insecure-requests`: the product also
+ * runs on plain HTTP, behind a proxy or on one machine.
  */
 const contentSecurityPolicy = {
   useDefaults: false,
@@ -61,18 +61,18 @@ const contentSecurityPolicy = {
   },
 }
 
-/** A year, with all subdomains. */
+/** One year, with all subdomains. */
 const transportSecurity = { name: 'strict-transport-security', value: 'max-age=31536000; includeSubDomains' } as const
 
-/** The API description, and whose it is. */
+/** The API description and its site. */
 interface Description {
   readonly document: ApiDocument
   readonly site: Pick<Site, 'title' | 'url'>
 }
 
 /**
- * Everything that is no envelope: raw routes, pages, the Fastify plugins of others and the API reference. They live in a
- * context of their own, because the security headers of pages cost more than a whole envelope route.
+ * Adds all routes without an envelope: raw routes, pages, Fastify plugins and the API reference. They have their own
+ * context, because the security headers of pages cost more than a whole envelope route.
  */
 export async function addPages(
   app: FastifyInstance,
@@ -81,7 +81,7 @@ export async function addPages(
 ): Promise<void> {
   await app.register(async (pages) => {
     await pages.register(helmet, { contentSecurityPolicy, strictTransportSecurity: false })
-    // Helmet would send it on plain HTTP too, which RFC 6797, section 7.2, forbids.
+    // Helmet would also send it on plain HTTP, which RFC 6797, section 7.2, forbids.
     pages.addHook('onRequest', (request, reply, done) => {
       if (request.isHttps) reply.header(transportSecurity.name, transportSecurity.value)
       done()
@@ -92,7 +92,7 @@ export async function addPages(
   })
 }
 
-/** A browsable reference whose assets we serve ourselves. */
+/** An interactive API reference with its own assets. */
 const referenceOf = ({ document, site }: Description): BookedFastifyPlugin => ({
   plugin: 'http',
   access: 'public',
@@ -103,10 +103,10 @@ const referenceOf = ({ document, site }: Description): BookedFastifyPlugin => ({
       routePrefix: docsPath,
       logo: null as never,
       theme: { title: 'API reference' },
-      // Without the bar that loads descriptions from anywhere; groups are closed at first, because a product has hundreds of
-      // operations, of which the page shows the first ten alone.
+      // Without the bar that loads descriptions from any address. Groups are closed at first: a product has hundreds of
+      // operations, and the page shows only the first ten.
       uiConfig: { layout: 'BaseLayout', deepLinking: true, persistAuthorization: false, docExpansion: 'none' },
-      // Its name and address may change while it runs.
+      // The name and address of the site may change while the product runs.
       transformSpecification: () => ({ ...ofSite(document, site) }),
       transformSpecificationClone: false,
       // The reference writes style attributes.

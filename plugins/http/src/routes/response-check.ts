@@ -11,11 +11,11 @@ interface CheckedRoute extends Pick<RouteInfo, 'method' | 'path' | 'plugin'> {
 }
 
 /**
- * The envelope of a success, after comparing the result of the handler with its schema and with what the serializer leaves
- * of it: a serializer drops members that its schema does not declare (decision D6).
+ * Returns the success envelope. Before that, it compares the result of the handler with its schema and with the
+ * serialized text, because a serializer drops undeclared members (decision D6).
  *
- * @throws BusinessError "500" `http.response-undeclared` for members that the schema does not have, `http.response-invalid` for
- *   members that break it
+ * @throws BusinessError "500" `http.response-undeclared` for members that the schema does not have,
+ *   `http.response-invalid` for members that violate it
  */
 export function checkedSuccess(data: unknown, reply: FastifyReply, route: CheckedRoute): Record<string, unknown> {
   const envelope = success(data)
@@ -43,7 +43,7 @@ export function checkedSuccess(data: unknown, reply: FastifyReply, route: Checke
   )
 }
 
-/** What is sent; `undefined` when the serializer cannot write it. */
+/** Returns the envelope as it is sent; `undefined` if the serializer cannot write it. */
 function serialized(envelope: Record<string, unknown>, reply: FastifyReply) {
   try {
     return sentEnvelope(envelope, reply)
@@ -54,7 +54,7 @@ function serialized(envelope: Record<string, unknown>, reply: FastifyReply) {
 
 const require = createRequire(import.meta.url)
 
-/** Rules of the schema that a payload breaks. Loads its compiler only for a payload that is wrong. */
+/** Returns the schema rules that a payload violates. Loads the compiler only for an invalid payload. */
 function brokenRules(schema: TSchema, data: unknown): readonly { readonly member: string; readonly rule: string }[] {
   const { Ajv } = require('ajv') as typeof import('ajv')
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
@@ -69,7 +69,7 @@ function brokenRules(schema: TSchema, data: unknown): readonly { readonly member
   })
 }
 
-/** The payload as a caller gets it: what the schema of the answer does not declare is gone. */
+/** Returns the payload as a caller receives it, without undeclared members. */
 export function sentData(data: unknown, reply: FastifyReply): unknown {
   return sentEnvelope(success(data), reply).data
 }
@@ -78,7 +78,7 @@ function sentEnvelope(envelope: Record<string, unknown>, reply: FastifyReply): {
   return JSON.parse(reply.serializeInput(envelope, successCode) as string)
 }
 
-/** Paths of what `given` holds and `sent` does not, or holds differently. Both are JSON values. */
+/** Returns paths of values in `given` that are missing or different in `sent`. Both are JSON values. */
 function lostMembers(given: unknown, sent: unknown, path = ''): string[] {
   if (typeof given !== 'object' || given === null) return Object.is(given, sent) ? [] : [path]
   if (typeof sent !== 'object' || sent === null) return [path]

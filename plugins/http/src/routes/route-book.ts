@@ -12,7 +12,7 @@ import type {
 } from './declaration.ts'
 import { operationIdOf, pathFault, pathShape, routeFault } from './route-shape.ts'
 
-/** A route as it was declared, together with what guards see of it and with its handler joined to its parts. */
+/** A declared route with its facts for guards and its bound handler. */
 export type BookedRoute = {
   readonly info: RouteInfo
   handle(request: FastifyRequest, reply: FastifyReply): unknown
@@ -21,7 +21,7 @@ export type BookedRoute = {
   | { readonly kind: 'raw'; readonly declaration: Omit<RawRouteDeclaration, 'handler'> }
 )
 
-/** A Fastify plugin that brings routes of its own. */
+/** A Fastify plugin with its own routes. */
 export interface BookedFastifyPlugin {
   readonly plugin: string
   readonly access: Access
@@ -39,10 +39,10 @@ interface BookedExtension {
 const noAccess = 'has no access rule; say "public", "user" or { permission }'
 const camelCase = /^[a-z][A-Za-z0-9]*$/
 
-/** Everything that plugins registered during set-up. It is data: the server is built from it when all have spoken. */
+/** All registrations of plugins during setup. They are data: the server is built from them after the setup. */
 export class RouteBook {
   readonly #routes = new Map<string, BookedRoute>()
-  /** Routes of the API description by their operation ids. */
+  /** Routes of the API description by operation id. */
   readonly #operations = new Map<string, RouteInfo>()
   readonly #foreignRoutes: RouteInfo[] = []
   readonly #guards: RouteGuard[] = []
@@ -55,7 +55,7 @@ export class RouteBook {
   get routes(): readonly BookedRoute[] {
     return [...this.#routes.values()]
   }
-  /** All routes, those of Fastify plugins included. */
+  /** All routes, including those of Fastify plugins. */
   get infos(): readonly RouteInfo[] {
     return [...this.routes.map(({ info }) => info), ...this.#foreignRoutes]
   }
@@ -76,7 +76,7 @@ export class RouteBook {
     return this.#extensions
   }
 
-  /** Throws `PLINTH_HTTP_ROUTE_REFUSED`, `PLINTH_HTTP_SCOPE_MISSING` or `PLINTH_HTTP_REGISTRATION_ENDED`. */
+  /** @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED`, `PLINTH_HTTP_SCOPE_MISSING`, `PLINTH_HTTP_REGISTRATION_ENDED` */
   add<P>(plugin: string, route: Route<P>, parts: P): void {
     this.#duringSetup('addRoutes')
     assertDeclaration(plugin, route)
@@ -94,7 +94,7 @@ export class RouteBook {
     if (!hidden) this.#operations.set(info.operationId, info)
   }
 
-  /** Notes a route of a Fastify plugin, known only when the server is built. */
+  /** Adds a route of a Fastify plugin, which is only known when the server is built. */
   addForeignRoute(info: RouteInfo): void {
     this.#foreignRoutes.push(info)
   }
@@ -154,7 +154,11 @@ export class RouteBook {
 
 const rowScopes: readonly unknown[] = ['caller', 'all', 'none'] satisfies readonly RowScope[]
 
-/** Plain JavaScript may leave it out. Throws `PLINTH_HTTP_SCOPE_MISSING`. */
+/**
+ * Plain JavaScript may omit the scope.
+ *
+ * @throws PlinthError `PLINTH_HTTP_SCOPE_MISSING`
+ */
 function assertScope(access: Access, route: string, plugin: string): void {
   if (typeof access === 'object' && !rowScopes.includes(access.scope)) {
     throw httpError('PLINTH_HTTP_SCOPE_MISSING', { route, plugin })
@@ -170,7 +174,7 @@ function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo 
   return Object.freeze({ method, path, operationId, plugin, summary, access, hidden, annotations })
 }
 
-/** What guards and lists see of a route that a Fastify plugin brings. */
+/** Returns the facts of a route of a Fastify plugin, for guards and lists. */
 export const foreignRoute = (
   { plugin, access, annotations }: Pick<BookedFastifyPlugin, 'plugin' | 'access' | 'annotations'>,
   method: string,
@@ -178,8 +182,8 @@ export const foreignRoute = (
 ): RouteInfo => infoOf(plugin, { method, path, summary: 'Brought by a Fastify plugin', access, annotations }, true)
 
 /**
- * Plugins in plain JavaScript may call `route` with anything, for example with an id before the declaration, and `addRoutes` with
- * declarations that did not go through `route`.
+ * Plugins in plain JavaScript may call `route` with any value, for example with an id before the declaration. They may
+ * also call `addRoutes` with declarations that did not go through `route`.
  */
 function assertDeclaration(plugin: string, given: unknown): void {
   const isMade = Object.hasOwn(Object(given), 'declaration')

@@ -9,8 +9,8 @@ const adminPath = /^\/api\/v\d+\/admin\//
 const misplacedAdmin = /^\/api\/v\d+\/.+\/admin(?:\/|$)/
 
 /**
- * What is wrong with the path of an API route, or `undefined` (C-025 to C-027): the major version first, then the domain;
- * admin routes under `/api/v{major}/admin/{domain}`; segments in kebab-case, parameters in camelCase.
+ * Returns the problem of an API path, or `undefined` (C-025 to C-027). The major version comes first, then the domain.
+ * Admin routes are under `/api/v{major}/admin/{domain}`. Segments are in kebab-case, parameters in camelCase.
  *
  * @param legacyPath see `RouteDeclaration.legacyPath`
  */
@@ -28,12 +28,15 @@ export function pathFault(path: string, access: Access, legacyPath = false): str
   return undefined
 }
 
-/** Two patterns that match the same addresses have the same shape: parameter names do not matter. */
+/** Returns equal texts for two patterns that match the same paths. Parameter names have no effect. */
 export function pathShape(path: string): string {
   return path.replace(/:[^/]+/g, ':')
 }
 
-/** Name of an operation that has none of its own: `GET /api/v1/shop/items/:id` is `getShopItemsById`; v2 and later say so. */
+/**
+ * Returns the default operation id: `GET /api/v1/shop/items/:id` is `getShopItemsById`. From v2, it contains the
+ * version.
+ */
 export function operationIdOf(method: string, path: string): string {
   const words = path
     .replace(/^\/api\/v1\//, '')
@@ -46,7 +49,7 @@ export function operationIdOf(method: string, path: string): string {
 
 const { text, flag, list, among, record, object } = shape
 
-/** Keywords of which a schema has at least one: a map of names and types has none. */
+/** A schema has at least one of these keywords. A map of names and types has none. */
 const schemaWords = [
   'type',
   'properties',
@@ -89,7 +92,7 @@ const options = {
   ),
   annotations: list(object<{ id: string; value: unknown }>({ id: text, value: shape.anything })),
 }
-// Its absence has an error of its own, as has the absence of the scope.
+// Missing access and missing scope have their own errors.
 const access: Shape = {
   type: ['string', 'object'],
   description: '"public", "user", "signed" or { permission, scope }',
@@ -115,9 +118,9 @@ const shapes = {
 }
 
 /**
- * Describes what is wrong with the declaration of a route, which may be written in plain JavaScript; `undefined` when nothing is.
+ * Returns the problems of a route declaration, which may be written in plain JavaScript; `undefined` if it is valid.
  *
- * @returns follows the method and the path: "is wrong: summary must be text, but is missing."
+ * @returns text that follows the method and the path: "is wrong: summary must be text, but is missing."
  */
 export function routeFault(kind: 'envelope' | 'raw', declaration: unknown): string | undefined {
   const problems = shapeProblems(shapes[kind], declaration)
@@ -135,7 +138,7 @@ const isSchema = (schema: object): boolean => {
   return names.length === 0 || names.some((name) => schemaWords.includes(name))
 }
 
-/** Parameters of the path that the schema does not have, and the other way round. */
+/** Returns a path parameter that the schema does not have, or a schema parameter that the path does not have. */
 function parameterFault(path: string, schema: object | undefined): string | undefined {
   const { properties } = Object(schema) as { readonly properties?: object }
   if (properties === undefined) return undefined

@@ -10,7 +10,7 @@ import { ownText, type Say } from '../texts.ts'
 const style =
   ':root{color-scheme:light dark;font:1rem/1.6 system-ui,sans-serif}main{max-width:30rem;margin:20vh auto 0;padding:0 1.5rem}h1{font-size:1.5rem}'
 
-/** The one style of the page and nothing else: no script, no picture, no form, no frame. */
+/** Allows only the style of the page: no script, image, form or frame. */
 const pagePolicy = [
   `default-src 'none'`,
   `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
@@ -20,9 +20,9 @@ const pagePolicy = [
 ].join('; ')
 
 /**
- * The page for an address at which there is nothing. It shows nothing of the request.
+ * Returns the page for an unknown path. It contains no data of the request.
  *
- * @param home path of the start page as a browser calls it; of characters that HTML leaves alone
+ * @param home path of the start page in the browser, without characters that HTML must escape
  */
 function notFoundPage(say: Say, locale: string, home: string): string {
   const text = (name: string) => htmlText(say(locale, `messages.http.${name}`, {}, ownText(`messages.http.${name}`)))
@@ -51,12 +51,14 @@ interface Answer {
   readonly body: string
 }
 
-/** A header beyond this is no browser's. */
+/** Browsers send shorter headers. */
 const longestAccept = 1024
 
-/** What a request gets that no route takes: 405 where another method has one, else 404, as a page for a browser. */
+/** Responses to requests without a route: 405 if another method has a route, else 404. Browsers receive a page. */
 export class UnmatchedAnswers {
-  /** Every path with its methods. Fastify's own router answers for one method at a time and shows no patterns. */
+  /**
+   * All paths with their methods. Fastify's own router answers for one method at a time and does not return patterns.
+   */
   readonly #paths = createRouter()
   readonly #methods = new Set<HTTPMethod>()
   readonly #say: Say
@@ -82,9 +84,9 @@ export class UnmatchedAnswers {
   }
 
   #add(method: HTTPMethod, url: string): void {
-    // What a plugin answers to OPTIONS everywhere says nothing about a path.
+    // A plugin may respond to OPTIONS on all paths, so OPTIONS does not show that a path exists.
     if (method === 'OPTIONS' || this.#paths.hasRoute(method, url)) return
-    // A method of WebDAV, say, that a plugin of others taught Fastify alone.
+    // A method that a Fastify plugin added, for example of WebDAV.
     if (!METHODS.includes(method)) return
     this.#methods.add(method)
     this.#paths.on(method, url, () => {})
@@ -116,7 +118,7 @@ export class UnmatchedAnswers {
   }
 }
 
-/** Browsers name HTML before all else; programs that take anything get the envelope. */
+/** True if HTML is the preferred type, as for browsers. Programs that accept any type receive the envelope. */
 function prefersPage({ raw }: FastifyRequest): boolean {
   const { accept = '' } = raw.headers
   if (accept.length > longestAccept || !accept.includes('text/html')) return false

@@ -4,7 +4,7 @@ type Node = Readonly<Record<string, unknown>>
 
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Which objects of a schema are closed: this one and its parts, its parts only, or none. */
+/** Objects of a schema that are closed: this one and its parts, its parts only, or none. */
 type Closing = 'all' | 'parts' | 'none'
 
 /**
@@ -23,8 +23,8 @@ const closingOf: Readonly<Record<string, (outer: Closing) => Closing>> = {
 }
 
 /**
- * Members that have no effect where a schema does not declare them, by the part of a request. The server alone sets the members of
- * a body (document 1, "Input objects"), and the path alone chooses the version (document 1, "Versioning" 2).
+ * Undeclared members that have no effect, by part of a request. Only the server sets these members of a body (document
+ * 1, "Input objects"). Only the path selects the version (document 1, "Versioning" 2).
  */
 const neverEffective: Readonly<Record<string, readonly string[]>> = {
   body: ['id', 'createdAt', 'createdBy', 'updatedAt', 'updatedBy'],
@@ -32,7 +32,7 @@ const neverEffective: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Declares members that have no effect, where a document says so. Every other undeclared member is invalid.
+ * Declares members that have no effect where a document requires it. Any other undeclared member is invalid.
  *
  * @example query: ignoring(Type.Object({ kind }), ['userId'])
  */
@@ -41,7 +41,7 @@ export const ignoring = <S extends TSchema>(schema: S, names: readonly string[])
   'x-ignored': names,
 })
 
-/** Names of a part of a request that are dropped before it is validated. */
+/** Returns names in a part of a request that are dropped before validation. */
 export function ignoredNames(schema: object, httpPart: string): readonly string[] {
   const { properties, 'x-ignored': own = [] } = schema as { properties?: object; 'x-ignored'?: readonly string[] }
   if (properties === undefined) return []
@@ -51,8 +51,8 @@ export function ignoredNames(schema: object, httpPart: string): readonly string[
 const closed = new WeakMap<object, Node>()
 
 /**
- * Closes every object of a request schema: members that the schema does not declare are invalid. An object that specifies
- * `additionalProperties` itself stays as it is. That is how a route accepts members that it does not know.
+ * Closes each object of a request schema: undeclared members are invalid. An object with its own `additionalProperties`
+ * is unchanged. A route uses this to accept unknown members.
  */
 export function closeObjects(schema: object): Node {
   const result = closed.get(schema) ?? rewrite(schema as Node, 'all', close)
@@ -68,8 +68,8 @@ function close(node: Node, closing: Closing): Node {
 }
 
 /**
- * Bounds every integer to the integers that a number represents exactly, and every other number to finite numbers: JSON has
- * rounded larger integers already.
+ * Limits integers to those that a number represents exactly, and other numbers to finite ones. JSON has already rounded
+ * larger integers.
  */
 export const boundNumbers = (schema: object): Node => rewrite(schema as Node, 'all', bound)
 
@@ -81,7 +81,7 @@ function bound(node: Node): Node {
   return { ...node, ...(hasLower ? {} : { minimum: -largest }), ...(hasUpper ? {} : { maximum: largest }) }
 }
 
-/** Copies a schema and changes each schema in it, the inner ones first. */
+/** Copies a schema and changes each schema in it, inner ones first. */
 function rewrite(node: Node, closing: Closing, change: (node: Node, closing: Closing) => Node): Node {
   const inner = (value: unknown, innerClosing: Closing): unknown => {
     if (Array.isArray(value)) return value.map((one) => inner(one, innerClosing))

@@ -5,9 +5,12 @@ import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
 import { boundNumbers, closeObjects, ignoredNames } from './input-schema.ts'
 import { isWorded } from './schema-builders.ts'
 
-/** One broken rule. */
+/** One violated rule. */
 interface Fault {
-  /** Where, as a caller writes it: `name`, `address.city`, `items[0].id`; `body`, `query` or `path` for the whole. */
+  /**
+   * Path of the value as a caller writes it: `name`, `address.city`, `items[0].id`; `body`, `query` or `path` for the
+   * whole.
+   */
   readonly field: string
   /** The keyword of the schema: `required`, `minLength`, `type`. */
   readonly rule: string
@@ -17,7 +20,7 @@ interface Fault {
   readonly params: Readonly<Record<string, string | number>>
 }
 
-/** Input that breaks its schema. */
+/** Input that violates its schema. */
 export class InvalidInput extends Error {
   override readonly name = 'InvalidInput'
   readonly faults: readonly Fault[]
@@ -28,9 +31,12 @@ export class InvalidInput extends Error {
   }
 }
 
-/** Broken rules that are looked at: each is compared with all others, and a caller chooses how many there are. */
+/** Maximum number of processed errors. Each is compared with all others, and the caller controls their number. */
 const mostFaults = 200
-/** Above this size (in characters of JSON) only the first fault is looked for: a huge list must not make a huge report. */
+/**
+ * Above this size (in characters of JSON) only the first error is reported, because a large list could have a large
+ * report.
+ */
 const largestFullReport = 65_536
 
 const common: Options = {
@@ -43,19 +49,20 @@ const common: Options = {
 }
 
 /**
- * Compiles request schemas. JSON bodies are taken as they are: `"1"` is no number and `"false"` no boolean. Parameters
- * and query values arrive as text and are converted by their schema. Members that a schema does not declare are invalid,
- * or dropped where a document says that they have no effect (C-011). Integers beyond 2^53 - 1 are refused, because JSON has rounded them already (K-015).
+ * Compiles request schemas. JSON bodies are not converted: `"1"` is not a number and `"false"` is not a boolean.
+ * Parameters and query values are text and are converted by their schema. Undeclared members are invalid, or dropped if
+ * a document says that they have no effect (C-011). Integers beyond 2^53 - 1 are rejected, because JSON has already
+ * rounded them (K-015).
  */
 export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   const body = compilerPair({ ...common, coerceTypes: false })
-  // `1e400` is converted to Infinity, for which the strict form skips every rule of numbers, also `maximum`.
+  // `1e400` becomes Infinity. With strict numbers Ajv skips all number rules for it, including `maximum`.
   const text = compilerPair({ ...common, coerceTypes: 'array', strictNumbers: false })
   return ({ schema, httpPart = 'body' }) => {
     const compiled = boundNumbers(closeObjects(schema as object))
     const { first, all } = httpPart === 'body' ? body : text
     const isValid = first(compiled)
-    // Compiled when the first bad input comes: most routes never need it.
+    // Compiled at the first invalid input, because most routes never need it.
     let fullReport: ValidateFunction | undefined
     const part = { querystring: 'query', params: 'path' }[httpPart] ?? httpPart
     const reject = (value: unknown) => {
@@ -68,7 +75,7 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
     const ignored = ignoredNames(schema as object, httpPart)
     const wantsObject = compiled['type'] === 'object'
     return (data: unknown) => {
-      // No body at all: judged like `{}`, so that the answer names the fields that are missing.
+      // A missing body is validated like `{}`, so that the response lists the missing fields.
       const value = data === null && wantsObject ? {} : without(ignored, data)
       if (!isValid(value)) return reject(value)
       return value === data ? true : { value }
@@ -76,7 +83,7 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   }
 }
 
-/** The same value where it has none of the names. */
+/** Returns the same object if it has none of the names. */
 function without(names: readonly string[], value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !names.some((name) => Object.hasOwn(value, name))) return value
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)))
@@ -87,7 +94,7 @@ function compilerPair(options: Options) {
     let shared: ReturnType<typeof createAjv> | undefined
     const createOwn = () => createAjv({ ...options, allErrors, verbose: allErrors })
     return (schema: object) => {
-      // Two plugins may each have a tree that they call "Node".
+      // Two plugins may each have a tree with the id "Node".
       if (JSON.stringify(schema).includes('"$id"')) return createOwn().compile(schema)
       shared ??= createOwn()
       return shared.compile(schema)
@@ -98,12 +105,12 @@ function compilerPair(options: Options) {
 
 const require = createRequire(import.meta.url)
 
-/** Loaded by the first request that is validated: it takes longer than the start of the kernel. */
+/** Loaded by the first validated request, because loading takes longer than the start of the kernel. */
 function createAjv(options: Options) {
-  // The first draft with `unevaluatedProperties`, which closes an object that several schemas describe together.
+  // The first draft with `unevaluatedProperties`, which closes an object that several schemas describe.
   const { Ajv2019: Ajv } = require('ajv/dist/2019.js') as typeof import('ajv/dist/2019.js')
   const ajv = new Ajv(options)
-  // For the API description alone.
+  // Keywords that are only for the API description.
   ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort', 'x-ignored'])
   const worded = { keyword: 'x-worded', type: 'string', schemaType: 'boolean', errors: false } as const
   ajv.addKeyword({ ...worded, validate: (isWanted: boolean, text: string) => !isWanted || isWorded(text) })
@@ -111,7 +118,7 @@ function createAjv(options: Options) {
   return ajv
 }
 
-/** Characters of JSON; infinite for what is nested too deep to tell. */
+/** Returns the number of JSON characters; infinity if the value is nested too deep. */
 function sizeOf(value: unknown): number {
   try {
     return JSON.stringify(value)?.length ?? 0
@@ -136,8 +143,8 @@ function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
 }
 
 /**
- * Reports a union by the errors of one branch, where it is clear which branch the caller means: the other one of a value that
- * may be null, or the one that the value would match without its undeclared members.
+ * Reports a union by the errors of one branch if the intended branch is clear. This is the other branch of a nullable
+ * value, or the branch that the value would match without its undeclared members.
  */
 function withoutOtherBranches(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const dropped = new Set<ErrorObject>()
@@ -152,7 +159,7 @@ function withoutOtherBranches(errors: readonly ErrorObject[]): readonly ErrorObj
   return errors.filter((error) => !dropped.has(error))
 }
 
-/** The branch that is not `null`, unless the value is of another type too. */
+/** Returns the branch that is not `null`, unless the value has another type too. */
 function branchOfNullable(
   { schema, instancePath }: ErrorObject,
   branches: readonly (readonly ErrorObject[])[],
@@ -166,13 +173,13 @@ function branchOfNullable(
 const isUndeclaredOnly = (branch: readonly ErrorObject[]) =>
   branch.length > 0 && branch.every(({ params }) => undeclaredOf(params) !== undefined)
 
-/** The undeclared member that an error is about. */
+/** Returns the undeclared member of an error. */
 const undeclaredOf = (params: ErrorObject['params']): string | undefined =>
   params['additionalProperty'] ?? params['unevaluatedProperty']
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** A union of plain types or of constants reads like one rule. */
+/** Reports a union of plain types or constants as one rule. */
 function describeUnion(union: ErrorObject, branches: readonly ErrorObject[]): ErrorObject | undefined {
   if (branches.length === 0) return undefined
   const alternatives: unknown = union.schema
@@ -190,7 +197,7 @@ function faultOf({ keyword, instancePath, params, parentSchema }: ErrorObject, p
   if (undeclared !== undefined) return undeclaredFault(fieldName(instancePath), undeclared, parentSchema, part)
   const missing = keyword === 'required' ? `.${params['missingProperty']}` : ''
   const field = (fieldName(instancePath) + missing).replace(/^\./, '') || part
-  // `x-` marks a rule that this validator alone knows.
+  // `x-` marks a rule of this validator.
   const rule = keyword.replace(/^x-/, '')
   const texts: Record<string, string | number> = { field, rule }
   for (const [name, value] of Object.entries(params)) {
@@ -202,7 +209,7 @@ function faultOf({ keyword, instancePath, params, parentSchema }: ErrorObject, p
   return { field, rule, params: texts }
 }
 
-/** Characters of an undeclared name that are repeated: the caller chooses its length. */
+/** Maximum length of an undeclared name in the response, because the caller chooses the name. */
 const longestName = 64
 
 function undeclaredFault(outer: string, name: string, parent: object | undefined, part: string): Fault {

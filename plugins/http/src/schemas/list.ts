@@ -7,13 +7,16 @@ import { Type } from './schema-builders.ts'
 
 const largestPage = 200
 
-/** Query of a short list that lies in memory (decision B32); `listQuery` is for tables. Spread its members: `Type.Object({ ...pageQuery.properties, keyword: ... })`. */
+/**
+ * Query of a short list in memory (decision B32). For tables use `listQuery`. Spread its members: `Type.Object({
+ * ...pageQuery.properties, keyword: ... })`.
+ */
 export const pageQuery = Type.Object({
   page: Type.Integer({ minimum: 1, default: 1, description: 'Page, the first is 1.' }),
   size: Type.Integer({ minimum: 1, maximum: largestPage, default: 20, description: 'Items on a page.' }),
 })
 
-/** Schema of one page of a list that answers `pageQuery`. */
+/** Returns the schema of one page for `pageQuery`. */
 export function page<T extends TSchema>(item: T) {
   return Type.Object({
     items: Type.Array(item),
@@ -32,15 +35,19 @@ export interface SortRule<P extends string = string> {
 export interface SortQuery<P extends string> {
   /** Members for the query schema of the route. */
   readonly properties: { readonly sort: TOptional<TArray<TString>> }
-  /** Rules in order of precedence, each property once; the fallback when the caller asks for none. */
+  /**
+   * Returns the rules in order of precedence, each property once. Returns the fallback if the caller specifies none.
+   */
   parse(sort: readonly string[] | undefined): readonly SortRule<P>[]
 }
 
 /**
- * A whitelist of sortable properties with their columns: `sortQuery({ createdAt: 'created_at' }, '-createdAt')`. Callers
- * write `sort=createdAt`, `sort=-createdAt` or `sort=createdAt,desc`, with the property or the column name, and repeat
- * the parameter for more. Anything else is invalid input: what reaches SQL are the names given here, never the caller's
- * (C-015 to C-017). Throws a RangeError when the fallback is not in the list.
+ * Creates a whitelist of sortable properties with their columns: `sortQuery({ createdAt: 'created_at' },
+ * '-createdAt')`. Callers write `sort=createdAt`, `sort=-createdAt` or `sort=createdAt,desc`, with the property or the
+ * column name, and repeat the parameter for further rules. Other values are invalid. SQL only contains the names given
+ * here, never text of the caller (C-015 to C-017).
+ *
+ * @throws RangeError if the fallback is not in the list
  */
 export function sortQuery<const C extends Readonly<Record<string, string>>>(
   columns: C,
@@ -82,14 +89,14 @@ export function sortQuery<const C extends Readonly<Record<string, string>>>(
 
 const escapePattern = (name: string) => name.replace(/[^\w]/g, '\\$&')
 
-/** Rows that `page` may skip: a database reads each of them. */
+/** Maximum number of rows that `page` may skip, because a database reads each of them. */
 const deepestOffset = 100_000
 const longestCursor = 4_096
 const counts = ['exact', 'capped', 'none'] as const
 
 /**
- * Query of a list that comes from a table (decision E14): `page` and `size`, or `cursor` and `size`, and what `total` may
- * cost. Spread its members: `Type.Object({ ...listQuery.properties, keyword: ... })`.
+ * Query of a list from a table (decision E14): `page` and `size`, or `cursor` and `size`, and the kind of count. Spread
+ * its members: `Type.Object({ ...listQuery.properties, keyword: ... })`.
  */
 export const listQuery = Type.Object({
   ...pageQuery.properties,
@@ -112,7 +119,7 @@ export const listQuery = Type.Object({
   ),
 })
 
-/** Schema of one page of a list that answers `listQuery`. */
+/** Returns the schema of one page for `listQuery`. */
 export function listPage<T extends TSchema>(item: T) {
   return Type.Object({
     items: Type.Array(item),
@@ -132,15 +139,15 @@ export function listPage<T extends TSchema>(item: T) {
   })
 }
 
-/** Order of lists that nobody sorts: ids sort by time. */
+/** Default order of lists. Ids sort by time. */
 export const newestFirst: ListOrder = [{ property: 'id', direction: 'desc' }]
 
 /**
- * Answers a query of a list: reads the cursor, asks the source for the rows and writes the cursor of the page that follows.
+ * Returns one page of a list: reads the cursor, calls the source for the rows and creates the cursor of the next page.
  *
- * @param orderBy ties are the source's to break
+ * @param orderBy the source must break ties
  * @param find usually `(window) => findPage(db.fork(), Entity, where, window)` of `@plinth/database`
- * @throws InvalidInput for a page that lies too deep, and for a cursor that is none of this order
+ * @throws InvalidInput for a page beyond the maximum offset, and for a cursor of another order
  */
 export async function answerList<T>(
   query: ListQuery,
@@ -166,7 +173,7 @@ export async function answerList<T>(
   }
 }
 
-/** The rows of a list as they are shown. */
+/** Converts the rows of a list for the response. */
 export const rowsAs = <T, V>(rows: ListRows<T>, view: (row: T) => V): ListRows<V> => ({
   ...rows,
   items: rows.items.map((row) => view(row)),
@@ -175,10 +182,12 @@ export const rowsAs = <T, V>(rows: ListRows<T>, view: (row: T) => V): ListRows<V
 const fault = (field: string, rule: string, params: Readonly<Record<string, number>> = {}) =>
   new InvalidInput([{ field, rule, params: { field, rule, ...params } }])
 
-/** By its code, because http knows no database. */
+/** Identified by its code, because http does not depend on the database. */
 const isForeignPosition = (error: unknown) => error instanceof Error && codeOf(error) === 'PLINTH_DATABASE_POSITION'
 
-/** A cursor opens nothing that a filter does not, so a check against accidents and other orders is enough. */
+/**
+ * A cursor gives access to no more rows than a filter, so a checksum against mistakes and other orders is sufficient.
+ */
 function checkOf(position: readonly ListKey[], orderBy: ListOrder): string {
   const order = orderBy.map(({ property, direction }) => [property, direction])
   return createHash('sha256')
@@ -195,7 +204,7 @@ function positionOf(cursor: string, orderBy: ListOrder): readonly ListKey[] {
     const [check, ...position] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as [string, ...ListKey[]]
     if (check === checkOf(position, orderBy)) return position
   } catch {
-    // Neither JSON nor a list: no cursor either.
+    // Invalid JSON or not a list, so not a cursor.
   }
   throw fault('cursor', 'cursor')
 }

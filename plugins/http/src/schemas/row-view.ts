@@ -7,7 +7,10 @@ interface RowColumns<Row extends object> {
   read(row: object): Row
 }
 
-/** The schema of a column by its type; `never` where the type does not say it, as for one of several texts. */
+/**
+ * The schema type of a column by its value type; `never` if the value type is not sufficient, for example for a union
+ * of texts.
+ */
 type Plain<Value> = [Value] extends [number]
   ? number extends Value
     ? TInteger
@@ -35,7 +38,7 @@ type Properties<Row, Given> = {
   [Property in keyof Row]: Property extends keyof Given ? Extract<Given[Property], TSchema> : Derived<Row[Property]>
 }
 
-/** As an entity manager types a row: columns that may be null may be absent. */
+/** A row as an entity manager types it: nullable columns may be absent. */
 type MaybeAbsent<Row> = {
   readonly [Property in keyof Row as null extends Row[Property] ? never : Property]: Row[Property]
 } & { readonly [Property in keyof Row as null extends Row[Property] ? Property : never]?: Row[Property] | undefined }
@@ -43,7 +46,7 @@ type MaybeAbsent<Row> = {
 /** Rows in a response. */
 export interface RowView<Row extends object, Schemas extends Record<string, TSchema>> {
   readonly schema: TObject<Schemas>
-  /** The columns of the view. A number of milliseconds that the schema calls a moment becomes one. */
+  /** Returns the columns of the view. Milliseconds are converted to a timestamp if the schema has that format. */
   readonly of: (row: MaybeAbsent<Row>) => Static<TObject<Schemas>>
 }
 
@@ -60,12 +63,12 @@ const isMoment = (schema: object): boolean =>
   ('anyOf' in schema && Array.isArray(schema.anyOf) && schema.anyOf.some(isMoment))
 
 /**
- * The response schema of columns of a table, and the values for it.
+ * Returns the response schema for columns of a table, and the conversion of rows.
  *
  * @param selection the exposed columns: `selectionOf(Entity).pick(...)`
- * @param own schemas that the columns do not say: of the texts that a column may have, of JSON, of moments in milliseconds,
- *   of numbers with a unit
- * @throws TypeError for a JSON or binary column without an own schema
+ * @param own schemas that do not follow from the columns: enumerations of texts, JSON, timestamps in milliseconds,
+ *   numbers with a unit
+ * @throws TypeError for a JSON or binary column without its own schema
  */
 export function viewOf<Row extends object, const Given extends Own<Row>>(
   selection: RowColumns<Row>,

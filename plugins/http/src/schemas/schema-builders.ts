@@ -2,7 +2,7 @@ import type { TSchema, Type as TypeBox } from 'typebox'
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** TypeBox knows its schemas by members that JSON does not show. */
+/** TypeBox recognises its schemas by non-enumerable members. */
 function marked(schema: object, mark: string, value: unknown): object {
   return Object.defineProperty(schema, mark, { value, enumerable: false, configurable: true, writable: true })
 }
@@ -13,8 +13,8 @@ const plain = (kind: string, type: string) => (options?: object) => of(kind, { t
 const isOptional = (schema: unknown) => Object.hasOwn(schema as object, '~optional')
 
 /**
- * The builders of TypeBox that routes need, with its types and its results: each makes exactly the schema that TypeBox
- * would make. TypeBox itself is 700 modules; loading it takes a process 100 ms and 13 MB, more than Fastify does.
+ * The TypeBox builders that routes need, with the same types and results. TypeBox has 700 modules. Loading it takes 100
+ * ms and 13 MB per process, more than Fastify.
  */
 export const Type = {
   String: plain('String', 'string'),
@@ -56,48 +56,48 @@ type Builder =
   | 'Unknown'
   | 'Unsafe'
 
-/** Id of a stored thing: assigned by the product, sortable by time, exact in a JSON number. */
+/** Id of a stored row: assigned by the product, sortable by time, exact in a JSON number. */
 export const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const idParams = Type.Object({ id })
 
-/** A number of things. */
+/** A count. */
 export const count = Type.Integer({ minimum: 0 })
 
-/** A moment: ISO 8601, UTC. */
+/** A timestamp: ISO 8601, UTC. */
 export const instant = Type.String({ format: 'date-time' })
 
-/** Text of an answer. */
+/** Text in a response. */
 export const text = Type.String()
 
-/** One line of input: without control characters and halves of characters, which not every database can store. */
+/** One line of input, without control characters and lone surrogates, which some databases cannot store. */
 export const line = (maxLength: number, options: { readonly minLength?: number; readonly description?: string } = {}) =>
   Type.String({ ...options, maxLength, pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
 
-/** Characters of a reason, wherever it is kept. */
+/** Maximum length of a reason, in characters. */
 export const longestReason = 200
-/** One line that says something: blanks alone do not. */
+/** True for one line with at least one non-blank character. */
 export const isWorded = (text: string) => /\S/.test(text) && !/[\p{Cc}\p{Cs}]/u.test(text)
-/** Why somebody does something, in a body. In the header `X-Reason` the same counts. */
+/** Reason for an action, in a body. The header `X-Reason` follows the same rule. */
 export const reason = (description: string) =>
   Type.String({ description: `${description} One line, not blanks alone.`, maxLength: longestReason, 'x-worded': true })
 
 export const nullable = <T extends TSchema>(schema: T, options?: { readonly description: string }) =>
   Type.Union([schema, Type.Null()], options)
 
-/** Version of a thing, in a change of it: the one that the change starts from. */
+/** Version in a change request: the version that the change starts from. */
 export const version = Type.Integer({ minimum: 1, description: 'Version that the change starts from.' })
-/** Version of a thing, in an answer. */
+/** Version in a response. */
 export const currentVersion = Type.Integer({
   description: 'Goes back with a change: a change of what somebody else changed is refused.',
 })
 export const versionQuery = Type.Object({ version: Type.Optional(version) })
 
-/** Answer of what changes many. */
+/** Response of an operation that changes several rows. */
 export const affected = Type.Object({ affected: count })
-/** Answer of what has nothing to say. */
+/** Response without data. */
 export const nothing = Type.Null()
 
-/** A variable of what is filled in, as the answer of a live preview tells of it: see `SampleUse` of @plinth/admin. */
+/** A template variable in the response of a live preview; see `SampleUse` of @plinth/admin. */
 export const sampleUse = Type.Object({
   name: Type.String({ description: 'Dotted: `user.name` is a member of `user`.' }),
   usedIn: Type.Array(text, { description: 'Members of the request that use it.' }),
@@ -105,6 +105,6 @@ export const sampleUse = Type.Object({
   given: Type.Boolean({ description: 'Whether the request has a value for it.' }),
 })
 
-/** The same schema with a description. */
+/** Returns the same schema with a description. */
 export const described = <T extends TSchema>(schema: T, description: string): T =>
   Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as T, { description })

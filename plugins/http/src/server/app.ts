@@ -38,14 +38,14 @@ declare module 'fastify' {
     startedAt: number
   }
   interface FastifyContextConfig {
-    /** Code to count when the request did not fail; the HTTP status when absent. */
+    /** Metric code of a successful request; default: the HTTP status. */
     successCode?: string
     /** See `RawRouteDeclaration`. */
     plainFaults?: boolean
   }
 }
 
-/** What the application needs to know about the product around it. */
+/** Settings and functions of the product that the application uses. */
 export interface AppSettings extends ConnectionBounds {
   readonly bodyLimit: number
   readonly requestTimeoutMs: number
@@ -58,23 +58,27 @@ export interface AppSettings extends ConnectionBounds {
   readonly forwarding: Forwarding
   readonly localeOf: (acceptLanguage: string | undefined) => string
   readonly say: Say
-  /** Where to count the requests of a route; absent when metrics are off. */
+  /** Returns the durations of a route; undefined if metrics are off. */
   readonly durationsOf: ((method: string, route: string) => RouteDurations) | undefined
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** The longest that Node.js waits between two looks for requests that take too long to arrive. */
+/** Maximum interval between two checks of Node.js for requests that arrive too slowly. */
 const longestTimeoutCheckMs = 30_000
 const longestHeadersMs = 60_000
 
-/** Hooks into the whole application. `fastify-plugin` marks the function that it gets, so each application has its own. */
+/**
+ * Hooks into the whole application. `fastify-plugin` marks the function that it receives, so each application has its
+ * own.
+ */
 const global = (name: string, plugin: FastifyPluginAsync) =>
   fastifyPlugin(plugin, { name: `plinth-${name}`, fastify: '5.x' })
 
 /**
- * The application without routes: request facts, failures, input rules. What a request does not ask for costs it nothing:
- * facts are getters, a log child is made at its first line, and there is one hook before the handler and one after it.
+ * Creates the application without routes: request facts, failures, input rules. Facts are getters, a log child is
+ * created at its first line, and there is one hook before the handler and one after it. Thus a request only pays for
+ * the features that it uses.
  */
 export async function createApp(settings: AppSettings, schemas: DeferredSchemas): Promise<FastifyInstance> {
   const { bodyLimit, requestTimeoutMs, say, localeOf, forwarding, clock, log } = settings
@@ -99,16 +103,16 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
         keepAliveTimeout: keepAliveTimeout as number,
         requestTimeout: requestTimeoutMs,
         connectionsCheckingInterval: Math.min(requestTimeoutMs, longestTimeoutCheckMs),
-        // Node.js looks at the time of the whole request only when that of its headers is not longer.
+        // Node.js only checks the time of the whole request if the time of its headers is not longer.
         headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
-        // Checked below: Node.js would answer without a body, and takes the first of two.
+        // Checked below. Node.js would respond without a body, and would use the first of two.
         requireHostHeader: false,
       })
       guardServer(server, serve, valve, settings)
       return server
     },
     schemaController: { compilersFactory: schemas.compilers },
-    // A request that arrives while we drain is served; its connection is closed after it.
+    // A request that arrives during the drain is served. Its connection is then closed.
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => fail(error, request as never, reply as never),
     clientErrorHandler(error, socket) {
@@ -116,7 +120,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
       answerConnection(socket, transportFailure(error.code, say, localeOf(undefined)))
     },
   })
-  // Not by Fastify's options: with a logger of its own it would make a child and two listeners for each request.
+  // Not set by Fastify's options: with its own logger Fastify creates a child and two listeners for each request.
   app.log = new RequestLog(log)
 
   await app.register(requestFacts(settings))
@@ -140,11 +144,11 @@ const requestFacts = ({ addresses, forwarding, localeOf }: AppSettings) =>
     defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))
   })
 
-/** The one hook before the handler: arrival, log, trace id, and the rules for `Host` and `Transfer-Encoding`. */
+/** The hook before the handler: arrival, log, trace id, and the rules for `Host` and `Transfer-Encoding`. */
 const requestStart = (clock: Clock, log: Logger) =>
   global('request-start', async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
-      // Plain members rather than decorators, which Fastify copies one by one: measured, 1 % of a fast route.
+      // Plain members instead of decorators, which Fastify copies one by one: measured as 1 % of a fast route.
       request.startedAt = request.raw.arrivedAt ?? clock.monotonic()
       request.failureCode = ''
       const own = new RequestLog(log, request)
@@ -156,7 +160,7 @@ const requestStart = (clock: Clock, log: Logger) =>
     })
   })
 
-/** The one hook after the handler, of each route and of requests that no route takes. */
+/** The hook after the handler, for all routes and for requests without a route. */
 const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => void) =>
   global('request-end', async (app) => {
     app.addHook('onRoute', (route) => {
@@ -177,7 +181,7 @@ const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => 
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
-/** The load shedder in front of the application. Requests that are injected do not pass it. */
+/** The load shedder in front of the application. Injected requests do not pass it. */
 function createValve(serve: Serve, settings: AppSettings): OverloadValve {
   const { isAccessLogged, isDraining, localeOf, say, clock, log } = settings
   const durations = settings.durationsOf?.('*', 'overloaded')
@@ -199,12 +203,12 @@ function createValve(serve: Serve, settings: AppSettings): OverloadValve {
   return new OverloadValve({ bounds: settings.overload, clock, log, serve, refuse })
 }
 
-/** Puts bounds and valve between a server and the application. */
+/** Puts limits and the load shedder between a server and the application. */
 function guardServer(server: DoorServer, serve: Serve, valve: OverloadValve, settings: AppSettings): void {
   const { alwaysServed, forwarding, localeOf, say } = settings
   boundConnections(server, settings)
   server.on('connection', () => valve.connectionCame())
-  // One function for all responses, and one listener for each.
+  // One function for all responses.
   const closed = function (this: ServerResponse) {
     const { req } = this
     requestSettled(req.socket)
@@ -215,7 +219,7 @@ function guardServer(server: DoorServer, serve: Serve, valve: OverloadValve, set
     if (!requestCame(request.socket)) return
     const { url = '' } = request
     const isAlwaysServed = isOneOf(alwaysServed, forwarding.strip === undefined ? url : forwarding.strip(url))
-    // A WebSocket would take a place for as long as it lives; connections have a bound of their own.
+    // A WebSocket would use a slot until it closes. The number of connections has its own limit.
     if (isAlwaysServed || isUpgrade(request)) serve(request, response)
     else valve.enter(request, response)
   })
@@ -227,13 +231,13 @@ function guardServer(server: DoorServer, serve: Serve, valve: OverloadValve, set
 }
 
 /**
- * What belongs to one caller is kept by no cache: every answer of the API, logins among them, and every answer to whoever
- * showed a credential. A handler that knows better (public files, assets with a hash in their name) says so itself.
+ * Data of one caller must not be cached: all API responses, including logins, and all responses to requests with
+ * credentials. A handler can override this, for example for public files and assets with a hash in their name.
  */
 const isPersonal = ({ url, headers }: FastifyRequest): boolean =>
   url.startsWith('/api/') || headers.authorization !== undefined || headers.cookie !== undefined
 
-/** Whether the path of the URL is one of a few: nothing is made for the URLs of all the others. */
+/** True if the path of the URL is in the list. Allocates nothing, because it runs for each URL. */
 function isOneOf(paths: readonly string[], url: string): boolean {
   for (const path of paths) {
     if (url.startsWith(path) && (url.length === path.length || url[path.length] === '?')) return true
@@ -241,10 +245,10 @@ function isOneOf(paths: readonly string[], url: string): boolean {
   return false
 }
 
-/** As Node.js itself decides, without saying so in its types. */
+/** The same condition as in Node.js, which its types do not contain. */
 const isUpgrade = (request: IncomingMessage) => (request as { upgrade?: boolean | null }).upgrade === true
 
-/** What a route has said about content that it now does not send. */
+/** Headers about content that a failure does not send. */
 const aboutContent = new Set([
   'accept-ranges',
   'content-disposition',
@@ -256,9 +260,9 @@ const aboutContent = new Set([
   'last-modified',
 ])
 
-/** Sends a failure in its envelope, whatever the route would have sent. No cache keeps it. */
+/** Sends a failure in its envelope, without caching. */
 export function sendFailure({ status, code, message, data, headers = {} }: Failure, reply: FastifyReply): void {
-  // A header that cannot be sent may be the failure itself; it would fail this answer too.
+  // An invalid header may be the cause of the failure. It would also break this response.
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (aboutContent.has(name) || !isSendable(name, value)) reply.removeHeader(name)
   }
@@ -290,7 +294,10 @@ function defineFact(app: FastifyInstance, name: string, read: (request: FastifyR
   } as never)
 }
 
-/** Last step of every answer: gives its place back, closes the connection while we drain, counts, logs. */
+/**
+ * Creates the last step of each response: it releases the slot, closes the connection during the drain, counts and
+ * logs.
+ */
 function finisher(
   settings: AppSettings,
   leave: (request: IncomingMessage) => void,
@@ -313,7 +320,7 @@ function finisher(
   }
 }
 
-/** What is logged of an answer where each request is. */
+/** Fields of an access log line. */
 const accessLine = (
   { method, url = '' }: { readonly method?: string | undefined; readonly url?: string | undefined },
   status: number,

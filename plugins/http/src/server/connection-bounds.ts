@@ -2,21 +2,24 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { openConnections } from './door-server.ts'
 
-/** Requests that a connection may send ahead of their answers (RFC 9112, section 9.3.2). More ends the connection. */
+/** Maximum number of pipelined requests per connection (RFC 9112, section 9.3.2). More end the connection. */
 const mostUnanswered = 16
 
 export interface ConnectionBounds {
-  /** Open connections at a time; what comes beyond is closed at once. */
+  /** Maximum number of open connections. Further ones are closed immediately. */
   readonly maxConnections: number
-  /** Milliseconds that a peer may take none of what is sent to it. */
+  /** Maximum time in which a peer accepts no data, milliseconds. */
   readonly sendTimeoutMs: number
 }
 
-/** Looks at a connection in the time that its peer has, at least, and the longest time between two. */
+/** Minimum number of checks of a connection within `sendTimeoutMs`, and maximum interval between two checks. */
 const fewestLooks = 4
 const longestPauseMs = 15_000
 
-/** Requests of a connection without an answer. A member of the socket: a WeakMap costs a fast route 2 % of its throughput. */
+/**
+ * Requests of a connection without a response. A member of the socket, because a WeakMap costs a fast route 2 % of its
+ * throughput.
+ */
 const unanswered: unique symbol = Symbol('requests without an answer')
 
 declare module 'node:net' {
@@ -25,15 +28,17 @@ declare module 'node:net' {
   }
 }
 
-/** Whether a request of the connection has arrived, its headers at least, and is not answered yet. */
+/** True if the headers of a request on the connection have arrived and its response is not complete. */
 export const isWorkedFor = (socket: Socket): boolean => (socket[unanswered] ?? 0) > 0
 
 /**
- * Bounds what one peer makes the process hold: answers that it asks for and does not read wait in memory. Handlers may
- * take their time; only who does not read is cut. Every request must be told by `requestCame` and `requestSettled`.
+ * Limits the memory that one peer can use: requested but unread responses wait in memory. Handlers may take any time.
+ * Only a peer that does not read is disconnected. Each request must be reported with `requestCame` and
+ * `requestSettled`.
  *
- * All connections are looked at together, a few times within `sendTimeoutMs`, instead of by a timer of each, which Node.js
- * would make anew for every request. Looks are counted, not time: a process that was held up looks once when it goes on.
+ * All connections are checked together, several times within `sendTimeoutMs`. Node.js timers per connection would be
+ * recreated for each request. The limit counts checks, not time, so a process that was suspended checks only once when
+ * it continues.
  */
 export function boundConnections(server: Server, { maxConnections, sendTimeoutMs }: ConnectionBounds): void {
   server.maxConnections = maxConnections
@@ -53,15 +58,15 @@ export function boundConnections(server: Server, { maxConnections, sendTimeoutMs
   })
 }
 
-/** What was seen of a connection that has something to send. */
+/** Observed progress of a connection that has data to send. */
 interface Progress {
-  /** Bytes that the system had taken. */
+  /** Bytes that the system had accepted. */
   taken: number
-  /** Looks since then. */
+  /** Checks without progress since then. */
   looks: number
 }
 
-/** Looks at it, and counts how often its peer was seen to have taken nothing. */
+/** Checks a connection. Returns the number of consecutive checks in which its peer accepted nothing. */
 function looksWithoutProgress(socket: Socket, progress: Progress): number {
   const { bytesWritten = 0, writeQueueSize = 0 } = handleOf(socket)
   const taken = bytesWritten - writeQueueSize
@@ -71,14 +76,17 @@ function looksWithoutProgress(socket: Socket, progress: Progress): number {
   return progress.looks
 }
 
-/** What Node.js knows of the bytes that it has handed to the system and those that wait there, without saying so in its types. */
+/**
+ * Returns the internal byte counters of Node.js: bytes passed to the system and bytes that wait there. They are not in
+ * its types.
+ */
 const handleOf = (socket: Socket) =>
   (socket as { _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null })._handle ?? {}
 
 /**
  * Counts a request of the connection.
  *
- * @returns false when it is not to be worked on: it was one too many, or came with that one
+ * @returns false if the request must not be processed, because the connection has exceeded its limit
  */
 export function requestCame(socket: Socket): boolean {
   const count = (socket[unanswered] ?? 0) + 1
@@ -87,7 +95,7 @@ export function requestCame(socket: Socket): boolean {
   return !socket.destroyed
 }
 
-/** A request of the connection has its answer, or never gets one. */
+/** Reports that a request of the connection has its response or will not get one. */
 export function requestSettled(socket: Socket): void {
   socket[unanswered] = (socket[unanswered] ?? 1) - 1
 }

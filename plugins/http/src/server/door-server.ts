@@ -3,7 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 
 const known = new WeakMap<NetServer, ReadonlySet<Socket>>()
 
-/** The open connections of a server: one set for all who ask, kept from the first time on. */
+/** Returns the open connections of a server. All callers share one set, which is maintained from the first call on. */
 export function openConnections(server: NetServer): ReadonlySet<Socket> {
   const open = known.get(server)
   if (open !== undefined) return open
@@ -17,23 +17,23 @@ export function openConnections(server: NetServer): ReadonlySet<Socket> {
 }
 
 /**
- * Values of `node:http`. Importing the module reads all that it exports, and one of these loads the WebSocket client of
- * Node.js: 45 ms of processor and 3 MB in every process, for nothing.
+ * Values of `node:http`. An import of the module reads all its exports, and one of them loads the WebSocket client of
+ * Node.js. That costs each process 45 ms of CPU time and 3 MB.
  */
 export const { METHODS, STATUS_CODES, Server, validateHeaderName, validateHeaderValue } =
   process.getBuiltinModule('node:http')
 
-/** Ticks of the event loop in which waiting connections are accepted: more than may wait. */
+/** Maximum number of event loop ticks in which waiting connections are accepted; larger than the backlog. */
 const maxTicks = 5_000
 
 /**
- * The HTTP server of Node.js with a door that closes without cutting a request. `close()` of Node.js also closes idle
- * connections immediately, some with a request on the wire, and closing resets the connections that wait to be accepted.
+ * The HTTP server of Node.js with a close that interrupts no request. `close()` of Node.js also closes idle connections
+ * immediately, even if a request is being transmitted, and resets connections that wait to be accepted.
  */
 export class DoorServer extends Server {
   #held: Socket[] | undefined
 
-  /** Serves a new connection, or keeps it while the waiting ones are accepted. */
+  /** Serves a new connection, or stores it while the waiting ones are accepted. */
   override emit(event: string, ...parameters: unknown[]): boolean {
     if (event !== 'connection' || this.#held === undefined) return super.emit(event, ...parameters)
     this.#held.push(parameters[0] as Socket)
@@ -41,11 +41,11 @@ export class DoorServer extends Server {
   }
 
   /**
-   * Accepts the connections that wait, closes the door right after it, and only then serves them: a caller who gets a
-   * response earlier would connect again. The system hands out one connection per tick, so a tick without one means that
-   * none waits. Resolves when the door is closed.
+   * Accepts the waiting connections, then stops listening, and only then serves them: a caller that gets a response
+   * earlier would connect again. The system provides one connection per tick, so a tick without one means that none is
+   * waiting. Resolves when the server no longer listens.
    *
-   * @param onClosed is called when the last connection has ended
+   * @param onClosed called when the last connection has ended
    */
   async closeDoor(onClosed: () => void): Promise<void> {
     const held: Socket[] = []

@@ -4,9 +4,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { TransportFault } from '../envelope.ts'
 
 /**
- * Makes the routes of this context keep the bytes of their bodies in `request.rawBody`. What is parsed is the same as
- * elsewhere; a body that a route elsewhere refuses (media type, size, JSON) is refused here in the same way, before any
- * guard sees it.
+ * Stores the bytes of bodies in `request.rawBody` for the routes of this context. Parsing is the same as for other
+ * routes. An invalid body (media type, size, JSON) is rejected in the same way, before any guard runs.
  */
 export function keepRawBody(app: FastifyInstance): FastifyInstance {
   const nothing = Buffer.alloc(0)
@@ -22,10 +21,10 @@ export function keepRawBody(app: FastifyInstance): FastifyInstance {
 }
 
 /**
- * Takes JSON bodies in UTF-8 and no others, also empty ones: many operations take none and clients send the media type
- * all the same (decision D5). A body in another encoding is refused instead of being read as what it is not.
+ * Accepts only JSON bodies in UTF-8. Empty bodies are valid, because many operations need none and clients still send
+ * the media type (decision D5). A body in another encoding is rejected, because it would be decoded incorrectly.
  *
- * @param keep gets the bytes of each body before they are read
+ * @param keep receives the bytes of each body before they are parsed
  */
 export function acceptJsonAlone(app: FastifyInstance, keep?: (request: FastifyRequest, body: Buffer) => void): void {
   const parse = app.getDefaultJsonParser('error', 'error')
@@ -39,7 +38,7 @@ export function acceptJsonAlone(app: FastifyInstance, keep?: (request: FastifyRe
   })
 }
 
-/** What the headers say about the form of the body, when it is not what we read. */
+/** Returns an error if the headers specify an unsupported encoding or charset. */
 function labelFault({ headers }: FastifyRequest): TransportFault | undefined {
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')

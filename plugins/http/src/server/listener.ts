@@ -10,17 +10,17 @@ import { type DoorServer, openConnections } from './door-server.ts'
 import { RequestLog } from './request-log.ts'
 
 /**
- * How long the door stays open after the decision to drain, and then how often idle connections are looked for: a
- * connection that is being made or a request on its way is answered, and the answer says goodbye. Real time, not the
- * injected clock: sockets live in it.
+ * Time during which the server still accepts connections after the drain begins, and then the interval between checks
+ * for idle connections. Requests in transit get a response that closes the connection. Real time, not the injected
+ * clock, because sockets use real time.
  */
 const graceMs = 100
-/** Milliseconds that a connection has to say what it wants when the door has closed behind it. */
+/** Time for a connection without a request after the server stopped listening, milliseconds. */
 const unsaidMs = 1_000
-/** Connections that may wait to be accepted. Beyond it a caller's system tries again after seconds, unseen by us. */
+/** Maximum number of connections that wait to be accepted. Beyond it the caller's system retries after seconds. */
 const backlog = 4_096
 
-/** The listening side of an application: opens the door, and closes it without cutting a request. */
+/** The listening side of an application. It closes without interrupting a request. */
 export class Listener {
   readonly #app: FastifyInstance
   readonly #log: Logger
@@ -38,9 +38,13 @@ export class Listener {
     return this.#url
   }
 
-  /** Throws `PLINTH_HTTP_LISTEN` with what to do when the address is taken or forbidden. */
+  /**
+   * Starts to listen.
+   *
+   * @throws PlinthError `PLINTH_HTTP_LISTEN` with a fix if the address is in use or forbidden
+   */
   async listen(host: string, port: number): Promise<void> {
-    // Fastify logs each address in words of its own.
+    // Fastify would log each address with its own text.
     const { log } = this.#app
     this.#app.log = new RequestLog(this.#log.child({}, { level: 'silent' }))
     try {
@@ -57,13 +61,13 @@ export class Listener {
   }
 
   /**
-   * Closes the door after a short grace and right after the system's queue was emptied, because closing it resets the
-   * connections that wait there, and resolves when the last connection is gone. Requests under way are answered, and so are
-   * those that still come on an open connection; each answer then closes its connection. A connection that has not said
-   * what it wants has a second for it. When the signal aborts, what is left is cut.
+   * Stops listening after a short grace period, immediately after the queue of the system was emptied, because closing
+   * resets the connections that wait there. Resolves when the last connection has ended. Current requests and later
+   * requests on open connections get responses, which close their connections. A connection without a request is closed
+   * after one second. When the signal aborts, all remaining connections are destroyed.
    */
   async close(signal: AbortSignal): Promise<void> {
-    // `createApp` makes no other.
+    // `createApp` creates no other type.
     const server = this.#app.server as DoorServer
     if (!server.listening) return
     this.#url = undefined
@@ -86,7 +90,7 @@ export class Listener {
     for (;;) {
       await Promise.race([closed, realTime(graceMs, undefined, { ref: false })])
       if (isClosed) break
-      // A process that was held up finds the timer due and requests unread: those come first.
+      // After a suspension of the process, the timer is due and requests are still unread. Read them first.
       await afterReading()
       server.closeIdleConnections()
       if (performance.now() < unsaidUntil) continue
@@ -96,21 +100,21 @@ export class Listener {
   }
 }
 
-/** `PLINTH_HTTP_LISTEN` when the address is taken or forbidden, otherwise the given error. */
+/** Returns `PLINTH_HTTP_LISTEN` if the address is in use or forbidden, otherwise the given error. */
 function listenFailure(error: unknown, host: string, port: number): unknown {
   const code = codeOf(error)
   const fix = code === undefined ? undefined : listenFixes[code]
   return fix === undefined ? error : httpError('PLINTH_HTTP_LISTEN', { host, port, code: String(code), fix }, error)
 }
 
-/** Milliseconds in which a product that already listens tells that it is one. */
+/** Time in which a running product must respond to the check, milliseconds. */
 const answerMs = 2_000
 
 /**
- * Checks that a server could listen, and closes the port again.
+ * Checks that a server can listen, and closes the port again.
  *
- * @param contextPath of the product
- * @returns a warning when a product already serves there, which may be this one
+ * @param contextPath context path of the product
+ * @returns a warning if a product already serves there, which may be this one
  * @throws PlinthError `PLINTH_HTTP_LISTEN`
  */
 export async function checkPort(host: string, port: number, contextPath: string): Promise<readonly string[]> {

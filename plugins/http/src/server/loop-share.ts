@@ -1,35 +1,35 @@
 import type { Clock } from '@plinth/kernel'
 
-/** Milliseconds of one turn of the event loop in which requests may begin. */
+/** Time of one event loop tick in which requests may begin, milliseconds. */
 const turnMs = 20
-/** Milliseconds of one turn in which requests may be refused, from the first one on. */
+/** Time of one tick in which requests may be rejected, from the first one on, milliseconds. */
 const refusingMs = 2
-/** Milliseconds of a turn after which others may wait to be accepted. */
+/** Duration of a tick after which connections may be waiting, milliseconds. */
 const longTurnMs = 5
-/** Milliseconds for which connections are accepted and nothing is begun, at most. */
+/** Maximum time in which connections are accepted and no request begins, milliseconds. */
 const acceptingMs = 1_000
-/** Turns without a connection that say that none waits. */
+/** Number of ticks without a connection after which none is waiting. */
 const quietTurns = 2
 
 /**
- * Shares the event loop between requests that are worked on and connections that wait in the queue of the system, where
- * nobody sees them. Node.js accepts one connection in a turn: after a long turn nothing is begun until all are accepted,
- * because each turn that works would keep all of them waiting once more. Their callers then wait where the wait is bounded,
- * and a probe among them is answered.
+ * Shares the event loop between current requests and connections in the queue of the system. Node.js accepts one
+ * connection per tick. After a long tick no request begins until all connections are accepted, because each tick with
+ * work would delay all of them. Their callers then wait in the load shedder, where the wait is limited and probes are
+ * served.
  */
 export class LoopShare {
   readonly #clock: Clock
-  /** When this turn began its first request. */
+  /** Time at which this tick began its first request. */
   #turnBegan: number | undefined
-  /** When this turn refused its first request. */
+  /** Time at which this tick rejected its first request. */
   #refusingBegan: number | undefined
   #turnsWithoutConnection = quietTurns
   #acceptingSince: number | undefined
-  /** Until then connections wait. */
+  /** No phase that only accepts connections begins before this time. */
   #workUntil = 0
   #acceptedForMs = 0
   #isTurnWatched = false
-  /** One for all turns: nothing is made for a turn. */
+  /** One function for all ticks, to avoid an allocation per tick. */
   readonly #turnEnds = () => {
     this.#isTurnWatched = false
     this.#endTurn(this.#clock.monotonic())
@@ -39,13 +39,13 @@ export class LoopShare {
     this.#clock = clock
   }
 
-  /** A connection was accepted in this turn. */
+  /** Reports that a connection was accepted in this tick. */
   connectionCame(): void {
     this.#turnsWithoutConnection = 0
     this.#watchTurn()
   }
 
-  /** Whether a request may begin in this turn. */
+  /** Returns true if a request may begin in this tick. */
   hasTime(now: number): boolean {
     if (this.#acceptingSince !== undefined) return false
     this.#turnBegan ??= now
@@ -53,7 +53,7 @@ export class LoopShare {
     return now - this.#turnBegan < turnMs
   }
 
-  /** Whether a request may be refused in this turn. */
+  /** Returns true if a request may be rejected in this tick. */
   hasTimeToRefuse(now: number): boolean {
     if (this.#acceptingSince !== undefined) return false
     this.#refusingBegan ??= now
@@ -61,7 +61,10 @@ export class LoopShare {
     return now - this.#refusingBegan < refusingMs
   }
 
-  /** The time without what connections were accepted in: nobody's wait for a place is longer for it. */
+  /**
+   * Returns the time without phases that only accept connections. These phases do not count as time that a request
+   * waits for a slot.
+   */
   workingTime(now: number): number {
     return (this.#acceptingSince ?? now) - this.#acceptedForMs
   }

@@ -4,54 +4,56 @@ import { LoopShare } from './loop-share.ts'
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Monotonic milliseconds of its arrival; absent for one that passed no valve. */
+    /** Monotonic milliseconds of its arrival; undefined if it did not pass the load shedder. */
     arrivedAt?: number
-    /** Whether it takes a place of the overload valve. */
+    /** True while the request uses a slot of the load shedder. */
     isInWork?: boolean
   }
 }
 
 export interface OverloadBounds {
-  /** Requests that are worked on at a time. */
+  /** Maximum number of concurrent requests. */
   readonly maxRequests: number
-  /** Requests that may wait for a place. */
+  /** Maximum number of requests that wait for a slot. */
   readonly maxWaiting: number
-  /** Milliseconds that one may wait. */
+  /** Maximum time that a request may wait, milliseconds. */
   readonly maxWaitMs: number
 }
 
 interface Waiting {
   readonly response: ServerResponse
-  /** In the working time of the event loop. */
+  /** In working time of the event loop. */
   readonly since: number
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 type Refuse = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => void
 
-/** One that is refused when the event loop has time for it. */
+/** A request that is rejected when the event loop has time for it. */
 interface Refused {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly retryAfterSeconds: number
 }
 
-/** A caller who is told to come back much later does not come back, and not all who were refused do. */
+/** A caller with a much longer delay would not retry, and not all rejected callers do. */
 const longestRetryAfterMs = 30_000
-/** How much the last request says about the pace of all. */
+/** Weight of the last request in the pace. */
 const paceWeight = 1 / 16
-/** Requests among which a time must have been seen before to count in full. */
+/** A time counts in full only if one of this many recent times was as long. */
 const recentTimes = 16
-/** Of the longest wait: where those who wait will have begun within it, they are served, also after a standstill. */
+/**
+ * Fraction of the maximum wait. If all waiting requests will begin within it, they are served, even after a suspension.
+ */
 const shortQueue = 1 / 4
 
 /**
- * Lets in what can be worked on, lets a bounded number wait for a bounded time, and refuses the rest at once. A caller who
- * gets an answer then gets it soon, whatever comes at once.
+ * Admits requests up to a limit, lets a limited number wait for a limited time, and rejects the others immediately.
+ * Thus admitted requests get their responses soon under any load.
  *
- * What waits is begun one after the other: a handler that never leaves the event loop, as with SQLite, then ends before the
- * next one begins, and many such handlers do not make one endless turn of the loop together. The same holds for refusals:
- * thousands that arrive in one turn are answered over several, and who is let in or asks for liveness comes between.
+ * Waiting requests begin one after another. A synchronous handler, as with SQLite, then ends before the next one
+ * begins, and many of them do not form one long tick. The same applies to rejections: thousands that arrive in one tick
+ * are distributed over several ticks. Admitted requests and liveness probes run between them.
  */
 export class OverloadValve {
   readonly #bounds: OverloadBounds
@@ -61,24 +63,24 @@ export class OverloadValve {
   readonly #refuse: Refuse
   readonly #loop: LoopShare
   readonly #waiting = new Map<IncomingMessage, Waiting>()
-  /** No more than connections and what each may ask ahead. */
+  /** Limited by the number of connections and their pipelined requests. */
   readonly #refusals = new Set<Refused>()
   #inWork = 0
-  /** Milliseconds from one begin to the next while others wait, whatever they wait for: a place, or the event loop. */
+  /** Average milliseconds between two starts while others wait for a slot or for the event loop. */
   #pace = 0
-  /** Since when the next one could have begun: the last begin, or the first wait after it. */
+  /** Time since which the next request could have begun: the last start, or the first wait after it. */
   #paceSince = 0
-  /** The last times from one begin to the next, in milliseconds. */
+  /** The last intervals between starts, milliseconds. */
   readonly #recentMs: number[] = []
-  /** When all are served who wait or were refused, should all of those come again. */
+  /** Time at which all waiting and rejected requests are served if all rejected ones return. */
   #freeAt = 0
   #isPumpDue = false
   #isTimed = false
   #refused = 0
 
   /**
-   * @param serve begins a request that has a place
-   * @param refuse answers one that gets none; it must be cheap, because what it costs is lost for the others
+   * @param serve begins a request that has a slot
+   * @param refuse responds to a rejected request; it must be cheap, because it takes time from the others
    */
   constructor(parts: {
     readonly bounds: OverloadBounds
@@ -95,12 +97,15 @@ export class OverloadValve {
     this.#loop = new LoopShare(parts.clock)
   }
 
-  /** A connection was accepted. */
+  /** Reports that a connection was accepted. */
   connectionCame(): void {
     this.#loop.connectionCame()
   }
 
-  /** Serves the request when there is a place, at once or after a wait, or refuses it. `gone` must tell its end. */
+  /**
+   * Serves the request if a slot is free, immediately or after a wait, or rejects it. The caller must report its end
+   * with `gone`.
+   */
   enter(request: IncomingMessage, response: ServerResponse): void {
     const now = this.#clock.monotonic()
     request.arrivedAt = now
@@ -114,16 +119,16 @@ export class OverloadValve {
     } else this.#turnAway(request, response, now)
   }
 
-  /** The answer is made: sending it takes no place, however slowly it is read. */
+  /** Releases the slot when the response is complete. Sending needs no slot, however slowly it is read. */
   leave(request: IncomingMessage): void {
     if (request.isInWork !== true) return
     request.isInWork = false
     this.#inWork--
-    // Not within the answer that is being made.
+    // Not while the current response is being created.
     if (this.#waiting.size > 0) process.nextTick(() => this.#pump())
   }
 
-  /** The response is over: a caller that goes away gives its place back, and so does an answer that no hook sees. */
+  /** Reports the end of the response. Also releases the slot if the caller disconnected or no hook saw the response. */
   gone(request: IncomingMessage): void {
     if (this.#waiting.size > 0) this.#waiting.delete(request)
     this.leave(request)
@@ -145,13 +150,13 @@ export class OverloadValve {
     })
   }
 
-  /** Refuses who has waited too long, and begins the next one. */
+  /** Rejects requests that have waited too long, and begins the next one. */
   #pump(): void {
     for (const [request, { response, since }] of this.#waiting) {
       const now = this.#clock.monotonic()
       const leftMs = this.#bounds.maxWaitMs - (this.#loop.workingTime(now) - since)
       const hasPlace = this.#inWork < this.#bounds.maxRequests
-      // After a standstill of the process all have waited long, and yet nobody needs to be refused.
+      // After a suspension of the process all requests have waited long, but none needs to be rejected.
       const isShort = this.#waiting.size * this.#pace < this.#bounds.maxWaitMs * shortQueue
       const isLate = leftMs <= 0 && !(hasPlace && isShort)
       if (!isLate && !hasPlace) {
@@ -175,8 +180,9 @@ export class OverloadValve {
   }
 
   /**
-   * One long standstill is not the pace of all: a process that got no CPU for a while must not refuse whom it could serve at
-   * once. What is longer than all of late counts as the longest of them, and in full when it comes again.
+   * One long suspension must not change the pace: a process that got no CPU for some time must not reject requests that
+   * it could serve immediately. An interval longer than all recent ones counts as the longest of them. It counts in
+   * full when it occurs again.
    */
   #notePace(now: number): void {
     const ms = Math.min(now - this.#paceSince, this.#bounds.maxWaitMs)
@@ -187,18 +193,18 @@ export class OverloadValve {
     this.#paceSince = now
   }
 
-  /** Looks again when the oldest has waited long enough. */
+  /** Checks again when the oldest request has waited long enough. */
   #pumpAfter(ms: number): void {
     if (this.#isTimed) return
     this.#isTimed = true
-    // Who waits has a connection, which keeps the process; when they are gone, nothing else does.
+    // Waiting requests have connections, which keep the process alive. The timer must not.
     this.#clock.sleep(ms, undefined, { keepsAlive: false }).then(() => {
       this.#isTimed = false
       this.#pump()
     })
   }
 
-  /** Tells each when its turn would come, so that those who are refused together do not come again together. */
+  /** Tells each caller when its turn would come, so that rejected callers do not all return together. */
   #turnAway(request: IncomingMessage, response: ServerResponse, now: number): void {
     if (this.#refused++ === 0) {
       this.#log.warn({ inWork: this.#inWork, waiting: this.#waiting.size }, 'overloaded: requests are refused')
@@ -213,13 +219,13 @@ export class OverloadValve {
     }
   }
 
-  /** Answers who could not be refused in the turn of their arrival, as long as this turn has time. */
+  /** Rejects requests from earlier ticks while this tick has time. */
   #refuseSome(): void {
     for (const refused of this.#refusals) {
       if (!this.#loop.hasTimeToRefuse(this.#clock.monotonic())) break
       this.#refusals.delete(refused)
       const { request, response, retryAfterSeconds } = refused
-      // Its caller went away meanwhile.
+      // The caller may have disconnected meanwhile.
       if (!response.destroyed) this.#refuse(request, response, retryAfterSeconds)
     }
     if (this.#refusals.size > 0) this.#pumpNextTurn()

@@ -3,7 +3,7 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** A request, or what belongs to one: of Fastify or of Node.js. */
+/** A request or response of Fastify or Node.js. */
 interface Exchange {
   readonly method?: string
   readonly routeOptions?: { readonly url?: string | undefined }
@@ -14,15 +14,16 @@ interface Exchange {
 const requestLine = ({ method, routeOptions }: Exchange) => ({ method, route: routeOptions?.url })
 const responseLine = ({ statusCode, request = {} }: Exchange) => ({ ...requestLine(request), status: statusCode })
 
-/** What Fastify's own lines show of a request and its response: never headers, query or body. */
+/** Fields of Fastify's own log lines. They never contain headers, query or body. */
 const serializers = { req: requestLine, request: requestLine, res: responseLine, reply: responseLine }
 
 /**
- * Every logger that Fastify holds: that of the application, and one for each request, whose lines carry the trace id. What
- * Fastify logs of itself shows method, route, status and trace id alone; texts lose the query of the request, which Fastify
- * writes into some. A line that cannot be written is lost: it must not fail the request.
+ * The loggers that Fastify uses: one for the application and one for each request, whose lines contain the trace id.
+ * Fastify's own lines only show method, route, status and trace id. The query of the request is removed from texts,
+ * because Fastify writes it into some of them. A line that cannot be written is lost, so that it does not fail the
+ * request.
  *
- * The child logger, which costs more than most handlers, is made at the first line.
+ * The child logger is created at the first line, because it costs more than most handlers.
  */
 export class RequestLog implements FastifyBaseLogger {
   declare readonly trace: FastifyBaseLogger['trace']
@@ -36,7 +37,7 @@ export class RequestLog implements FastifyBaseLogger {
   readonly #request: FastifyRequest | undefined
   #child: Logger | undefined
 
-  /** @param request absent for the logger of the application */
+  /** @param request undefined for the logger of the application */
   constructor(base: Logger, request?: FastifyRequest) {
     this.#base = base
     this.#request = request
@@ -63,11 +64,11 @@ export class RequestLog implements FastifyBaseLogger {
       const shown = parts.map((part) => (typeof part === 'string' ? this.#withoutQuery(part) : part))
       this.traced[level](...(shown as Parameters<FastifyBaseLogger['info']>))
     } catch {
-      // The request goes on.
+      // The request continues.
     }
   }
 
-  /** A query may hold a token. */
+  /** A query may contain a token. */
   #withoutQuery<T>(part: T): T {
     const url = this.#request?.raw.url ?? ''
     const start = url.indexOf('?')
