@@ -1,9 +1,9 @@
-/** The part of better-sqlite3 that is used here; the package brings no types. */
+/** The part of better-sqlite3 that is used here. The package has no types. */
 declare module 'better-sqlite3' {
   export interface Statement {
-    /** True when it answers rows. */
+    /** True if it returns rows. */
     readonly reader: boolean
-    /** True when it changes nothing. */
+    /** True if it changes nothing. */
     readonly readonly: boolean
     all(parameters: readonly unknown[]): Record<string, unknown>[]
     run(parameters: readonly unknown[]): { changes: number; lastInsertRowid: number | bigint }

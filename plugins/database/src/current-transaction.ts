@@ -11,9 +11,9 @@ const shortestWait = 5
 const longestWait = 80
 
 /**
- * SQLSTATE of PostgreSQL, error numbers of MySQL and MariaDB: it lost against another one and may win next time. 1615: a
- * table changed under a prepared statement while the server was executing it. The last one: the server did not execute a
- * statement because of how it was prepared; the next attempt does not prepare it.
+ * SQLSTATE of PostgreSQL and error numbers of MySQL and MariaDB for a transaction that lost against another one and may
+ * succeed next time. 1615: a table changed under a prepared statement while the server executed it. The last one: the
+ * server did not execute a statement because of how it was prepared. The next attempt does not prepare it.
  */
 const conflicts = new Set<unknown>([
   '40001',
@@ -32,9 +32,9 @@ export function isConflict(error: unknown): boolean {
 }
 
 /**
- * Runs a whole transaction, or a statement outside one, again when it met a conflict, after 5 to 80 ms by chance. The wait is real time, not that of
- * the product's clock: it gives other transactions on a real server time to end, which a clock that a test holds still
- * cannot.
+ * Repeats a whole transaction, or a statement outside one, after a conflict and a random wait of 5 to 80 ms. The wait
+ * uses real time, not the product's clock: other transactions on a real server need it, and a stopped clock of a test
+ * would not provide it.
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,
@@ -51,28 +51,28 @@ export async function withRetries<T>(
   }
 }
 
-/** What one transaction of `Database.transactional` knows about itself. */
+/** State of one transaction of `Database.transactional`. */
 export interface TransactionScope {
   readonly transaction: ControlledTransaction<unknown>
-  /** Made when it is asked for: work that only runs statements has none. */
+  /** Created at the first access: work that only runs statements has none. */
   readonly em: SqlEntityManager
   /** Hooks for after the commit. */
   readonly hooks: (() => void | Promise<void>)[]
-  /** False when it was committed or rolled back. */
+  /** False after the commit or rollback. */
   open: boolean
-  /** Aborts when the work has taken too long. */
+  /** Aborts when the work exceeds its limit. */
   readonly aborter: AbortController
-  /** Lets its limit go, once it is over. */
+  /** Ends its time limit, after the transaction. */
   end: () => void
-  /** What a nested call threw. */
+  /** Error of a nested call. */
   failure?: unknown
-  /** Why it was given up while its work went on: what that work asks for now fails with it. */
+  /** Reason for which it was cancelled while its work continues. Further calls of that work fail with it. */
   overdue?: Error
 }
 
-/** Knows in which transaction of one database the calling code runs. */
+/** Finds the transaction of one database in which the calling code runs. */
 export class CurrentTransaction {
-  /** Name of MikroORM's context: keeps two databases of one process apart. */
+  /** Name of MikroORM's context, which separates two databases of one process. */
   readonly contextName = randomUUID()
   readonly #scopes = new AsyncLocalStorage<TransactionScope>()
 
@@ -81,9 +81,10 @@ export class CurrentTransaction {
   }
 
   /**
-   * The transaction of `Database.transactional` around the calling code, while it is open.
+   * Returns the open transaction of `Database.transactional` around the calling code.
    *
-   * @throws what ended a transaction whose work goes on all the same: outside it, that work would do half of what it means
+   * @throws the reason of a transaction that was cancelled while its work continues: outside the transaction, that
+   *   work would take effect in part
    */
   get scope(): TransactionScope | undefined {
     const scope = this.#scopes.getStore()
@@ -92,8 +93,8 @@ export class CurrentTransaction {
   }
 
   /**
-   * The entity manager of the transaction, or savepoint, in which the calling code runs. Code that was started inside a
-   * transaction and outlives it is in none.
+   * Returns the entity manager of the transaction or savepoint in which the calling code runs. Code that was started
+   * inside a transaction and runs after it gets `undefined`.
    */
   get entityManager(): SqlEntityManager | undefined {
     const { scope } = this
@@ -102,7 +103,7 @@ export class CurrentTransaction {
     return em !== undefined && openTransactionOf(em) !== undefined ? em : undefined
   }
 
-  /** The transaction, or savepoint, itself: for statements, which need no entity manager. */
+  /** The transaction or savepoint itself, for statements, which need no entity manager. */
   get transaction(): ControlledTransaction<unknown> | undefined {
     const { scope } = this
     const innermost = TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
@@ -117,13 +118,13 @@ export class CurrentTransaction {
     return innermost === undefined || innermost === this.scope?.em
   }
 
-  /** True also where MikroORM hides the transaction, as its propagation `REQUIRES_NEW` does. */
+  /** True even if MikroORM hides the transaction, as its propagation `REQUIRES_NEW` does. */
   get isOpen(): boolean {
     return this.scope !== undefined || this.entityManager !== undefined
   }
 }
 
-/** The transaction of an entity manager, unless it is over. */
+/** Returns the transaction of an entity manager if it is open. */
 function openTransactionOf(em: SqlEntityManager): ControlledTransaction<unknown> | undefined {
   const transaction = em.getTransactionContext<ControlledTransaction<unknown>>()
   return transaction === undefined || transaction.isCommitted || transaction.isRolledBack ? undefined : transaction

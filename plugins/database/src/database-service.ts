@@ -41,26 +41,29 @@ interface DatabaseServiceOptions {
   readonly lockWaitMs: number
   readonly clock: Clock
   readonly clockToleranceMs: number
-  /** The database follows this clock instead of keeping its own time. */
+  /** Clock that the database follows instead of keeping its own time. */
   readonly followedClock?: FollowedClock | undefined
   readonly log: Logger
 }
 
-/** Milliseconds without a failure after which a database is available again: one connection may fail while others work. */
+/**
+ * Milliseconds without a failure after which a database counts as available again: one connection may fail while others
+ * work.
+ */
 const quietMs = 5_000
 
-/** Milliseconds that each of two statements of a health check may take while ordinary statements fail. */
+/** Timeout of each of two statements of a health check while ordinary statements fail, milliseconds. */
 const doubtMs = 600
 
-/** Milliseconds for which a write proves that the database can be written. */
+/** Milliseconds for which a write proves that the database accepts writes. */
 const proofMs = 5_000
 
-/** Bytes on its disk below which an SQLite file counts as full: what follows a commit needs room too. */
+/** Free bytes below which the disk of an SQLite file counts as full. A commit needs some space for later writes. */
 const leastSpace = 1024 * 1024
 
 type TransactionWork<T> = (em: SqlEntityManager, signal: AbortSignal) => Promise<T>
 
-/** How long the work of a transaction may take, all its tries together. `endsAt` is known when the first one begins. */
+/** Time limit of a transaction for all attempts together. `endsAt` is set when the first one begins. */
 interface Limit {
   readonly ms: number
   endsAt: number | undefined
@@ -69,10 +72,10 @@ interface Limit {
 
 const longestTransactionMs = 24 * 60 * 60 * 1000
 
-/** Milliseconds that the last statement of a process may take: what it says lapses by itself too. */
+/** Timeout of the last statement of a process, milliseconds. The reservation that it releases would also expire. */
 const farewellMs = 1_000
 
-/** Texts whose placeholders have been rewritten for PostgreSQL. */
+/** Cached texts with rewritten placeholders for PostgreSQL. */
 const keptTexts = 1_000
 
 export class DatabaseService implements Database {
@@ -86,14 +89,14 @@ export class DatabaseService implements Database {
   #connected: Promise<void> | undefined
   /** True after the first measurement of the server's time, which is part of connecting. */
   #isConnected = false
-  /** When the health check wrote last, on the monotonic clock. */
+  /** Last write of the health check, on the monotonic clock. */
   #wroteAt = Number.NEGATIVE_INFINITY
 
   private constructor(options: DatabaseServiceOptions, open: OpenOrm) {
     this.#options = options
     this.#open = open
     this.clock = this.#newClock()
-    // A renewal runs in the context in which the source was made.
+    // A renewal runs in the context in which the source was created.
     this.#ids = open.demand.run(
       { reserved: true },
       () => new IdSource(() => this.#kysely as Kysely<IdTables>, this.clock, randomUUID()),
@@ -113,7 +116,7 @@ export class DatabaseService implements Database {
     })
   }
 
-  /** Loads the driver and the entities; connects to nothing yet. */
+  /** Loads the driver and the entities without connecting. */
   static async open(options: DatabaseServiceOptions): Promise<DatabaseService> {
     const warn = (message: string) => options.log.warn(message)
     const texts = { failing: 'the database is not available', over: 'the database is available again' }
@@ -133,7 +136,7 @@ export class DatabaseService implements Database {
     return placeOf(this.#options.settings)
   }
 
-  /** Connects, once; every method does so by itself. Throws PlinthError as `probe` does. */
+  /** Connects once. Each method calls it. Throws like `probe`. */
   connect(): Promise<void> {
     this.#connected ??= this.#connect()
     return this.#connected
@@ -161,19 +164,19 @@ export class DatabaseService implements Database {
       const { rows } = await this.#kysely.executeQuery<{ at_ms: unknown }>(CompiledQuery.raw(statement))
       return exactInteger(rows[0]?.at_ms)
     }
-    // A reader of the clock may be in a transaction. The measurement must not join it.
+    // The caller that reads the clock may be in a transaction. The measurement must not join it.
     const outside = AsyncLocalStorage.snapshot()
     const readReserved = () => outside(() => this.#open.demand.run({ reserved: true }, read))
     return new ServerClock({ clock, toleranceMs, read: () => (this.#isConnected ? readReserved() : read()) })
   }
 
-  /** Makes `newId` work. */
+  /** Reserves ids, so that `newId` works. */
   async reserveIds(): Promise<void> {
     await this.connect()
     await this.#ids.claim()
   }
 
-  /** Gives everything back. */
+  /** Releases the id reservation and closes all connections. */
   async close(): Promise<void> {
     if (this.clock instanceof FileClock) {
       await this.clock.save().catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
@@ -211,7 +214,7 @@ export class DatabaseService implements Database {
     if (!(ms >= 1 && ms <= longestTransactionMs))
       throw new RangeError(`timeoutMs is ${ms}, not 1 to ${longestTransactionMs}`)
     signal?.throwIfAborted()
-    // Nothing to do once the plugin is set up; a command of the program connects and takes ids only when it writes.
+    // Has no effect after the setup of the plugin. A command connects and reserves ids only when it writes.
     await this.reserveIds()
     const limit: Limit = { ms, endsAt: undefined, signal }
     const { answer, hooks } = await withRetries(() => attempt(limit))
@@ -230,7 +233,7 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** Through MikroORM, which flushes the entity manager before it commits. */
+  /** Uses MikroORM, which flushes the entity manager before it commits. */
   async #transaction<T>(work: TransactionWork<T>, limit: Limit) {
     const root = this.#open.orm.em.fork({ disableContextResolution: true })
     const hooks: TransactionScope['hooks'] = []
@@ -253,7 +256,7 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** Begun and committed here: the entity manager is made when somebody asks for it. */
+  /** Begins and commits here. The entity manager is created at the first access. */
   async #bareTransaction<T>(work: (signal: AbortSignal) => Promise<T>, limit: Limit) {
     const transaction = await this.#kysely.startTransaction().execute()
     let made: SqlEntityManager | undefined
@@ -289,11 +292,11 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** Runs the work of a transaction, and gives the transaction up when it takes too long. */
+  /** Runs the work of a transaction, and cancels the transaction if it takes too long. */
   async #inTime<T>(scope: TransactionScope, limit: Limit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const lease = await leaseOf(scope.transaction)
     const overdue = Promise.withResolvers<never>()
-    // What is still at work when the time is over may be the commit, and then nobody looks at this.
+    // At the time limit the commit may be running. Then this promise is not awaited.
     overdue.promise.catch(() => undefined)
     limit.endsAt ??= performance.now() + limit.ms
     const giveUp = (reason: Error) => {
@@ -390,7 +393,7 @@ export class DatabaseService implements Database {
   async #run(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<unknown>> {
     assertBindable(parameters)
     const current = this.#open.transaction.transaction
-    // Inside a transaction a conflict is the whole transaction's.
+    // Inside a transaction, the whole transaction must be repeated after a conflict.
     if (current !== undefined) return this.#statement(sql, parameters, current)
     return withRetries(() => this.#statement(sql, parameters, undefined))
   }
@@ -417,7 +420,7 @@ export class DatabaseService implements Database {
   ): Promise<QueryResult<unknown>> {
     const { sqlite } = this.#open
     try {
-      // The connection is the caller's own here: no need to go through Kysely.
+      // The connection belongs to the caller here, so Kysely is not needed.
       if (current !== undefined && sqlite !== undefined) {
         this.#open.written.asked(sqlite.connection, sql)
         return sqlite.connection.run(sql, parameters)
@@ -460,10 +463,11 @@ export class DatabaseService implements Database {
   }
 
   /**
-   * Asks on connections of the pool. The statement above has a connection of its own and proves nothing for them. The first
-   * one may be the only one that is broken: at the end of its time it is replaced, and another one is asked.
+   * Tests connections of the pool, because the statement above uses a separate connection. The first connection may be
+   * the only broken one. It is replaced at the timeout, and another one is tested.
    *
-   * @throws PlinthError `PLINTH_DATABASE_QUERY_TIMEOUT`, or `PLINTH_DATABASE_POOL_TIMEOUT` when all connections are in use
+   * @throws PlinthError `PLINTH_DATABASE_QUERY_TIMEOUT`, or `PLINTH_DATABASE_POOL_TIMEOUT` if all connections are in
+   *   use
    */
   async #assertOrdinary(signal: AbortSignal): Promise<void> {
     const ask = () =>
@@ -482,7 +486,7 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** SQLite goes on writing into the room that its files have, until a larger change fails. */
+  /** SQLite continues to write into the space that its files have, until a larger change fails. */
   async #assertSpace(): Promise<void> {
     const { settings } = this.#options
     if (settings.type !== 'sqlite' || settings.file === ':memory:') return
@@ -510,7 +514,7 @@ export class DatabaseService implements Database {
     return this.#migrator.status()
   }
 
-  /** Checks the change sets as `migrate` does, and changes nothing. Returns warnings. Throws as `Migrator.check` does. */
+  /** Checks the change sets like `migrate` and changes nothing. Returns warnings. Throws like `Migrator.check`. */
   async checkChangeSets(): Promise<readonly string[]> {
     await this.connect()
     return this.#migrator.check()
@@ -524,7 +528,7 @@ export class DatabaseService implements Database {
       entities,
       changeSets: changeSetsOf.get(plugin) ?? [],
     }))
-    // A command that only applies change sets does not load this.
+    // A command that only applies change sets does not load this module.
     const { draftChangeSets } = await import('./migrations/draft.ts')
     return draftChangeSets(this.fork(), plugins)
   }
@@ -535,7 +539,7 @@ export class DatabaseService implements Database {
   }
 
   /**
-   * Compares the entities of all plugins with the tables. For a migrated database.
+   * Compares the entities of all plugins with the tables of a migrated database.
    *
    * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA`
    */
@@ -558,7 +562,7 @@ export class DatabaseService implements Database {
 
 const affectedRows = ({ numAffectedRows }: QueryResult<unknown>) => Number(numAffectedRows ?? 0)
 
-/** The connection of a transaction that has just begun. */
+/** Returns the connection of a transaction that has just begun. */
 function leaseOf(transaction: ControlledTransaction<unknown>): Promise<Lease> {
   return transaction.getExecutor().provideConnection(async (connection) => connection as Lease)
 }

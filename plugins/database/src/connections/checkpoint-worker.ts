@@ -1,4 +1,4 @@
-/** The thread of `WalCheckpoints`: copies the write-ahead log back when it is asked to, and says how far it came. */
+/** The thread of `WalCheckpoints`. Each message starts a checkpoint, and the thread returns its result. */
 import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { codeOf, reasonOf } from '@plinth/kernel'
@@ -11,7 +11,10 @@ database.pragma(`synchronous = ${synchronous}`)
 
 const logBytes = () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
 
-/** Passive: it waits for nobody, and nobody waits for it. Only a log that is too long is cut, which needs a moment without readers. */
+/**
+ * Runs a passive checkpoint, which neither waits nor blocks. Only a log that is too long is truncated, which needs a
+ * moment without readers.
+ */
 function checkpoint(): CheckpointAnswer {
   try {
     database.pragma('wal_checkpoint(PASSIVE)')

@@ -7,7 +7,7 @@ import { databaseError } from '../errors.ts'
 /**
  * True for an SQLite file that does not exist yet and can be created.
  *
- * @throws PlinthError `PLINTH_DATABASE_FILE` when it cannot be created
+ * @throws PlinthError `PLINTH_DATABASE_FILE` if it cannot be created
  */
 export async function isMissingFile(settings: ConnectionSettings): Promise<boolean> {
   if (settings.type !== 'sqlite' || settings.file === ':memory:') return false
@@ -30,17 +30,17 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** A file can be created in the directory, or in directories that can be created in the next one above. */
+/** Checks that a file can be created in the directory, or in missing directories below an existing one. */
 async function assertCreatable(directory: string): Promise<void> {
   const parent = dirname(directory)
   if (!(await exists(directory)) && parent !== directory) return assertCreatable(parent)
-  // The trailing slash makes the system reject what is not a directory.
+  // With the trailing slash the system rejects a path that is not a directory.
   await access(`${directory}/`, constants.W_OK | constants.X_OK)
 }
 
 /** Milliseconds after which a wait ends. */
 interface WaitLimits {
-  /** For a connection to a server, or for one that is free. */
+  /** For a connection to a server, or for a free connection. */
   readonly connectTimeoutMs: number
   /** For a statement on a server. */
   readonly queryTimeoutMs: number
@@ -70,21 +70,21 @@ export interface ServerSettings extends WaitLimits {
   readonly preparedStatements: boolean
 }
 
-/** Which database, and how to reach it. */
+/** Type and location of the database. */
 export type ConnectionSettings = SqliteSettings | ServerSettings
 
-/** What a person fills in to reach a database. */
+/** Input of a user for a connection to a database. */
 export type ProbeTarget =
   | Pick<SqliteSettings, 'type' | 'file'>
   | (Pick<ServerSettings, 'type' | 'host' | 'port' | 'name' | 'username' | 'password'> &
       Partial<Pick<ServerSettings, 'tls'>>)
 
-/** Where a database is, for people. No credentials. */
+/** Returns the location of a database as text for users. Contains no credentials. */
 export function placeOf(settings: ConnectionSettings): string {
   return settings.type === 'sqlite' ? settings.file : `${hostAndPort(settings.host, settings.port)}/${settings.name}`
 }
 
-/** Connections of an instance besides its pool, for statements that must not wait behind it. */
+/** Connections of an instance in addition to its pool, for statements that must not wait for the pool. */
 export const reservedConnections = 2
 
 type Failure =
@@ -93,7 +93,7 @@ type Failure =
   | 'PLINTH_DATABASE_UNKNOWN'
   | 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS'
 
-/** What the drivers say when a connection cannot be had: SQLSTATE, error number or system code. */
+/** Errors of the drivers when a connection cannot be opened: SQLSTATE, error number or system code. */
 const known: Readonly<Record<string, Failure>> = {
   ECONNREFUSED: 'PLINTH_DATABASE_UNREACHABLE',
   ENOTFOUND: 'PLINTH_DATABASE_UNREACHABLE',
@@ -119,10 +119,13 @@ const known: Readonly<Record<string, Failure>> = {
   ER_BAD_DB_ERROR: 'PLINTH_DATABASE_UNKNOWN',
 }
 
-/** The drivers give no code to a server that sends nothing, nor to one that does not speak their protocol. */
+/** The drivers give no code if the server sends nothing or uses another protocol. */
 const noServer = /timeout|timed out|^received (?:invalid response|unexpected)/i
 
-/** One clear error for a connection that could not be had. The driver's own error stays as the cause; it holds no password. */
+/**
+ * Returns the error for a connection that could not be opened. The cause is the error of the driver, which contains no
+ * password.
+ */
 export function connectionFailure(settings: ConnectionSettings, error: unknown): PlinthError {
   const details = {
     type: settings.type,
@@ -137,7 +140,7 @@ export function connectionFailure(settings: ConnectionSettings, error: unknown):
   return databaseError(known[code] ?? (hasNoServer ? 'PLINTH_DATABASE_UNREACHABLE' : fallback), details, error)
 }
 
-/** The error of a statement that the server rejected because of how it was prepared. */
+/** Returns the error of a statement that the server rejected because of how it was prepared. */
 export const notPrepared = (settings: ConnectionSettings, error: unknown): PlinthError =>
   databaseError(
     'PLINTH_DATABASE_NOT_PREPARED',
@@ -145,7 +148,7 @@ export const notPrepared = (settings: ConnectionSettings, error: unknown): Plint
     error,
   )
 
-/** What the drivers say when a connection ends under what was asked: SQLSTATE or system code. */
+/** Errors of the drivers when a connection ends during a statement: SQLSTATE or system code. */
 const ended: ReadonlySet<unknown> = new Set([
   '57P01',
   '57P02',
@@ -161,7 +164,7 @@ const ended: ReadonlySet<unknown> = new Set([
   'ER_SERVER_SHUTDOWN',
   'ER_CONNECTION_KILLED',
 ])
-/** The drivers give these no code. */
+/** The drivers give these errors no code. */
 const endedText =
   /^(?:Connection terminated|Client has encountered a connection error|Can't add new command when connection is in closed state)/
 
@@ -171,10 +174,7 @@ type Outage =
   | 'PLINTH_DATABASE_DISK'
   | 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS'
 
-/**
- * Errors of statements that a server, or SQLite, reports while it cannot work: SQLSTATE, error name, or the first words of a
- * code of SQLite.
- */
+/** Errors of statements while a server or SQLite cannot work: SQLSTATE, error name, or the prefix of an SQLite code. */
 const outages: readonly (readonly [Outage, RegExp])[] = [
   ['PLINTH_DATABASE_NO_WRITES', /^(?:SQLITE_FULL|53100|ER_DISK_FULL|ER_RECORD_FILE_FULL)$/],
   [
@@ -188,14 +188,18 @@ const outages: readonly (readonly [Outage, RegExp])[] = [
   ],
 ]
 
-/** Errors after which the database takes writes again once one succeeds. */
+/** True for errors that end with the next successful write. */
 export const isWriteOutage = ({ code }: PlinthError): boolean =>
   code === 'PLINTH_DATABASE_NO_WRITES' || code === 'PLINTH_DATABASE_READ_ONLY' || code === 'PLINTH_DATABASE_DISK'
 
-/** After a failover, a connection that is read-only leads to the former primary server: it must be replaced. */
+/**
+ * True if the connection must be replaced. After a failover, a read-only connection leads to the former primary server.
+ */
 export const mustReconnect = ({ code }: PlinthError): boolean => code === 'PLINTH_DATABASE_READ_ONLY'
 
-/** The error of a statement that failed because the database cannot work now; `undefined` for any other error. */
+/**
+ * Returns the error of a statement that failed because the database is unavailable; `undefined` for any other error.
+ */
 export function outageOf(settings: ConnectionSettings, error: unknown): PlinthError | undefined {
   const [code, reason] = [codeOf(error), reasonOf(error)]
   const connections = settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections

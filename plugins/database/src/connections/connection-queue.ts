@@ -1,19 +1,19 @@
 import type { PlinthError } from '@plinth/kernel'
 
-/** Something that is waited for right now. */
+/** A current wait. */
 interface OpenWait {
   readonly since: number
   readonly endsAt: number
   /** True for a statement on a connection of the pool. */
   readonly isOrdinary: boolean
-  /** Called once when it has taken too long. */
+  /** Called once if the wait has reached its limit. */
   readonly onEnd: () => void
 }
 
 /**
- * Waits that have an end. One timer serves all of them: it is set to the earliest end and looks again from there, so a wait
- * that is over in time costs an entry of a set and no timer. It keeps the process alive while there is something to end, and
- * no longer. Time is real and monotonic: what is waited for is a real server.
+ * Waits with a time limit. One timer serves all of them. It is set to the earliest end, so a wait that ends in time
+ * costs a set entry and no timer. The timer keeps the process alive only while a wait is open. It uses real monotonic
+ * time, because the waits are for a real server.
  */
 export class OpenWaits {
   readonly #open = new Set<OpenWait>()
@@ -35,13 +35,13 @@ export class OpenWaits {
     if (this.#open.size === 0) this.#timer?.unref()
   }
 
-  /** Milliseconds since the oldest one began; 0 when there is none. */
+  /** Milliseconds since the oldest wait began; 0 if there is none. */
   get longestMs(): number {
     for (const { since } of this.#open) return performance.now() - since
     return 0
   }
 
-  /** When the oldest wait for an ordinary statement began; `undefined` when there is none. */
+  /** Time at which the oldest wait for an ordinary statement began; `undefined` if there is none. */
   get oldestOrdinary(): number | undefined {
     for (const { since, isOrdinary } of this.#open) if (isOrdinary) return since
     return undefined
@@ -70,14 +70,14 @@ export class OpenWaits {
   }
 }
 
-/** Longest time in which a statement of a healthy server is expected to end, in milliseconds. */
+/** Maximum time in which a statement on a healthy server is expected to end, milliseconds. */
 const maxExpectedMs = 5_000
-/** The same as a part of the time that a statement may take. */
+/** The same limit as a fraction of the statement timeout. */
 const expectedShare = 1 / 6
 
 /**
- * Whether ordinary statements succeed. A reserved statement has a connection of its own, so it may succeed while all
- * connections of the pool are broken.
+ * Records whether ordinary statements succeed. A reserved statement has a separate connection, so it may succeed while
+ * all connections of the pool are broken.
  */
 export class OrdinaryStatements {
   readonly #waits: OpenWaits
@@ -85,7 +85,7 @@ export class OrdinaryStatements {
   #failedAt = Number.NEGATIVE_INFINITY
   #succeededAt = Number.NEGATIVE_INFINITY
 
-  /** @param statementMs milliseconds that a statement may take */
+  /** @param statementMs statement timeout, milliseconds */
   constructor(waits: OpenWaits, statementMs: number) {
     this.#waits = waits
     this.#expectedMs = Math.min(maxExpectedMs, statementMs * expectedShare)
@@ -99,7 +99,7 @@ export class OrdinaryStatements {
     this.#succeededAt = performance.now()
   }
 
-  /** True when one failed, or waits for longer than expected, and none has succeeded since. */
+  /** True if a statement failed, or waits longer than expected, and none has succeeded since. */
   get isDoubtful(): boolean {
     if (this.#failedAt > this.#succeededAt) return true
     const since = this.#waits.oldestOrdinary
@@ -108,19 +108,19 @@ export class OrdinaryStatements {
 }
 
 interface QueueOptions {
-  /** Connections for everybody. */
+  /** Number of connections for all statements. */
   readonly size: number
-  /** Connections besides, for reserved statements alone. */
+  /** Number of additional connections, only for reserved statements. */
   readonly reserved: number
-  /** Milliseconds that a turn may take to come. */
+  /** Maximum wait for a connection, milliseconds. */
   readonly waitMs: number
   readonly waits: OpenWaits
   readonly tooLate: () => PlinthError
 }
 
 /**
- * Whose turn it is to have a connection, first come, first served. Reserved statements go before all others, and have
- * places of their own where there is more than one connection.
+ * Assigns connections in the order of the requests. Reserved statements come before all others, and have additional
+ * connections on a server.
  */
 export class ConnectionQueue {
   readonly #options: QueueOptions
@@ -132,9 +132,9 @@ export class ConnectionQueue {
   }
 
   /**
-   * Nothing when the turn is there at once.
+   * Requests a connection. Returns `undefined` if one is free.
    *
-   * @throws what `tooLate` makes when the turn does not come in time
+   * @throws the error of `tooLate` if none becomes free in time
    */
   take(isReserved: boolean): Promise<void> | undefined {
     const { size, reserved, waits, waitMs, tooLate } = this.#options

@@ -12,92 +12,97 @@ import { databaseError } from '../errors.ts'
 import { ConnectionQueue, type OpenWaits, type OrdinaryStatements } from './connection-queue.ts'
 import type { WrittenTables } from './written-tables.ts'
 
-/** What a piece of work asks of its connections. */
+/** Connection options of the calling code. */
 export interface Demand {
-  /** A connection that ordinary work does not use up. */
+  /** True uses a connection that ordinary work does not use. */
   readonly reserved?: boolean
-  /** Milliseconds that a statement may take instead of the usual limit; `Infinity` for none. */
+  /** Statement timeout in milliseconds instead of the default; `Infinity` for none. */
   readonly statementMs?: number
 }
 
 /** A network connection, below Kysely. */
 export interface NativeConnection {
-  /** Closes its socket at once; resolves when the pool has noticed. */
+  /** Closes the socket immediately. Resolves when the pool has noticed. */
   destroy(reason: Error): Promise<void>
 }
 
 /**
- * The network connection that took a statement last. Kysely hides it; but a statement reaches the network driver before
- * `executeQuery` returns, so who clears this first and looks right after the call finds the right one.
+ * The network connection that received the last statement. Kysely hides it. A statement reaches the network driver
+ * before `executeQuery` returns. Thus code that clears this field before the call and reads it directly after the call
+ * finds the correct connection.
  */
 export const lastUsed: { connection: NativeConnection | undefined } = { connection: undefined }
 
-/** Runs one statement on a new connection, within the limit of an ordinary statement. */
+/** Runs one statement on a new connection, with the timeout of an ordinary statement. */
 type RunOnSession = (sql: string, parameters?: readonly unknown[]) => Promise<{ readonly rows: readonly unknown[] }>
 
-/** Statements that set up a session, and that change its limits for work without a limit. */
+/** Statements that set up a session and change its timeouts for work without a limit. */
 export interface SessionRules {
-  /** Sets up a new session. Returns whether it belongs to this connection alone, so that its settings stay. */
+  /** Sets up a new session. Returns true if the session belongs only to this connection, so that its settings stay. */
   open(run: RunOnSession): Promise<boolean>
-  /** Before work without a limit, on a session of its own. */
+  /** Disables the timeout before work without a limit, on an exclusive session. */
   readonly lift: string
-  /** After work without a limit, on a session of its own. */
+  /** Restores the timeout after work without a limit, on an exclusive session. */
   readonly restore: string
-  /** At the begin of a transaction without a limit, on a session that others use too. */
+  /** Disables the timeout at the start of a transaction without a limit, on a shared session. */
   readonly liftInTransaction?: string
 }
 
 export interface LeaseRules {
-  /** Connections that are in use at once at most. */
+  /** Maximum number of connections in use. */
   readonly size: number
-  /** Connections besides, for reserved statements. */
+  /** Number of additional connections, for reserved statements. */
   readonly reserved: number
-  /** Milliseconds to wait for a connection. */
+  /** Maximum wait for a connection, milliseconds. */
   readonly waitMs: number
-  /** Milliseconds that a statement may take; `Infinity` where there is no network to wait for. */
+  /** Statement timeout, milliseconds; `Infinity` without a network. */
   readonly statementMs: number
   readonly waits: OpenWaits
   readonly demand: AsyncLocalStorage<Demand>
   readonly written: WrittenTables
-  /** Absent where there is no session to set up. */
+  /** Undefined without sessions. */
   readonly session?: SessionRules
-  /** Hears of every statement that ran, and of every wait that had to be ended. */
+  /** Is called for each executed statement and for each wait that timed out. */
   readonly log: Pick<FailureLog, 'failed' | 'succeeded'>
-  /** Is notified of every ordinary statement that succeeded, or failed because of its connection. */
+  /** Is notified of each ordinary statement that succeeded, or failed because of its connection. */
   readonly ordinary: Pick<OrdinaryStatements, 'failed' | 'succeeded'>
-  /** Throws when the calling code may have no connection. */
+  /** Throws if the calling code must not use a connection. */
   admit(): void
-  /** What is thrown when no connection can be had. */
+  /** Returns the error to throw if no connection is available. */
   failure(error: unknown): unknown
-  /** What is thrown for the error of a statement: it tells when the connection ended, or the disk is full. */
+  /**
+   * Returns the error to throw for the error of a statement. It shows whether the connection ended or the disk is full.
+   */
   outage(error: unknown): unknown
-  /** Whether an error of a statement means that its connection must be replaced. */
+  /** True if the connection must be replaced after this error. */
   mustReconnect(error: PlinthError): boolean
-  /** Whether the disk of the database is full, and that something was written all the same. */
+  /** State of write failures. Is notified of a successful write. */
   readonly writes: Pick<FailureLog, 'isFailing' | 'succeeded'>
-  /** Gives up the open transaction of a connection that has no network below it. */
+  /** Rolls back the open transaction of a connection without a network. */
   giveUp?(): void
-  /** Closes every socket, at the very end. */
+  /** Closes all sockets, at the end. */
   closeSockets?(): void
 }
 
-/** Milliseconds that work in flight has to end when the product stops, and then its connections to say goodbye. */
+/**
+ * At the stop of the product: time for current work to end, and then for the shutdown of the connections; milliseconds.
+ */
 const closing = { work: 1_500, goodbye: 1_000 }
 
 /**
- * A driver that gives every connection back, and waits for nothing without an end.
+ * A driver that releases each connection and limits each wait.
  *
- * Kysely keeps the connection of a controlled transaction (the kind that MikroORM uses) for ever when `begin` or
- * `rollback` fails, which is what happens when the server restarts: the pool would be empty after a few of those. And no
- * network driver ends a statement whose server has gone without a word: at the end of its time the connection is destroyed,
- * so that the pool opens another one.
+ * If `begin` or `rollback` fails, for example when the server restarts, Kysely keeps the connection of a controlled
+ * transaction (the kind that MikroORM uses) indefinitely. The pool would soon be empty. Network drivers do not end a
+ * statement whose server has disappeared. Therefore the connection is destroyed at the timeout, and the pool opens
+ * another one.
  */
 export class LeasingDriver implements Driver {
   readonly #inner: Driver
   readonly #rules: LeaseRules
   readonly #queue: ConnectionQueue
   readonly #leases = new Set<Lease>()
-  /** By connection that was set up: whether its session belongs to it alone. */
+  /** For each connection that was set up: true if its session belongs only to it. */
   readonly #opened = new WeakMap<DatabaseConnection, boolean>()
   #onIdle: (() => void) | undefined
 
@@ -120,7 +125,7 @@ export class LeasingDriver implements Driver {
     if (turn !== undefined) await turn
     let connection: DatabaseConnection
     const hasNetwork = this.#rules.statementMs !== Number.POSITIVE_INFINITY
-    // The network driver ends this wait; here it is only seen.
+    // The network driver limits this wait. It is only registered here.
     const wait = hasNetwork ? this.#rules.waits.open(Number.POSITIVE_INFINITY, () => {}) : undefined
     try {
       connection = await this.#inner.acquireConnection(...options)
@@ -152,13 +157,13 @@ export class LeasingDriver implements Driver {
     if (lease.isUnlimited && this.#opened.get(lease.connection)) await lease.run(session.lift)
   }
 
-  /** A second release of the same lease is none. */
+  /** Releases a lease. A second call has no effect. */
   async releaseConnection(lease: Lease) {
     if (!this.#leases.delete(lease)) return
     this.#rules.written.rolledBack(lease.connection)
     try {
       if (lease.isUnlimited && this.#opened.get(lease.connection)) await this.#restoreLimits(lease, this.#rules.session)
-      // A pool would hand it out again before it has noticed.
+      // Otherwise the pool could assign the connection again before it has noticed the end.
       await lease.gone
       await this.#inner.releaseConnection(lease.connection)
     } finally {
@@ -196,7 +201,9 @@ export class LeasingDriver implements Driver {
     this.#rules.written.committed(lease.connection)
   }
 
-  /** A rollback fails when the connection is broken. Then the server has rolled back, and the pool drops the connection. */
+  /**
+   * A rollback fails if the connection is broken. Then the server has rolled back, and the pool drops the connection.
+   */
   async rollbackTransaction(lease: Lease) {
     this.#rules.written.rolledBack(lease.connection)
     await lease.bounded(() => this.#inner.rollbackTransaction(lease.connection)).catch(() => undefined)
@@ -212,7 +219,7 @@ export class LeasingDriver implements Driver {
     return lease.bounded(async () => this.#inner.releaseSavepoint?.(lease.connection, name, compile))
   }
 
-  /** Lets work in flight end, cuts what does not, and waits for no goodbye of a server that is silent. */
+  /** Waits for current work, destroys connections that exceed the limit, and limits the shutdown of each connection. */
   async destroy(...options: Parameters<Driver['destroy']>) {
     const { waits, closeSockets } = this.#rules
     const idle = Promise.withResolvers<void>()
@@ -225,7 +232,7 @@ export class LeasingDriver implements Driver {
     waits.close(work)
     const over = Promise.withResolvers<void>()
     const goodbye = waits.open(closing.goodbye, over.resolve)
-    // A pool that has lost count of its connections waits for them even when all sockets are closed.
+    // A pool that has miscounted its connections would wait even after all sockets are closed.
     await Promise.race([this.#inner.destroy(...options), over.promise])
     waits.close(goodbye)
     closeSockets?.()
@@ -233,14 +240,14 @@ export class LeasingDriver implements Driver {
 }
 
 function reported<E>({ log }: LeaseRules, error: E): E {
-  // A product that stops has closed its database: that is not an outage.
+  // A product that stops has closed its database. This is not an outage.
   if (codeOf(error) !== 'PLINTH_DATABASE_CLOSED') log.failed(error)
   return error
 }
 
 /**
- * One acquisition of a connection. It leaves out `cancelQuery` and `killSession` of Kysely, which end the session with the
- * process number of the connection: behind a pooler that number is invented, and may be the one of another session.
+ * One acquisition of a connection. It does not implement Kysely's `cancelQuery` and `killSession`, which end a session
+ * by the process number of the connection. A pooler invents that number, and it may belong to another session.
  */
 export class Lease implements DatabaseConnection {
   readonly connection: DatabaseConnection
@@ -250,9 +257,9 @@ export class Lease implements DatabaseConnection {
   #native: NativeConnection | undefined
   #severed: Error | undefined
   isInTransaction = false
-  /** Whether a statement changed rows while the database took no writes. */
+  /** True if a statement changed rows while the database rejected writes. */
   #hasWritten = false
-  /** Resolves when a connection that was cut is out of the pool. */
+  /** Resolves when a destroyed connection is removed from the pool. */
   gone: Promise<void> | undefined
 
   constructor(connection: DatabaseConnection, rules: LeaseRules, demand: Demand | undefined) {
@@ -281,13 +288,13 @@ export class Lease implements DatabaseConnection {
     })
   }
 
-  /** Its writes are stored now, so the database accepts writes. */
+  /** The writes are stored now, so the database accepts writes. */
   committed(): void {
     if (this.#hasWritten) this.#rules.writes.succeeded()
     this.#hasWritten = false
   }
 
-  /** Runs a statement for the session: never without a limit. */
+  /** Runs a statement for the session, always with a timeout. */
   run(sql: string, parameters: readonly unknown[] = []) {
     const query = CompiledQuery.raw(sql, parameters as unknown[])
     return this.bounded(() => this.connection.executeQuery(query), this.#rules.statementMs)
@@ -306,10 +313,14 @@ export class Lease implements DatabaseConnection {
     }
   }
 
-  /** Runs what asks the server something. @throws what cut the connection, once it is cut */
+  /**
+   * Runs a request to the server.
+   *
+   * @throws the reason for which the connection was destroyed
+   */
   bounded<T>(ask: () => Promise<T>, ms = this.#statementMs): Promise<T> {
     if (this.#severed !== undefined) return Promise.reject(this.#severed)
-    // Where there is no network no statement waits for one, and watching it is a part of its cost that can be measured.
+    // Without a network no statement waits for one, and a timeout would have a measurable cost.
     if (this.#rules.statementMs === Number.POSITIVE_INFINITY) return ask()
     return this.#watched(ask, ms)
   }
@@ -335,7 +346,10 @@ export class Lease implements DatabaseConnection {
     }
   }
 
-  /** Gives up what the connection does, transaction and all. What is asked of this lease from now on fails with the reason. */
+  /**
+   * Destroys the connection with its work, including the transaction. Later requests of this lease fail with the
+   * reason.
+   */
   sever(reason: Error): void {
     if (this.#severed !== undefined) return
     this.#severed = reason
@@ -344,7 +358,7 @@ export class Lease implements DatabaseConnection {
   }
 }
 
-/** The same dialect with a driver that gives every connection back and waits for nothing without an end. */
+/** Returns the same dialect with a driver that releases each connection and limits each wait. */
 export const withLeases = (dialect: Dialect, rules: LeaseRules): Dialect => ({
   createAdapter: () => dialect.createAdapter(),
   createDriver: () => new LeasingDriver(dialect.createDriver(), rules),

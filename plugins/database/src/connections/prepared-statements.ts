@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import { codeOf, reasonOf } from '@plinth/kernel'
 import { StatementCache } from '../rows/bound-parameters.ts'
 
-/** Statements that a connection keeps prepared on the server. */
+/** Maximum number of prepared statements per connection. */
 export const keptStatements = 256
 
-/** A health warning and a line of the log; see `HealthReport`. */
+/** Texts for the health warning and the log; see `HealthReport`. */
 const texts = {
   pooler:
     'A connection pooler is between this instance and PostgreSQL. No statements are prepared by name, and sessions have no ' +
@@ -15,7 +15,7 @@ const texts = {
     'Find out why, or set platform.database.prepared-statements=false to confirm this.',
 } as const
 
-/** Errors of a server that does not know a statement by its name or number, or that may not keep one more. */
+/** Errors of a server that does not know a statement by its name or number, or that cannot store a further one. */
 const forgotten: ReadonlySet<unknown> = new Set([
   '26000',
   '42P05',
@@ -24,16 +24,16 @@ const forgotten: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * PostgreSQL found another statement below the name than the one that this process prepared. Other protocol violations are
- * errors of a pooler: they say nothing about a statement.
+ * PostgreSQL found another statement under this name than the one that this process prepared. Other protocol violations
+ * are errors of a pooler and do not concern a statement.
  */
 const protocolViolation = '08P01'
 const otherParameters = /^bind message supplies /
 
 /**
  * Decides whether statements are prepared on the server, for all connections of one pool. Sessions that several clients
- * share forget statements, or know those of another client. Once that is known, statements are not prepared until the end
- * of the process.
+ * share forget statements or have those of another client. When this is detected, statements are not prepared until the
+ * end of the process.
  */
 export class PreparedStatements {
   readonly #names = new StatementCache<string>(keptStatements)
@@ -50,25 +50,25 @@ export class PreparedStatements {
     return this.#isUsed
   }
 
-  /** Why statements are not prepared although the configuration allows it. */
+  /** Reason why statements are not prepared although the configuration allows it. */
   get warning(): string | undefined {
     return this.#warning
   }
 
-  /** The same in each process that prepares the same text: sessions that processes share then mean the same by it. */
+  /** Returns the same name in each process for the same text, so that processes can share sessions. */
   nameOf(text: string): string {
     return this.#names.get(text, () => `plinth_${hash('sha256', text, 'hex').slice(0, 40)}`)
   }
 
-  /** A session turned out to belong to a pooler. */
+  /** Reports that a session belongs to a pooler. */
   foundPooler(): void {
     this.#end('pooler')
   }
 
   /**
-   * Whether the server rejected a statement because of how it was prepared. Then nothing was executed.
+   * Returns true if the server rejected a statement because of how it was prepared. Then nothing was executed.
    *
-   * @param error of a statement
+   * @param error error of a statement
    */
   hasRejected(error: unknown): boolean {
     const code = codeOf(error)

@@ -4,8 +4,8 @@ import { lastUsed, type NativeConnection, type SessionRules } from './leasing-dr
 import { keptStatements, type PreparedStatements } from './prepared-statements.ts'
 
 /**
- * Parameter lists of statements that are to be prepared on the server. Kysely passes a list on as it is, so the hooks
- * below find it again when it reaches the network driver.
+ * Parameter lists of statements that must be prepared on the server. Kysely passes a list unchanged, so the hooks below
+ * can identify it when it reaches the network driver.
  */
 const prepared = new WeakSet<readonly unknown[]>()
 
@@ -14,15 +14,18 @@ export function markPrepared(parameters: readonly unknown[]): void {
 }
 
 /**
- * Parameters of a statement that compares the session with the connection that it runs on. The pool replaces them by the
- * process number that PostgreSQL, or a pooler in its place, gave the connection when it was opened.
+ * Parameters of a statement that compares its session with its connection. The pool replaces them by the process number
+ * that PostgreSQL or a pooler gave the connection when it was opened.
  */
 const ownBackend: readonly unknown[] = Object.freeze([])
 
-/** Milliseconds without a word after which the kernel asks whether the other host is still there. */
+/** Idle time after which the kernel checks whether the other host is still alive, milliseconds. */
 const keepAliveMs = 30_000
 
-/** Milliseconds that the server waits longer than this process: its limits end what nobody waits for any more. */
+/**
+ * The timeouts of the server are longer than those of this process by this time, milliseconds. They end work that no
+ * process waits for.
+ */
 const graceMs = 5_000
 
 type Query = (...query: unknown[]) => unknown
@@ -42,7 +45,7 @@ export class ServerSockets {
   readonly #open = new Set<Socket>()
   readonly #keepAlive = { keepAlive: true, keepAliveInitialDelay: keepAliveMs, noDelay: true }
 
-  /** A socket that the driver connects by itself. */
+  /** Returns a socket that the driver connects. */
   unconnected(): Socket {
     return this.#track(new Socket(this.#keepAlive as object))
   }
@@ -62,7 +65,7 @@ export class ServerSockets {
   }
 }
 
-/** @param stream of the moment: TLS puts another one in its place */
+/** @param stream returns the current stream, because TLS replaces it */
 const nativeConnection = (stream: () => Socket): NativeConnection => ({
   destroy: (reason) =>
     new Promise((resolve) => {
@@ -75,7 +78,7 @@ const nativeConnection = (stream: () => Socket): NativeConnection => ({
 
 const int8 = 20
 
-/** 64-bit integers as numbers while they are exact, otherwise as text, as the other drivers do. */
+/** Returns 64-bit integers as numbers if they are exact, otherwise as text, like the other drivers. */
 function parseInt8(text: string): number | string {
   const number = Number(text)
   return Number.isSafeInteger(number) ? number : text
@@ -120,7 +123,7 @@ interface MysqlPool {
   on(event: 'connection', listener: (connection: { query: Query; execute: Query; stream: Socket }) => void): void
 }
 
-/** mysql2 writes values into the text of `query`; only `execute` binds them. */
+/** mysql2 inserts values into the text of `query`. Only `execute` binds them. */
 export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements): void {
   pool.on('connection', (connection) => {
     const native = nativeConnection(() => connection.stream)
@@ -134,8 +137,8 @@ export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements):
 }
 
 /**
- * Statements for a session. The server ends what it does or holds for a process that has gone by limits of its own; a
- * migration lifts the limit of statements.
+ * Returns statements for a session. Timeouts of the server end work and locks of a process that has disappeared. A
+ * migration disables the statement timeout.
  */
 export function sessionRules(settings: ServerSettings, statements: PreparedStatements): SessionRules {
   const statementMs = settings.queryTimeoutMs + graceMs
@@ -146,7 +149,7 @@ export function sessionRules(settings: ServerSettings, statements: PreparedState
   const idleLimit = `/*M! , idle_transaction_timeout = ${Math.ceil(idleMs / 1000)} */`
   return {
     async open(run) {
-      // An insert that lost a race must see the winner's row, values that do not fit are errors, and times are UTC.
+      // An insert that lost a race must see the row of the winner. Invalid values are errors. Times are UTC.
       await run('set session transaction isolation level read committed')
       await run(
         `set session sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', ` +
@@ -160,9 +163,9 @@ export function sessionRules(settings: ServerSettings, statements: PreparedState
 }
 
 /**
- * A pooler that pools by transaction gives a session to other clients after each transaction, with its settings. So the
- * limits are only set where the session is that of the connection: PostgreSQL tells a client the process number of its
- * session, and a pooler invents one.
+ * A pooler in transaction mode gives a session with its settings to other clients after each transaction. So timeouts
+ * are only set if the session belongs to the connection. PostgreSQL reports the process number of the session to the
+ * client, and a pooler invents one.
  */
 const postgresSession = (statementMs: number, idleMs: number, statements: PreparedStatements): SessionRules => ({
   async open(run) {

@@ -22,23 +22,28 @@ import { maxLogBytes, WalCheckpoints, type WrittenLog } from './wal-checkpoints.
 interface SqliteOptions {
   /** Path, or `:memory:`. */
   readonly file: string
-  /** Milliseconds to wait for another process that writes. */
+  /** Maximum wait for another process that writes, milliseconds. */
   readonly busyTimeoutMs: number
-  /** `full` survives a loss of power, `normal` only a crash of the process. */
+  /** `full` survives a power loss, `normal` only a crash of the process. */
   readonly synchronous: 'full' | 'normal'
-  /** Receives what an operator should know. */
+  /** Receives warnings for operators. */
   readonly warn: (message: string) => void
-  /** What is thrown for the error of a statement. */
+  /** Returns the error to throw for the error of a statement. */
   readonly outage: (error: unknown) => unknown
   /** Called after each commit that changed rows. */
   readonly wrote: () => void
 }
 
 /**
- * Kysely on better-sqlite3 with what the stock dialect lacks: WAL, prepared statements that are kept, transactions that
- * take the write lock when they begin (a transaction that reads first would fail at its first write when another
- * process wrote in between), waiting for another process without blocking the event loop, integers beyond 2^53 that
- * stay exact. Its one connection is handed out in turn by the leases around it.
+ * A Kysely dialect for better-sqlite3. In addition to the standard dialect it has:
+ *
+ * - WAL mode and cached prepared statements
+ * - transactions that take the write lock at their start, because a transaction that reads first would fail at its
+ *   first write if another process wrote in between
+ * - waiting for another process without blocking the event loop
+ * - exact integers beyond 2^53
+ *
+ * The leases around it assign its one connection.
  */
 export class SqliteDialect implements Dialect {
   readonly driver: SqliteDriver
@@ -61,7 +66,7 @@ export class SqliteDialect implements Dialect {
   }
 }
 
-/** Leases are handed out in turn, so Kysely must not queue before them. */
+/** The leases queue requests, so Kysely must not queue before them. */
 class QueueingAdapter extends SqliteAdapter {
   override get supportsMultipleConnections() {
     return true
@@ -78,7 +83,7 @@ class SqliteDriver implements Driver {
     this.#options = options
   }
 
-  /** Resolves when the write-ahead log is not being copied back, or after five seconds. */
+  /** Resolves when no checkpoint is running, or after five seconds. */
   async checkpointed(): Promise<void> {
     await this.#checkpoints?.done()
   }
@@ -88,7 +93,7 @@ class SqliteDriver implements Driver {
     return this.#checkpoints?.warning
   }
 
-  /** Only for who owns the connection, that is inside a transaction. */
+  /** Only for the owner of the connection, that is inside a transaction. */
   get connection(): SqliteConnection {
     if (this.#connection === undefined) {
       throw this.#isClosed ? databaseError('PLINTH_DATABASE_CLOSED') : new Error('The SQLite file is not open.')
@@ -150,12 +155,12 @@ class SqliteDriver implements Driver {
 }
 
 /**
- * The file, and what SQLite puts beside it, is for the owner of the process alone: it holds password hashes and data of
- * people. SQLite gives its other files the rights of the first one.
+ * Makes the database file and the further files of SQLite accessible only to the owner of the process, because they
+ * contain password hashes and personal data. SQLite gives its other files the permissions of the first one.
  */
 async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
   await makePrivateDirectory(dirname(file))
-  // What else stands in the way SQLite says better.
+  // For other problems SQLite has the better error message.
   await open(file, 'wx', 0o600)
     .then((made) => made.close())
     .catch(() => undefined)
@@ -169,7 +174,7 @@ async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
   }
 }
 
-/** Statements that are kept; those of MikroORM carry their values in the text and are never seen again. */
+/** Maximum number of cached statements. Statements of MikroORM contain their values and are not reused. */
 const keptStatements = 256
 
 class SqliteConnection implements DatabaseConnection, WrittenLog {
@@ -179,10 +184,10 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
   readonly #statements = new StatementCache<Statement>(keptStatements)
   readonly #outage: SqliteOptions['outage']
   readonly #wrote: SqliteOptions['wrote']
-  /** Whether rows changed since the last commit. */
+  /** True if rows changed since the last commit. */
   #hasChanged = false
   #pending: Statement | undefined
-  /** Called after each change that was committed. */
+  /** Called after each commit of a change. */
   onCommit = () => {}
 
   constructor({ file, busyTimeoutMs, synchronous, outage, wrote }: SqliteOptions) {
@@ -204,7 +209,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
     }
   }
 
-  /** False again when SQLite itself gave the transaction up, for example because the disk is full. */
+  /** False after SQLite itself has rolled back the transaction, for example because the disk is full. */
   get inTransaction(): boolean {
     return this.#database.inTransaction
   }
@@ -238,7 +243,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
       const [{ log = 0, checkpointed = 0 } = {}] = this.#pending.all([])
       return Number(log) - Number(checkpointed)
     } catch {
-      // Rows are still being read here; the next commit asks again.
+      // Rows are still being read here. The next commit checks again.
       return 0
     }
   }
@@ -247,7 +252,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
     this.#database.pragma(`wal_autocheckpoint = ${pages}`)
   }
 
-  /** Runs a statement at once. Integers beyond 2^53 - 1 are answered as decimal text. */
+  /** Runs a statement immediately. Integers beyond 2^53 - 1 are returned as decimal text. */
   run(sql: string, parameters: readonly unknown[]): QueryResult<Record<string, unknown>> {
     try {
       return this.#run(sql, parameters)
@@ -285,7 +290,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
     this.#database.close()
   }
 
-  /** Another process may write at this moment. better-sqlite3 would wait in a way that stops the whole process. */
+  /** Another process may be writing. The wait of better-sqlite3 would block the whole process. */
   async #whenFree<T>(work: () => T): Promise<T> {
     const giveUpAt = performance.now() + this.#busyTimeoutMs
     for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
@@ -302,7 +307,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
 
 const largestInt32 = 2 ** 31 - 1
 
-/** better-sqlite3 refuses booleans and dates, and binds larger numbers as floating point. */
+/** better-sqlite3 rejects booleans and dates, and binds larger numbers as floating point. */
 function toSqlite(value: unknown): unknown {
   if (typeof value === 'number') {
     return Number.isSafeInteger(value) && Math.abs(value) > largestInt32 ? BigInt(value) : value

@@ -4,52 +4,58 @@ import { Worker } from 'node:worker_threads'
 import { reasonOf } from '@plinth/kernel'
 import { OpenWaits } from './connection-queue.ts'
 
-/** Of which file, and what a checkpoint must survive. */
+/** Settings of the checkpoint thread. */
 export interface CheckpointTask {
   readonly file: string
   readonly synchronous: 'full' | 'normal'
 }
 
-/** What the thread says after each try. */
+/** Result of the thread after each attempt. */
 export interface CheckpointAnswer {
   readonly failure?: string
-  /** Whether the log is longer than `maxLogBytes`, because another connection reads or writes. */
+  /** True if the log is longer than `maxLogBytes` because another connection reads or writes. */
   readonly isTooLong?: boolean
 }
 
-/** The connection that writes, seen from here. */
+/** The connection that writes. */
 export interface WrittenLog {
-  /** Pages in the write-ahead log that are not in the file yet. Answered without waiting, outside a transaction. */
+  /**
+   * Returns the number of pages in the write-ahead log that are not in the file yet. Does not wait. Call it outside a
+   * transaction.
+   */
   pendingPages(): number
-  /** Pages in the log from which each commit copies back by itself, on the event loop. */
+  /** Sets the number of pages in the log from which each commit runs a checkpoint itself, on the event loop. */
   checkpointFrom(pages: number): void
 }
 
-/** Pages after which the log is copied back, as SQLite itself has it: 4 MB. */
+/** Number of pages after which a checkpoint runs, as in SQLite: 4 MB. */
 export const checkpointPages = 1_000
-/** Where the thread does not keep up the commits help, so that the log does not grow without end: 64 MB. */
+/**
+ * If the thread is too slow, commits run checkpoints from this size, so that the log does not grow without limit: 64
+ * MB.
+ */
 const mostPages = 16_000
-/** Bytes from which the log is cut after a checkpoint. SQLite itself keeps its length. */
+/** Size from which the log is truncated after a checkpoint, bytes. SQLite itself keeps its length. */
 export const maxLogBytes = 64 * 1024 * 1024
-/** Checkpoints in a row that could not cut the log before operators are warned. */
+/** Number of consecutive checkpoints without a truncation before operators are warned. */
 const reportedAttempts = 3
-/** Milliseconds between two attempts to cut the log while nothing is written. */
+/** Milliseconds between two attempts to truncate the log while nothing is written. */
 const cutMs = 1_000
-/** Milliseconds between two looks at the log while others write. */
+/** Minimum interval between two checks of the log, milliseconds. */
 const lookMs = 10
-/** Milliseconds that work in the background waits for one checkpoint. A slow disk is slow for all. */
+/** Maximum time that background work waits for one checkpoint, milliseconds. A slow disk affects all work. */
 const longestWaitMs = 5_000
 /**
- * Milliseconds that the thread has to close its connection, which may be the last one and then copies the log back. Far more than
- * it takes to load the driver on a busy machine: a thread that is terminated while it loads native code aborts the process.
+ * Time for the thread to close its connection, milliseconds. If it is the last connection, closing runs a checkpoint.
+ * Much longer than loading the driver on a busy machine: terminating a thread while it loads native code aborts the
+ * process.
  */
 const closingMs = 30_000
 
 /**
- * Copies the write-ahead log of SQLite back into the file, in a thread of its own with a connection of its own. By default
- * every commit that finds a thousand pages in the log does so itself: then the event loop stands still while the disk
- * syncs a file that is larger than any memory. The thread begins with the first log that is long enough. Where it
- * cannot run, commits do it again as by default.
+ * Runs checkpoints of SQLite's write-ahead log in a separate thread with a separate connection. By default, each commit
+ * that finds a thousand pages in the log does so itself. The event loop then blocks while the disk syncs a large file.
+ * The thread starts with the first log that is long enough. If it cannot run, commits run checkpoints as by default.
  */
 export class WalCheckpoints {
   readonly #task: CheckpointTask
@@ -57,10 +63,10 @@ export class WalCheckpoints {
   readonly #waits = new OpenWaits()
   readonly #warn: (message: string) => void
   #worker: Worker | undefined
-  /** Resolves, and never rejects, when the checkpoint that is made right now has ended. */
+  /** Resolves when the current checkpoint has ended. Never rejects. */
   #running: PromiseWithResolvers<void> | undefined
   #isOff = false
-  /** Checkpoints in a row after which the log was too long. */
+  /** Consecutive checkpoints after which the log was too long. */
   #attempts = 0
   #cutTimer: NodeJS.Timeout | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
@@ -72,7 +78,7 @@ export class WalCheckpoints {
     log.checkpointFrom(mostPages)
   }
 
-  /** Something was committed. Asking how long the log is costs a quarter of a small write, so not each one asks. */
+  /** Reports a commit. Reading the log size costs a quarter of a small write, so it is not read after each commit. */
   wrote(): void {
     const now = performance.now()
     if (now - this.#lookedAt < lookMs) return
@@ -80,7 +86,7 @@ export class WalCheckpoints {
     this.#look()
   }
 
-  /** Health warning while the log cannot be cut; see `HealthReport`. */
+  /** Health warning while the log cannot be truncated; see `HealthReport`. */
   get warning(): string | undefined {
     if (this.#attempts < reportedAttempts) return undefined
     return (
@@ -100,7 +106,7 @@ export class WalCheckpoints {
     this.#worker.postMessage('checkpoint')
   }
 
-  /** Resolves when the log is short enough that no checkpoint is made, or after five seconds. */
+  /** Resolves when the log is short and no checkpoint is running, or after five seconds. */
   async done(): Promise<void> {
     this.#look()
     if (this.#running === undefined) return
@@ -109,7 +115,9 @@ export class WalCheckpoints {
     this.#waits.close(wait)
   }
 
-  /** Ends the thread. The connection that writes is closed before, so that what closing costs is paid by the thread. */
+  /**
+   * Ends the thread. The connection that writes is closed before, so that the thread does the work of the last close.
+   */
   async close(): Promise<void> {
     this.#isOff = true
     clearTimeout(this.#cutTimer)
@@ -124,10 +132,10 @@ export class WalCheckpoints {
   }
 
   #start(): Worker {
-    // The sources are TypeScript, what is published is not.
+    // The sources are TypeScript, the published files are JavaScript.
     const program = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url)
     const worker = new Worker(program, { workerData: this.#task, execArgv: [] })
-    // A process that has nothing else to do ends.
+    // The thread must not keep the process alive.
     worker.unref()
     worker.on('message', ({ failure, isTooLong = false }: CheckpointAnswer) => {
       this.#endRun()

@@ -1,16 +1,16 @@
-/** Hears of a table once for each commit that wrote to it. It must not throw. */
+/** Called once per table for each commit that wrote to it. Must not throw. */
 type Listener = (table: string) => void
 
-/** The table that a statement changes. Names of MikroORM are quoted, and may come with a schema. */
+/** The table that a statement changes. Names of MikroORM are quoted and may have a schema. */
 const change = /^\s*(?:insert\s+(?:ignore\s+)?into|update|delete\s+from)\s+[`"]?(?:\w+[`"]?\.[`"]?)?(\w+)/i
 
 /**
- * Which tables this process has written to, for whoever asked to hear of them. While nobody has, a statement costs one look
- * at a number; otherwise those that change nothing cost a look at their first letters.
+ * Notifies listeners of the tables that this process has written to. Without listeners a statement costs one
+ * comparison. With listeners, a statement that changes nothing costs a test of its first letters.
  */
 export class WrittenTables {
   readonly #listeners = new Map<string, Set<Listener>>()
-  /** By connection: tables that its open transaction has written to. */
+  /** For each connection: tables that its open transaction has written to. */
   readonly #open = new WeakMap<object, Set<string>>()
 
   listen(tables: Iterable<string>, listener: Listener): () => void {
@@ -33,7 +33,10 @@ export class WrittenTables {
     this.#open.set(connection, new Set())
   }
 
-  /** A statement is asked for. Inside a transaction it counts with the commit; the answer is the table when it counts by itself. */
+  /**
+   * Reports a statement. Inside a transaction, its table is notified after the commit. Otherwise returns the table if
+   * it has listeners.
+   */
   asked(connection: object, sql: string): string | undefined {
     if (this.#listeners.size === 0) return undefined
     const table = change.exec(sql)?.[1]
