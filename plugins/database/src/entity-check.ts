@@ -2,12 +2,12 @@ import type { EntityMetadata } from '@mikro-orm/core'
 import type { Dialect } from '@plinth/migrations'
 import { databaseError } from './errors.ts'
 
-/** A column as the database has it. */
+/** A column of the database. */
 interface Column {
   readonly table: string
   readonly name: string
   readonly isNullable: boolean
-  /** The database fills it in when a row is inserted without it. */
+  /** True if the database sets a value when a row is inserted without one. */
   readonly hasDefault: boolean
 }
 
@@ -50,9 +50,9 @@ interface OwnedEntity {
 }
 
 /**
- * Compares entities with the tables that the change sets created: names of tables and columns, and which columns may be null.
+ * Compares entities with the tables that the change sets created: names of tables and columns, and nullable columns.
  *
- * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA` with every difference
+ * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA` with all differences
  */
 export async function assertEntities(entities: readonly OwnedEntity[], dialect: Dialect, query: Query): Promise<void> {
   const stored = entities.filter(({ metadata }) => !metadata.abstract && !metadata.embeddable && !metadata.virtual)

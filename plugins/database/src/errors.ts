@@ -1,6 +1,6 @@
 import { type ErrorCodeOf, errorTable } from '@plinth/kernel'
 
-/** Every error of this plugin. */
+/** All errors of this plugin. */
 export const databaseError = errorTable(
   {
     PLINTH_DATABASE_UNREACHABLE: `No connection to the {{type}} server at {{place}}: {{reason}}.

@@ -14,9 +14,9 @@ export const migrateOptions = [
 ]
 
 /**
- * `plinth migrate`: applies what is pending.
+ * `plinth migrate`: applies the pending change sets.
  *
- * @returns the exit code: 1 when `--status` finds something that keeps this version from running on the database as it is
+ * @returns the exit code: 1 if `--status` finds a problem because of which this version cannot run on the database
  */
 export async function runMigrate(database: Database, { options, output, signal }: CommandInvocation): Promise<number> {
   if (options['status'] === true) {
@@ -53,7 +53,7 @@ export async function runDraft(database: Database, { output }: CommandInvocation
   return 0
 }
 
-/** One line for people. */
+/** Returns one line for users. */
 export function progressText(progress: MigrationProgress): string {
   if (progress.kind === 'waiting') {
     return `waiting for process ${progress.holder.pid} on ${progress.holder.host}, which is migrating`

@@ -35,17 +35,17 @@ import { CurrentTransaction } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
 
 type DriverClass = new (config: Configuration) => AbstractSqlDriver
-/** A connection of one database, where the method is no longer abstract. */
+/** A connection class of one database, in which this method is not abstract. */
 interface DialectConnection extends AbstractSqlConnection {
   createKyselyDialect(options: object): Dialect | Promise<Dialect>
 }
 type ConnectionClass = new (config: Configuration) => DialectConnection
 
 /**
- * A driver of MikroORM with another Kysely dialect, and without a way to connect again after it was closed. Both are
- * subclasses, as MikroORM's own driver of MariaDB is one of that of MySQL.
+ * Returns a MikroORM driver with another Kysely dialect that cannot connect again after it was closed. Both classes are
+ * subclasses, as MikroORM's driver of MariaDB is a subclass of that of MySQL.
  *
- * @param wrap gets the dialect of the connection and returns the one to use
+ * @param wrap receives the dialect of the connection and returns the one to use
  */
 function leasedOrmDriver<Driver extends DriverClass>(
   driver: Driver,
@@ -82,33 +82,33 @@ type Orm = MikroORM<AbstractSqlDriver, SqlEntityManager>
 export interface OpenOrm {
   readonly orm: Orm
   readonly transaction: CurrentTransaction
-  /** Statements and turns of connections that are waited for. */
+  /** Current waits for statements and connections. */
   readonly waits: OpenWaits
-  /** Whether statements on connections of the pool succeed. */
+  /** Records whether statements on connections of the pool succeed. */
   readonly ordinary: OrdinaryStatements
-  /** What the calling code asks of its connections. */
+  /** Connection options of the calling code. */
   readonly demand: AsyncLocalStorage<Demand>
   readonly written: WrittenTables
   readonly prepared: PreparedStatements
-  /** Of SQLite: its driver, for statements that need no detour. */
+  /** Driver of SQLite, for statements without Kysely. */
   readonly sqlite?: SqliteDialect['driver']
-  /** Opens the connection; called once before the first query. */
+  /** Opens the connection. Called once before the first query. */
   connect(): Promise<void>
-  /** Closes all connections, for good: MikroORM would open new ones at the next query. */
+  /** Closes all connections permanently. Without this, MikroORM would open new ones at the next query. */
   close(): Promise<void>
 }
 
 interface OrmOptions {
   readonly entities: readonly object[]
-  /** Is notified when the database is not available, and when it is again. */
+  /** Is notified when the database becomes unavailable or available again. */
   readonly failures: LeaseRules['log']
-  /** Hears when the disk of the database is full, and when it takes writes again; absent: nobody does. */
+  /** Is notified when the database rejects or accepts writes again. Optional. */
   readonly writes?: LeaseRules['log'] & LeaseRules['writes']
-  /** Receives what MikroORM has to say: broken connections, for example. */
+  /** Receives warnings of MikroORM, for example about broken connections. */
   readonly warn: (message: string) => void
 }
 
-/** Loads the driver of the configured database, and no other, and discovers the entities. Connects to nothing. */
+/** Loads only the driver of the configured database and discovers the entities, without connecting. */
 export function openOrm(settings: ConnectionSettings, options: OrmOptions): Promise<OpenOrm> {
   return settings.type === 'sqlite' ? openSqlite(settings, options) : openServer(settings, options)
 }
@@ -132,7 +132,7 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
     ...parts.rules,
     size: 1,
     reserved: 0,
-    // A statement of SQLite waits for no network, and for other processes as long as the busy timeout says.
+    // A statement of SQLite waits for no network. The busy timeout limits its wait for other processes.
     statementMs: Number.POSITIVE_INFINITY,
     giveUp: () => dialect.driver.rollBack(),
     admit: () => {

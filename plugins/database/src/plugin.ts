@@ -8,7 +8,7 @@ import { migrateOptions, progressText, runDraft, runMigrate } from './migrate-co
 import { changeSets, changeSetsOf } from './migrations/index.ts'
 import { clockWarning, confirmClock, followedClock, startWatch } from './time/database-clock.ts'
 
-/** A migration may take long; connecting has its own timeout. */
+/** A migration may take long. Connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
 
 export default definePlugin({
@@ -67,14 +67,14 @@ export default definePlugin({
       // The first start of a server creates the file. A command that only checks must not.
       if (!isServer && (await isMissingFile(settings))) return
       const { warnings } = await service.ping(signal)
-      // A command has measured nothing yet. A database that is not migrated has no time to compare with.
-      // A server has compared them at its start.
+      // A command has not measured the clock yet. A database that is not migrated has no time to compare with. A server
+      // has compared the entities at its start.
       if (!isServer && (await service.migrationStatus()).pending.length === 0) await service.assertEntities()
       const problem = isServer ? clock.problem : await clock.check().catch(() => undefined)
       return { warnings: problem === undefined ? warnings : [...warnings, clockWarning(problem)] }
     })
     if (!isServer) {
-      // A server has applied them, or has found out why not.
+      // A server has applied them or failed at its start.
       ctx.contribute(healthCheck, 'database.change-sets', async () => {
         if (!(await isMissingFile(settings))) return { warnings: await service.checkChangeSets() }
       })

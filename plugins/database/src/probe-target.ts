@@ -12,7 +12,9 @@ import type { ServerInfo } from './contract.ts'
 import { databaseError } from './errors.ts'
 import { openOrm } from './open-orm.ts'
 
-/** A right on tables that the product needs: `alter` includes indexes, `write` includes reading, changing and deleting. */
+/**
+ * A right on tables that the product needs. `alter` includes indexes. `write` includes reading, changing and deleting.
+ */
 export type TableRight = 'create' | 'alter' | 'write' | 'drop'
 
 export interface MissingRight {
@@ -35,7 +37,7 @@ const statements = (table: string): readonly (readonly [TableRight, string])[] =
  * Creates a table with a random name, changes it, writes to it and drops it.
  *
  * @param execute runs one statement that commits
- * @returns the first right that is missing; the table remains only where it is `drop`
+ * @returns the first missing right; the table only remains if this is `drop`
  */
 export async function findMissingRight(execute: (sql: string) => Promise<unknown>): Promise<MissingRight | undefined> {
   const table = `plinth_preflight_${randomBytes(6).toString('hex')}`
@@ -60,7 +62,10 @@ const versionQuery: Readonly<Record<Dialect, string>> = {
   mariadb: 'select version() as version',
 }
 
-/** Asks the server who it is. MySQL and MariaDB speak one protocol, so the answer counts, not the setting. */
+/**
+ * Reads the product of the server. MySQL and MariaDB share one protocol, so the response of the server decides, not the
+ * setting.
+ */
 export async function readServerInfo(db: Kysely<unknown>, dialect: Dialect): Promise<ServerInfo> {
   const { rows } = await db.executeQuery<{ version: string }>(CompiledQuery.raw(versionQuery[dialect]))
   const version = rows[0]?.version ?? ''
@@ -69,7 +74,7 @@ export async function readServerInfo(db: Kysely<unknown>, dialect: Dialect): Pro
   return { product: /mariadb/i.test(version) ? 'MariaDB' : 'MySQL', version }
 }
 
-/** Settings of a probe that no target chooses. Each of its waits ends within five seconds. */
+/** Settings of a probe that are not part of its target. Each wait ends within five seconds. */
 const probeDefaults = {
   busyTimeoutMs: 1_000,
   synchronous: 'full',
@@ -84,7 +89,7 @@ const probeDefaults = {
 /** The caller of a probe receives its error, so nothing is logged. */
 const noFailureLog = { failed: () => {}, succeeded: () => {} }
 
-/** Words for a missing right. */
+/** Texts for missing rights. */
 const activities: Readonly<Record<TableRight, string>> = {
   create: 'create tables',
   alter: 'change tables and create indexes',
@@ -92,7 +97,7 @@ const activities: Readonly<Record<TableRight, string>> = {
   drop: 'drop tables',
 }
 
-/** A table of the product that another user owns may be forbidden to this one. */
+/** The user may lack access to a table of the product that another user owns. */
 const deniedCodes: ReadonlySet<unknown> = new Set(['42501', 'ER_TABLEACCESS_DENIED_ERROR'])
 
 /** Implements `Database.probe`. */
@@ -103,7 +108,7 @@ export async function probeTarget(target: ProbeTarget, changeSets: readonly Plug
     await open.connect()
     const db = open.orm.driver.getConnection().getClient() as Kysely<unknown>
     const server = await readServerInfo(db, settings.type)
-    // MySQL and MariaDB share a protocol, but not the text of their change sets.
+    // MySQL and MariaDB share a protocol, but the text of their change sets differs.
     const dialect = server.product === 'MariaDB' ? 'mariadb' : settings.type
     await new Migrator({ db, dialect, plugins: changeSets }).plan().catch((error: unknown) => {
       throw deniedCodes.has(codeOf(error)) ? rightError(settings, 'write', error) : error

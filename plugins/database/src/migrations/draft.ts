@@ -7,7 +7,7 @@ import { type Column, type Entity, type Table, tableOf } from '../rows/row-table
 export interface ChangeSetDraft {
   readonly plugin: string
   readonly id: string
-  /** TypeScript, to be read, corrected and saved in `migrations/`. */
+  /** TypeScript, to be reviewed, corrected and saved in `migrations/`. */
   readonly text: string
 }
 
@@ -16,7 +16,7 @@ export interface DraftedPlugin extends PluginChangeSets {
   readonly entities: readonly object[]
 }
 
-/** MikroORM compares the entities with the database; here the difference is kept instead of its SQL. */
+/** MikroORM compares the entities with the database. This class stores the difference instead of its SQL. */
 class DifferenceReader extends SqlSchemaGenerator {
   difference: SchemaDifference | undefined
 
@@ -39,7 +39,7 @@ const columnTypes: Readonly<Record<ColumnKind, string>> = {
 /**
  * Drafts a change set for each plugin whose entities differ from the migrated database.
  *
- * @param em of the connection
+ * @param em entity manager of the connection
  */
 export async function draftChangeSets(
   em: SqlEntityManager,
@@ -57,7 +57,7 @@ export async function draftChangeSets(
   })
 }
 
-/** Statements and comments. */
+/** Returns statements and comments. */
 function statementsOf(table: Table, { newTables, changedTables }: SchemaDifference): readonly string[] {
   const made = Object.values(newTables).find(({ name }) => name === table.name)
   if (made !== undefined) {
@@ -95,7 +95,10 @@ function createTable({ name }: Table, columns: readonly Column[], key: readonly 
   return `schema.createTable('${name}')${parts.join('')}${together}`
 }
 
-/** @param key columns of the primary key of a new table; of a table with rows a required column must have a default */
+/**
+ * @param key columns of the primary key of a new table; empty for an existing table, where a required column must
+ *   have a default
+ */
 function addColumn(column: Column, key: readonly string[]): string {
   const { name, isNullable, default: usual } = column
   const isKey = key.length === 1 && key[0] === name
@@ -140,7 +143,7 @@ const changeSetText = (id: string, statements: readonly string[]) =>
     '})',
   ].join('\n')
 
-/** A comma ends a statement; the comment of its last line follows. */
+/** A comma ends a statement. The comment of its last line follows. */
 function statementLines(statement: string): readonly string[] {
   if (statement.startsWith('//')) return [`    ${statement}`]
   const [first = '', ...more] = statement.split('\n')

@@ -5,7 +5,10 @@ import { createClock } from './0002-create-clock.ts'
 
 export const changeSets = [createIdNode, createClock]
 
-/** In set-up order, but the plugin's own come first: data steps of the others take ids. */
+/**
+ * Returns change sets in setup order. Those of the plugin `database` come first, because data steps of other plugins
+ * use ids.
+ */
 export function changeSetsOf(plugins: readonly Pick<Plugin, 'id' | 'migrations'>[]): PluginChangeSets[] {
   const own = plugins.filter(({ migrations }) => migrations === changeSets)
   const others = plugins.filter(({ migrations }) => migrations !== changeSets)

@@ -1,7 +1,15 @@
-/** A value that is bound to a `?` of a statement. A date is stored like a `timestamp` column, a boolean like a `boolean`. */
+/**
+ * A value that is bound to a `?` of a statement. A date is stored like a `timestamp` column, a boolean like a
+ * `boolean`.
+ */
 export type Parameter = string | number | bigint | boolean | null | Date | Uint8Array
 
-/** @throws TypeError for `undefined`, RangeError for numbers that are not exact: fractions are fine, 2^53 is not. */
+/**
+ * Checks that parameters can be bound exactly. Fractions are valid, 2^53 is not.
+ *
+ * @throws TypeError for `undefined`
+ * @throws RangeError for numbers that are not exact
+ */
 export function assertBindable(parameters: readonly Parameter[]): void {
   for (let index = 0; index < parameters.length; index++) {
     const value = parameters[index]
@@ -13,7 +21,7 @@ export function assertBindable(parameters: readonly Parameter[]): void {
   }
 }
 
-/** Statements by text, so that a text is parsed or prepared once. Forgets the oldest beyond `limit`. */
+/** Cache by statement text, so that a text is parsed or prepared once. Removes the oldest entry beyond `limit`. */
 export class StatementCache<T> {
   readonly #entries = new Map<string, T>()
   readonly #limit: number
@@ -43,7 +51,7 @@ export class StatementCache<T> {
   }
 }
 
-/** Writes `$1`, `$2`, ... for each `?` that is not inside quotes, as PostgreSQL wants them. */
+/** Replaces each `?` outside quotes by `$1`, `$2`, ..., as PostgreSQL requires. */
 export function numberPlaceholders(text: string): string {
   let count = 0
   return text.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|\?/g, (part) => (part === '?' ? `$${++count}` : part))

@@ -1,18 +1,18 @@
 import { BlobType, type EntityProperty, type Platform, p, TextType, Type, types } from '@mikro-orm/core'
 
 /**
- * Entity properties of the column types of change sets, under the same names, so that an entity and its table agree on
- * every database: `type.text(64)` in the change set is `column.text(64)` in the entity.
+ * Entity properties for the column types of change sets, with the same names, so that an entity and its table agree on
+ * each database: `type.text(64)` in the change set is `column.text(64)` in the entity.
  */
 export const column = {
-  /** Primary key, taken from `Database.newId`. */
+  /** Primary key, with a value of `Database.newId`. */
   primaryKey: () => p.type(IdType).primary().autoincrement(false).unsigned(false),
   /** A reference to a primary key, as a plain number. */
   id: () => p.type(IdType),
   integer: () => p.integer(),
   bigint: () => p.type(ExactIntegerType),
   boolean: () => p.boolean(),
-  /** @param length code points at most */
+  /** @param length maximum number of code points */
   text: (length: number) => p.string().length(length),
   longText: () => p.type(LongTextType).$type<string>(),
   timestamp: () => p.datetime(3),
@@ -22,7 +22,7 @@ export const column = {
   binary: () => p.type(BinaryType).$type<Buffer>(),
 }
 
-/** Columns of what people edit: the version that an edit names, and who made or changed it last, as their name was then. */
+/** Columns of editable rows: the version for edits, the times, and the name of the last editor at that time. */
 export const editColumns = () => ({
   version: column.integer(),
   createdAt: column.timestamp(),
@@ -32,7 +32,7 @@ export const editColumns = () => ({
 
 type Family = 'sqlite' | 'postgresql' | 'mysql'
 
-/** MikroORM's platforms do not say what they are; their word for a boolean does. */
+/** MikroORM's platforms have no name. Their type for a boolean identifies them. */
 const families: Readonly<Record<string, Family>> = { integer: 'sqlite', boolean: 'postgresql', 'tinyint(1)': 'mysql' }
 
 export function familyOf(platform: Platform): Family {
@@ -41,7 +41,7 @@ export function familyOf(platform: Platform): Family {
   return family
 }
 
-/** A whole number within 2^53 - 1. Anything else is refused on the way in and on the way out. */
+/** An integer within 2^53 - 1. Other values are rejected when writing and reading. */
 class ExactIntegerType extends Type<number, number | string> {
   override convertToDatabaseValue(value: number): number {
     return value == null ? value : exact(value)
@@ -65,14 +65,14 @@ function exact(value: number): number {
   return value
 }
 
-/** On SQLite `integer primary key` is the row's own address; any other type costs a second tree. */
+/** On SQLite `integer primary key` is the address of the row. Any other type costs a second tree. */
 class IdType extends ExactIntegerType {
   override getColumnType(_: EntityProperty, platform: Platform): string {
     return familyOf(platform) === 'sqlite' ? 'integer' : 'bigint'
   }
 }
 
-/** `text` of MySQL ends at 64 KiB. */
+/** `text` of MySQL is limited to 64 KiB. */
 class LongTextType extends TextType {
   override getColumnType(_: EntityProperty, platform: Platform): string {
     return familyOf(platform) === 'mysql' ? 'longtext' : 'text'
@@ -85,7 +85,7 @@ class BinaryType extends BlobType {
   }
 }
 
-/** The values that a column stores. */
+/** Kinds of values that a column stores. */
 export type ColumnKind = 'id' | 'integer' | 'boolean' | 'text' | 'timestamp' | 'json' | 'binary'
 
 const kinds: ReadonlyMap<unknown, ColumnKind> = new Map<unknown, ColumnKind>([
@@ -100,5 +100,5 @@ const kinds: ReadonlyMap<unknown, ColumnKind> = new Map<unknown, ColumnKind>([
   [BinaryType, 'binary'],
 ])
 
-/** @param type of a property of `column`; undefined is returned for any other one */
+/** Returns the kind of a property of `column`; undefined for other properties. */
 export const kindOf = (type: unknown): ColumnKind | undefined => kinds.get(type)

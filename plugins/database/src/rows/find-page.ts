@@ -17,26 +17,27 @@ import {
 import { countsInOrder, mostCounted } from './selection.ts'
 
 /**
- * Text that a row must hold in one of its columns, anywhere in it. Letters A to Z count in any case; all others do in columns
- * that hold `foldText` of their text, because databases fold differently. There are no wild cards.
+ * Text that a row must contain in one of its columns, at any position. The letters A to Z match in any case. Other
+ * letters do so only in columns that store text processed with `foldText`, because databases fold differently. There
+ * are no wildcards.
  */
 export interface TextSearch {
   readonly text: string
-  /** Properties of the entity, or of the one in `of`; of JSON its text counts. */
+  /** Properties of the entity, or of the entity in `of`. For JSON, its text is searched. */
   readonly properties: readonly string[]
-  /** Another entity that has the properties: the property `by` of the rows holds its primary key. */
+  /** Another entity with the properties. The property `by` of the rows contains its primary key. */
   // biome-ignore lint/suspicious/noExplicitAny: the rows of any entity
   readonly of?: { readonly entity: EntityName<any>; readonly by: string }
 }
 
 /**
- * The form in which texts are equal that differ in case or compatible characters alone, in the way of NFKC_Casefold (UAX 31,
- * 5): also where a case has several small letters (final sigma, dotless i, sharp s).
+ * Returns a form that is equal for texts that differ only in case or in compatible characters, like NFKC_Casefold (UAX
+ * 31, 5). This includes letters with several lower-case forms (final sigma, dotless i, sharp s).
  */
 export const foldText = (text: string) =>
   text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 
-/** Whether one of the texts holds another, folded: the search of lists that lie in memory. */
+/** Returns true if one of the texts contains another, both folded. For searches of lists in memory. */
 export function holdsText(texts: readonly string[], wanted: string): boolean {
   const folded = foldText(wanted)
   return texts.some((text) => foldText(text).includes(folded))
@@ -47,7 +48,10 @@ interface SqlText {
   readonly parameters: readonly unknown[]
 }
 
-/** Condition of a search. A function and not `like`, whose wild cards and escapes differ between databases. */
+/**
+ * Returns the condition of a search. It uses a function instead of `like`, whose wildcards and escapes differ between
+ * databases.
+ */
 function holdsSql<T extends object>(
   em: SqlEntityManager,
   entity: EntityName<T>,
@@ -58,7 +62,7 @@ function holdsSql<T extends object>(
   const find = family === 'postgresql' ? 'strpos' : 'instr'
   const type = family === 'mysql' ? 'char' : 'text'
   const { properties: columns } = em.getMetadata().get<T>(entity)
-  // What the database folds keeps letters that folding as a whole replaces, such as sharp s; SQLite folds A to Z alone.
+  // Databases do not fold some letters that full folding replaces, such as sharp s. SQLite only folds A to Z.
   const inAscii = text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
   const forms = [...new Set([foldText(text), text.normalize('NFKC').toLowerCase(), inAscii])]
   const terms = properties.flatMap((property) => {
@@ -68,20 +72,20 @@ function holdsSql<T extends object>(
   return { sql: `(${terms.map(({ sql }) => sql).join(' or ')})`, parameters: terms.map(({ form }) => form) }
 }
 
-/** Which rows of a list are wanted. */
+/** Window of the rows of a list. */
 export interface PageWindow {
   /**
-   * In order of precedence. Ties are broken by the primary key, in the direction of the last rule; null counts as smaller
-   * than any value, on every database.
+   * In order of precedence. The primary key breaks ties, in the direction of the last rule. Null is smaller than any
+   * value, on each database.
    */
   readonly orderBy: readonly SortedBy[]
-  /** Rows at most, 1 or more. */
+  /** Maximum number of rows, at least 1. */
   readonly size: number
-  /** Rows to skip; the database reads each of them. 0 with `after`. */
+  /** Rows to skip. The database reads each of them. 0 with `after`. */
   readonly offset: number
-  /** Begins after this position, which an earlier page answered as `next`. */
+  /** Begins after this position, which an earlier page returned as `next`. */
   readonly after?: readonly KeyValue[] | undefined
-  /** What `total` costs: all rows are counted, at most 10,000, or none. */
+  /** Kind of `total`: an exact count, a count of at most 10,000, or none. */
   readonly count: 'exact' | 'capped' | 'none'
 }
 
@@ -89,24 +93,27 @@ export interface PageOptions<T> {
   /** Properties that are not read. */
   readonly exclude?: readonly (keyof T & string)[]
   /**
-   * Text that the rows must hold; all rows when it is empty. No index answers it, so a page looks at 3,000 rows of its order
-   * at most: it may have fewer rows than its size although `next` goes on. `total` counts those of the first 3,000, also
-   * for `exact`. The entity has one primary key.
+   * Text that the rows must contain; no restriction if empty. No index supports it, so a page examines at most 3,000
+   * rows in its order. It may have fewer rows than its size although `next` continues. `total` counts matches of the
+   * first 3,000 rows, also for `exact`. The entity must have a single primary key.
    */
   readonly search?: TextSearch | undefined
 }
 
 export interface FoundPage<T> {
   readonly items: readonly T[]
-  /** Rows that fulfil the condition; `null` when they were not counted. */
+  /** Rows that match the condition; `null` if they were not counted. */
   readonly total: number | null
-  /** True when there are, or after a search may be, more than `total`. */
+  /** True if there are more rows than `total`, or may be after a search. */
   readonly isCapped: boolean
-  /** Position that the page reached, `null` when no row follows. */
+  /** Last position of the page; `null` if no row follows. */
   readonly next: readonly KeyValue[] | null
 }
 
-/** Rows that a search looks at: a page of many costs at most three times that of a thousand. */
+/**
+ * Maximum number of rows that a search examines. A page of many matches costs at most three times as much as with a
+ * thousand.
+ */
 const searched = 3_000
 
 interface List<T> extends PageOptions<T> {
@@ -115,12 +122,12 @@ interface List<T> extends PageOptions<T> {
 }
 
 /**
- * One page of the rows of an entity that fulfil a condition. A page after a position costs the same wherever it lies, as
- * long as an index of the condition's columns and the order exists, and a walk along `next` meets every row that stays
- * exactly once, whatever is inserted and removed meanwhile.
+ * Returns one page of the rows of an entity that match a condition. A page after a position has the same cost at each
+ * position if an index covers the columns of the condition and the order. Following `next` returns each row that
+ * remains exactly once, regardless of concurrent inserts and deletes.
  *
- * @throws PlinthError `PLINTH_DATABASE_POSITION` when `after` is no position in this order; RangeError for a property that
- *   the entity does not have
+ * @throws PlinthError `PLINTH_DATABASE_POSITION` if `after` is not a position in this order
+ * @throws RangeError for a property that the entity does not have
  */
 export async function findPage<T extends object>(
   em: SqlEntityManager,
@@ -138,14 +145,16 @@ export async function findPage<T extends object>(
   const last = items.at(-1)
   const next = found.length > size && last !== undefined ? positionIn(last, keys) : end
   if (count === 'none') return { items, total: null, isCapped: false, next }
-  // The last page of all says how many there are.
+  // The last page shows the total number.
   const isEnd = after === undefined && found.length <= size && (offset === 0 || items.length > 0)
-  // A search that stopped before has counted what it looked at.
+  // A search that stopped early has counted the rows that it examined.
   if (isEnd) return { items, total: offset + items.length, isCapped: next !== null, next }
   return { items, next, ...(await counted(list, { where: [where], keys }, count)) }
 }
 
-/** The first rows behind an offset. `end` is where a search stopped short of the end of the list. */
+/**
+ * Returns the first rows after an offset. `end` is the position at which a search stopped before the end of the list.
+ */
 async function walk<T extends object>(
   list: List<T>,
   stretches: readonly Stretch[],
@@ -173,7 +182,7 @@ async function walk<T extends object>(
   return { found, end: null }
 }
 
-/** The row that a search ends at, if others follow. */
+/** Returns the last row that a search examines if others follow. */
 async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: Stretch, keys: readonly Key[]) {
   const [last, another] = await em.find(entity, conditionOf(em, stretch) as never, {
     fields: keys.map(({ property }) => property) as never,
@@ -184,7 +193,7 @@ async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: 
   return another === undefined ? undefined : (last as object)
 }
 
-/** Condition for those of the rows looked at that hold the text. */
+/** Returns the condition for examined rows that contain the text. */
 function holdingText<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: Stretch): object {
   const { primaryKeys } = em.getMetadata().get<T>(entity)
   const id = primaryKeyOf(em, entity)
@@ -201,8 +210,8 @@ function holdingText<T extends object>({ em, entity }: List<T>, search: TextSear
 }
 
 /**
- * Where the text of a search lies: in the rows that are looked at, or in rows of another table that they name. Those are asked
- * row by row: for a join PostgreSQL may read the whole other table first.
+ * Returns the searched columns: of the examined rows, or of referenced rows of another table. The latter are read row
+ * by row, because for a join PostgreSQL may first read the whole other table.
  */
 function searchedText<T extends object>(
   { em, entity }: Pick<List<T>, 'em' | 'entity'>,

@@ -4,26 +4,27 @@ import type { Kysely } from 'kysely'
 import { databaseError } from '../errors.ts'
 
 /**
- * Ids are whole numbers below 2^53, so that JSON and JavaScript carry them exactly:
+ * Ids are integers below 2^53, so that they are exact in JSON and JavaScript:
  *
  *     41 bits   milliseconds since 2025-01-01 UTC (until 2094)
  *      8 bits   number of the process, from the table database_id_node
- *      4 bits   counter within the millisecond; beyond 15 the time runs ahead
+ *      4 bits   counter within the millisecond; beyond 15 the time part advances early
  *
- * Ids of one process grow strictly; those of several sort by time. They are unique without a word between processes:
- * each reserves in the database a number together with the time up to which it may use it, and a number whose time
- * ran out is handed to another process only for the time after it. Clocks that differ or jump change the order, never
- * the uniqueness.
+ * Ids of one process strictly increase. Ids of several processes sort by time. They are unique without communication
+ * between processes: each process reserves a number in the database for a limited time. When the reservation has
+ * expired, another process can use the number, but only for later times. Clocks that differ or jump affect the order,
+ * not the uniqueness.
  */
 const epoch = Date.UTC(2025, 0, 1)
 const nodes = 2 ** 8
 const counters = 2 ** 4
 
-/** Milliseconds that are reserved at a time. */
+/** Length of a reservation, milliseconds. */
 const reservation = 600_000
 
 /**
- * The smallest id of a moment: rows with smaller ids were assigned theirs before it, as far as the clocks of the processes agree.
+ * Returns the smallest id of a moment. Rows with smaller ids got them before it, within the differences of the clocks
+ * of the processes.
  *
  * @param ms milliseconds since the epoch
  */
@@ -42,7 +43,7 @@ export class IdSource {
   readonly #db: () => Kysely<IdTables>
   readonly #clock: Pick<Clock, 'now'>
   readonly #holder: string
-  /** The async context of the plugin: a renewal that `next` starts must not join the caller's transaction. */
+  /** The async context of the plugin. A renewal that `next` starts must not join the caller's transaction. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #node: number | undefined
   #time = 0
@@ -57,7 +58,11 @@ export class IdSource {
     this.#holder = holder
   }
 
-  /** The next id. Throws PlinthError `PLINTH_DATABASE_NO_IDS` when the process has not reserved a number yet. */
+  /**
+   * Returns the next id.
+   *
+   * @throws PlinthError `PLINTH_DATABASE_NO_IDS` if the process has not reserved a number yet
+   */
   next(): number {
     if (this.#node === undefined) throw databaseError('PLINTH_DATABASE_NO_IDS', { reason: 'the database is not ready' })
     const now = this.#now()
@@ -84,12 +89,12 @@ export class IdSource {
     }
   }
 
-  /** Writes a longer reservation, once a number is reserved: the proof that this process can write. */
+  /** Extends an existing reservation. Its success proves that this process can write. */
   async renew(): Promise<void> {
     if (this.#node !== undefined) await this.#outside(() => this.#renew())
   }
 
-  /** Lets another process have the number from now on. */
+  /** Releases the number for other processes. */
   async release(): Promise<void> {
     await this.#renewal?.catch(() => undefined)
     if (this.#node === undefined) return
@@ -98,7 +103,7 @@ export class IdSource {
     await this.#update(node).set({ reserved_until: this.#time }).execute()
   }
 
-  /** What is reserved lasts for minutes more, so a failure may wait for the next try. */
+  /** The reservation is valid for several minutes more, so a failure can wait for the next attempt. */
   #renewUnnoticed(): void {
     this.#outside(() => this.#renew()).catch(() => undefined)
   }
@@ -130,7 +135,10 @@ export class IdSource {
     return this.#db().updateTable('database_id_node').where('node', '=', node).where('holder', '=', this.#holder)
   }
 
-  /** A number whose reservation ran out longest ago, or a new one. `after`: the last time that its former holder had. */
+  /**
+   * Takes the number whose reservation expired first, or a new one. `after`: the last time that its former holder could
+   * use.
+   */
   async #take(until: number): Promise<{ readonly node: number; readonly after: number }> {
     const db = this.#db()
     for (;;) {
@@ -161,7 +169,7 @@ export class IdSource {
         await db.insertInto('database_id_node').values({ node, reserved_until: until, holder: this.#holder }).execute()
         return { node, after: -1 }
       } catch (error) {
-        // Another process took the same number at the same moment: look again.
+        // Another process took the same number at the same time: try again.
         const rival = await db
           .selectFrom('database_id_node')
           .select('holder')

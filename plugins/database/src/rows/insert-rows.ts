@@ -17,12 +17,12 @@ import { appendRow, assignments, expressionOf, type WithSqlValues } from './row-
 export type Changes<E extends Entity> = WithSqlValues<RowChanges<E>>
 
 /**
- * Gives rows new values under a condition, in one statement.
+ * Sets values of rows that match a condition, in one statement.
  *
  * @param where values that the row must have; null: the column must be null
  * @param changes `plus(by)` adds to a number; `sqlValue` is an expression
- * @returns rows affected: 0 when no row meets the condition
- * @throws TypeError for `undefined`, and as `Database.execute` does
+ * @returns affected rows: 0 if no row matches
+ * @throws TypeError for `undefined`, and the errors of `Database.execute`
  */
 export function updateRows<E extends Entity, Where extends Partial<RowOf<E>>, Given extends Changes<E>>(
   db: Pick<Database, 'execute'>,
@@ -43,12 +43,15 @@ export function updateRows<E extends Entity, Where extends Partial<RowOf<E>>, Gi
 
 interface Versioned {
   readonly version: number
-  /** Name of who wrote it last, where that is known. */
+  /** Name of the last editor, if known. */
   readonly updatedBy?: string | null | undefined
   readonly updatedAt: Date
 }
 
-/** What the refusal of a change says of the row that stands there instead of the one that the change started from (decision E15). */
+/**
+ * Returns the data of a version conflict: the stored row, which differs from the version that the change started from
+ * (decision E15).
+ */
 export const conflictData = ({ version, updatedBy, updatedAt }: Versioned) => ({
   currentVersion: version,
   updatedBy: updatedBy ?? null,
@@ -57,19 +60,19 @@ export const conflictData = ({ version, updatedBy, updatedAt }: Versioned) => ({
 
 type Target = Pick<Database, 'dialect' | 'execute'>
 type Rows<E extends Entity, Given> = readonly Exactly<Given, NewRow<E>>[]
-/** The properties whose unique index decides whether a row exists. */
+/** The properties of the unique index that decides whether a row exists. */
 type Unique<E extends Entity> = PropertyOf<E> | readonly PropertyOf<E>[]
 
-/** Rows of one statement. Few sizes keep the number of prepared texts small; small ones are what callers who meet bring. */
+/** Rows per statement. Few sizes limit the number of prepared texts. Concurrent callers mostly insert few rows. */
 const steps = [1_000, 500, 100, 32, 16, 8, 4, 2, 1] as const
-/** Values of one statement: every database binds so many. */
+/** Maximum number of values per statement that each database can bind. */
 const mostValues = 30_000
 
 /**
- * Inserts rows, many in a statement. A statement inserts all of its rows or none; for all statements that needs a transaction
- * around.
+ * Inserts rows, many per statement. A statement inserts all of its rows or none. For this guarantee across statements,
+ * use a transaction.
  *
- * @throws TypeError for a column without a value that must have one, and as `Database.execute` does
+ * @throws TypeError for a required column without a value, and the errors of `Database.execute`
  */
 export async function insertRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
@@ -80,9 +83,9 @@ export async function insertRows<E extends Entity, Given extends NewRow<E>>(
 }
 
 /**
- * Inserts one row, of which the database may compute values: `sqlValue`.
+ * Inserts one row. The database may compute values: `sqlValue`.
  *
- * @throws as `insertRows` does
+ * @throws the errors of `insertRows`
  */
 export async function insertRow<E extends Entity, Given extends WithSqlValues<NewRow<E>>>(
   db: Target,
@@ -97,10 +100,10 @@ export async function insertRow<E extends Entity, Given extends WithSqlValues<Ne
 }
 
 /**
- * As `insertMissing`, and returns how many rows were new: fewer than were given when some existed, or came twice. For rows
- * whose values were checked before: MySQL cuts a text that is too long then, and takes an absent value for a default.
+ * Like `insertMissing`, but returns the number of new rows: fewer than given if some existed or occurred twice. Only
+ * for validated values: here MySQL truncates texts that are too long, and uses defaults for missing values.
  *
- * @throws as `insertRows` does
+ * @throws the errors of `insertRows`
  */
 export async function insertNew<E extends Entity, Given extends NewRow<E>>(
   db: Target,
@@ -109,17 +112,17 @@ export async function insertNew<E extends Entity, Given extends NewRow<E>>(
   rows: Rows<E, Given>,
 ): Promise<number> {
   const table = tableOf(entity)
-  // `on duplicate key update` counts a row that stays as it is like one that is new.
+  // `on duplicate key update` counts an unchanged row like a new one.
   if (isMysql(db)) return insert(db, table, rows, '', 'insert ignore')
   return insert(db, table, rows, `on conflict (${namesOf(table, unique).join(', ')}) do nothing`)
 }
 
 /**
- * Inserts rows, many in a statement, except those that exist: what was written and not confirmed is written again with no
- * effect. A statement inserts all of its rows or none; for all statements that needs a transaction around.
+ * Inserts rows that do not exist, many per statement, so repeating an unconfirmed insert has no effect. A statement
+ * inserts all of its new rows or none. For this guarantee across statements, use a transaction.
  *
- * @param unique `any`: whatever unique index says that a row exists
- * @throws as `insertRows` does
+ * @param unique `any`: any unique index decides that a row exists
+ * @throws the errors of `insertRows`
  */
 export async function insertMissing<E extends Entity, Given extends NewRow<E>>(
   db: Target,
@@ -137,11 +140,11 @@ export async function insertMissing<E extends Entity, Given extends NewRow<E>>(
 }
 
 /**
- * Adds to the numbers of rows that exist, and inserts those that do not; many in a statement. No two of the rows may have
- * the same key. Transactions that add to the same rows name them in the same order.
+ * Adds to the numbers of existing rows and inserts the others, many per statement. No two of the rows may have the same
+ * key. Concurrent transactions must pass shared rows in the same order.
  *
- * @param change properties that are added up, and those that get the new value
- * @throws as `insertRows` does
+ * @param change properties that are added, and properties that are replaced
+ * @throws the errors of `insertRows`
  */
 export async function addToRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
@@ -157,11 +160,10 @@ export async function addToRows<E extends Entity, Given extends NewRow<E>>(
 }
 
 /**
- * Gives rows that exist new values, and inserts those that do not; many in a statement. No two of the rows may have the
- * same key.
+ * Sets values of existing rows and inserts the others, many per statement. No two of the rows may have the same key.
  *
- * @param change properties that get the new value where the row exists
- * @throws as `insertRows` does
+ * @param change properties that are replaced if the row exists
+ * @throws the errors of `insertRows`
  */
 export async function putRows<E extends Entity, Given extends NewRow<E>>(
   db: Target,
@@ -209,7 +211,7 @@ async function insert(
   return affected
 }
 
-/** The same text each time: a text that is built again is also hashed again by who looks it up. */
+/** Returns the same string each time. A rebuilt string would be hashed again at each lookup. */
 function statementOf(verb: string, { name, columns, texts }: Table, onConflict: string, rows: number): string {
   const key = `${rows} ${verb} ${onConflict}`
   let text = texts.get(key)

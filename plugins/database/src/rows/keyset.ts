@@ -3,11 +3,11 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { databaseError } from '../errors.ts'
 import { familyOf } from './columns.ts'
 
-/** A value that rows are ordered by. A time is its milliseconds since 1970. */
+/** A value that rows are ordered by. A time is in milliseconds since 1970. */
 export type KeyValue = string | number | boolean | null
 
 export interface SortedBy {
-  /** Property of the entity; its column must be short enough to travel in a cursor. */
+  /** Property of the entity. Its column must be short enough for a cursor. */
   readonly property: string
   readonly direction: 'asc' | 'desc'
 }
@@ -17,26 +17,26 @@ type Position = KeyValue | Date
 /** A column of an order. */
 export interface Key extends SortedBy {
   readonly column: EntityProperty
-  /** False also where a condition leaves out rows without a value. */
+  /** Also false if a condition excludes rows without a value. */
   readonly isNullable: boolean
 }
 
-/** A part of an order that one walk along an index answers. */
+/** A part of an order that one index scan returns. */
 export interface Stretch {
   readonly where: readonly object[]
   readonly keys: readonly Key[]
-  /** Begins behind it. */
+  /** Begins after this position. */
   readonly after?: readonly Position[] | undefined
 }
 
-/** Times that all databases know. */
+/** Latest time that all databases support. */
 const latestTime = Date.UTC(9999, 11, 31)
 const largestInt = 2 ** 31 - 1
 
 /**
- * The columns of an order, down to where no two rows have them in common, at the latest at the primary key. What follows a
- * unique column, or all columns of a unique index, is left out, because MySQL walks no unique index for an order of more than
- * its columns.
+ * Returns the columns of an order, up to the first unique combination, at the latest the primary key. Columns after a
+ * unique column or after all columns of a unique index are omitted, because MySQL cannot use a unique index for an
+ * order with further columns.
  */
 export function keysOf<T extends object>(
   em: SqlEntityManager,
@@ -61,7 +61,7 @@ export function keysOf<T extends object>(
 }
 
 /**
- * Reads a position that comes from a caller.
+ * Reads a position from a caller.
  *
  * @throws PlinthError `PLINTH_DATABASE_POSITION`
  */
@@ -77,7 +77,7 @@ export function positionOf(entity: string, keys: readonly Key[], after: readonly
   })
 }
 
-/** The position of a row. */
+/** Returns the position of a row. */
 export function positionIn(row: object, keys: readonly Key[]): readonly KeyValue[] {
   return keys.map(({ property }) => {
     const value = (row as Readonly<Record<string, unknown>>)[property]
@@ -86,8 +86,8 @@ export function positionIn(row: object, keys: readonly Key[]): readonly KeyValue
 }
 
 /**
- * The stretches of an order, one after the other: where its first column may be null, the rows without a value are one of
- * their own. Databases disagree on which end they stand at, and no walk along an index reaches them from a value.
+ * Returns the stretches of an order, one after the other. If the first column is nullable, the rows without a value
+ * form a separate stretch. Databases place them at different ends, and an index scan from a value does not reach them.
  */
 export function stretchesOf(whole: Stretch): readonly Stretch[] {
   const { where, keys, after } = whole
@@ -113,21 +113,22 @@ export function stretchesOf(whole: Stretch): readonly Stretch[] {
 export const orderOf = (em: SqlEntityManager, { keys }: Stretch) =>
   keys.map((key) => ({ [key.property]: directionOf(em, key) }))
 
-/** PostgreSQL alone takes null for the largest value. */
+/** Only PostgreSQL treats null as the largest value. */
 function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): string {
   if (!isNullable || familyOf(em.getPlatform()) !== 'postgresql') return direction
   return direction === 'asc' ? 'asc nulls first' : 'desc nulls last'
 }
 
-/** Condition for the rows of a stretch. */
+/** Returns the condition for the rows of a stretch. */
 export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretch): object {
   if (after === undefined) return { $and: where }
-  // First, because of two bounds SQLite seeks by the first: another one on the same column may lie far before.
+  // This bound comes first, because SQLite seeks by the first of two bounds. Another one on the same column may begin
+  // much earlier.
   if (isOneSeek(em, keys)) return { $and: [rowBehind(em, keys, after), ...where] }
   return { $and: [...where, bound(keys[0] as Key, after[0] as Position), stepsBehind(keys, after)] }
 }
 
-/** `(a, b) > (?, ?)` is one seek of an index on SQLite and PostgreSQL; MySQL reads the whole index for it. */
+/** `(a, b) > (?, ?)` is one index seek on SQLite and PostgreSQL. MySQL reads the whole index for it. */
 const isOneSeek = (em: SqlEntityManager, keys: readonly Key[]) =>
   familyOf(em.getPlatform()) !== 'mysql' &&
   keys.every(({ direction, isNullable }) => direction === keys[0]?.direction && !isNullable)
@@ -142,7 +143,10 @@ function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly 
   return { [raw(text, bound)]: [] }
 }
 
-/** Says once more where the rows begin: databases read an index from there, and of alternatives they would read all. */
+/**
+ * Repeats the start of the rows as a simple bound. Databases read an index from there. With alternatives only, they
+ * would read all of it.
+ */
 function bound({ property, direction }: Key, value: Position): object {
   return { [property]: { [direction === 'asc' ? '$gte' : '$lte']: value } }
 }
@@ -162,7 +166,10 @@ function stepsBehind(keys: readonly Key[], values: readonly Position[]): object 
   return { $or: [...(beyond || []), ...(same || [])] }
 }
 
-/** Whether a value can be compared with a column: a cursor is the caller's, and servers refuse what has another type. */
+/**
+ * Returns true if a value can be compared with a column. A cursor is input of the caller, and servers reject other
+ * types.
+ */
 function fits({ runtimeType, type, nullable }: EntityProperty, value: unknown): boolean {
   if (value === null) return nullable === true
   if (runtimeType === 'Date')

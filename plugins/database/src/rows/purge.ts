@@ -3,25 +3,28 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Database, exactInteger } from '../contract.ts'
 import type { Parameter } from './bound-parameters.ts'
 
-/** Rows of a table that are past their time. */
+/** Expired rows of a table. */
 export interface OldRows {
-  /** In snake_case; its primary key is `id`. */
+  /** In snake_case. Its primary key is `id`. */
   readonly table: string
-  /** Condition on one column, with `?` for its parameters; an index must answer it. Rows only ever leave the old ones, never join. */
+  /**
+   * Condition on one column, with `?` for its parameters. An index must support it. No further row may begin to match
+   * while the purge runs.
+   */
   readonly where: string
   readonly parameters: readonly Parameter[]
-  /** Columns in the order of that index, so that no step sorts what is left. */
+  /** Columns in the order of that index, so that no step sorts the remaining rows. */
   readonly orderBy: string
-  /** Tables whose rows go with them, by the column that holds the id. */
+  /** Tables whose rows are removed too, by the column that contains the id. */
   readonly dependents?: readonly { readonly table: string; readonly column: string }[]
-  /** Numbers kept about the rows: a step tells what it removed, by the values of these columns, in its transaction. */
+  /** Counters about the rows. Each step reports its removed rows, grouped by these columns, in its transaction. */
   readonly tally?: {
     readonly columns: readonly string[]
     subtract(db: Database, groups: readonly RemovedRows[]): Promise<void>
   }
 }
 
-/** Rows that a step removed with the same values of the columns of its tally. */
+/** Rows of a step with the same values of the tally columns. */
 export interface RemovedRows {
   readonly rows: number
   readonly values: Readonly<Record<string, unknown>>
@@ -30,26 +33,26 @@ export interface RemovedRows {
 export interface PurgeOptions {
   /** Ends the purge between two steps. */
   readonly signal: AbortSignal
-  /** Milliseconds after which it ends; the next run goes on. Ten minutes when absent. */
+  /** Time limit in milliseconds. The next run continues. Default: ten minutes. */
   readonly budgetMs?: number
 }
 
-/** How large steps are, in rows. */
+/** Size of steps, in rows. */
 interface PurgePace {
-  /** Milliseconds that a step is to take. */
+  /** Target duration of a step, milliseconds. */
   readonly targetMs: number
   readonly smallestStep: number
   readonly largestStep: number
-  /** Times as many rows as the last step, at most. */
+  /** Maximum growth factor from one step to the next. */
   readonly mostGrowth: number
 }
 
 /** Rows of the first step. */
 const firstStep = 50
 /**
- * SQLite answers without leaving the event loop, so a step holds up every request; on a server it only locks its rows, and each
- * commit costs as much as a hundred of them. That a step of a server was quick says little of the next one: it may have had a
- * core to itself for that long.
+ * SQLite blocks the event loop, so a step delays all requests. On a server a step only locks its rows, and each commit
+ * costs as much as a hundred of them. A fast step on a server does not predict the next one, because it may have had a
+ * CPU core alone.
  */
 const paces = {
   sqlite: { targetMs: 5, smallestStep: 10, largestStep: 500, mostGrowth: 2 },
@@ -57,8 +60,8 @@ const paces = {
 } as const
 
 /**
- * Rows of the step that follows one of `size` rows: at once as few as that one would have removed in `targetMs`, but at
- * most `mostGrowth` times as many.
+ * Returns the number of rows for the step after one of `size` rows. It is the number that would have been removed in
+ * `targetMs`, but at most `mostGrowth` times as many.
  *
  * @param tookMs 0 or more
  */
@@ -70,20 +73,20 @@ export function nextStep(size: number, tookMs: number, pace: PurgePace): number 
 const defaultBudgetMs = 600_000
 
 /**
- * Removes rows that are past their time: the one way to do so. It works in small steps, each a transaction of its own, with
- * a turn of the event loop between; the size of a step follows from how long the last one took. What is left when the
- * signal aborts or the time is over is removed by the next run.
+ * Removes expired rows. All purges use this function. It works in small steps, each in its own transaction, with an
+ * event loop tick between them. The duration of a step decides the size of the next one. Rows that remain after the
+ * signal or the time limit are removed by the next run.
  *
  * @returns rows removed from `table`
- * @throws what `Database.execute` throws; the steps before stay done
+ * @throws the errors of `Database.execute`; earlier steps stay committed
  */
 export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOptions): Promise<number> {
   const { table, where, parameters, orderBy, dependents = [], tally } = old
   const pace = db.dialect === 'sqlite' ? paces.sqlite : paces.server
   const end = performance.now() + (options.budgetMs ?? defaultBudgetMs)
   const ids = `(select id from ${table} where ${where} order by ${orderBy} limit ?)`
-  // MySQL deletes nothing from what it selects from, and MariaDB reads the whole table for a list of ids, or where it may choose
-  // the order of a join.
+  // MySQL cannot delete from a table that it selects from. MariaDB scans the whole table for a list of ids, or if it
+  // may choose the order of a join.
   const deletion = (from: string, key: string) =>
     db.dialect === 'sqlite' || db.dialect === 'postgresql'
       ? `delete from ${from} where ${key} in ${ids}`
@@ -112,7 +115,7 @@ export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOpt
   return removed
 }
 
-/** The rows of a step by the values of some columns, which nobody changes before the step ends. */
+/** Returns the rows of a step grouped by some columns, and locks them until the step ends. */
 async function groupsOf(
   db: Database,
   { table, where, orderBy }: OldRows,

@@ -8,16 +8,16 @@ export type Entity = EntitySchemaWithMeta
 
 type PropertyTable<E extends Entity> = InferKyselyTable<E, { columnNamingStrategy: 'property' }>
 
-/** A stored row of an entity, by the names of its properties. A column that may be null is `null`, never absent. */
+/** A stored row of an entity, by property names. A nullable column is `null`, never absent. */
 export type RowOf<E extends Entity> = Readonly<Selectable<PropertyTable<E>>>
-/** A row to insert. Columns that may be null, or that have a default, may be absent. */
+/** A row to insert. Nullable columns and columns with a default may be absent. */
 export type NewRow<E extends Entity> = Readonly<Insertable<PropertyTable<E>>>
 /** New values of some columns. */
 export type RowChanges<E extends Entity> = Readonly<Updateable<PropertyTable<E>>>
-/** A name of a property of an entity that is stored. */
+/** The name of a stored property of an entity. */
 export type PropertyOf<E extends Entity> = keyof RowOf<E> & string
 
-/** `Given`, without members that `Allowed` does not have: TypeScript checks that for literals alone. */
+/** `Given`, without members that `Allowed` does not have. TypeScript itself checks that only for literals. */
 export type Exactly<Given, Allowed> = Given & Readonly<Record<Exclude<keyof Given & string, keyof Allowed>, never>>
 
 /** A column of the table of an entity. */
@@ -28,11 +28,11 @@ export interface Column {
   readonly name: string
   readonly kind: ColumnKind
   readonly isNullable: boolean
-  /** Code points of a text that is not long. */
+  /** Maximum number of code points; undefined for long text. */
   readonly length: number | undefined
-  /** True for an integer of 32 bits. */
+  /** True for a 32-bit integer. */
   readonly isSmall: boolean
-  /** Value of a row that is inserted without one; undefined: the column must have a value, or may be null. */
+  /** Value of an inserted row without one. If undefined, the column must have a value or be nullable. */
   readonly default: unknown
 }
 
@@ -41,7 +41,7 @@ export interface Table {
   readonly name: string
   readonly columns: readonly Column[]
   readonly byProperty: ReadonlyMap<string, Column>
-  /** Texts of statements, so that each is built once and stays prepared. */
+  /** Statement texts, so that each is built once and stays prepared. */
   readonly texts: Map<string, string>
 }
 
@@ -49,9 +49,9 @@ const naming = new UnderscoreNamingStrategy()
 const tables = new WeakMap<Entity, Table>()
 
 /**
- * The table of an entity, as its definition describes it.
+ * Returns the table of an entity, from its definition.
  *
- * @throws TypeError for a property that `column` did not make
+ * @throws TypeError for a property that `column` did not create
  */
 export function tableOf(entity: Entity): Table {
   const known = tables.get(entity)

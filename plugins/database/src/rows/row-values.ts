@@ -14,10 +14,10 @@ export class SqlValue<T> {
   }
 }
 
-/** As a change of `updateRows`: the stored number plus this. */
+/** For changes of `updateRows`: adds to the stored number. */
 export const plus = (by: number): SqlValue<number> => new SqlValue((column) => `${column} + ?`, [by])
 
-/** An expression with its bound parameters, such as the time of the database. */
+/** Returns an expression with its bound parameters, such as the time of the database. */
 export const sqlValue = <T>(term: { readonly sql: string; readonly parameters: readonly Parameter[] }): SqlValue<T> =>
   new SqlValue(() => term.sql, term.parameters)
 
@@ -26,7 +26,7 @@ export type WithSqlValues<Row> = {
   readonly [Property in keyof Row]: Row[Property] | SqlValue<NonNullable<Row[Property]>>
 }
 
-/** An expression of a statement, with its bound parameters appended to `parameters`. */
+/** Returns an expression of a statement and appends its bound parameters to `parameters`. */
 export function expressionOf(parameters: Parameter[], column: Column, value: unknown): string {
   if (!(value instanceof SqlValue)) {
     parameters.push(parameterOf(column, value))
@@ -36,7 +36,11 @@ export function expressionOf(parameters: Parameter[], column: Column, value: unk
   return value.textFor(column.name)
 }
 
-/** Columns with expressions for their values. @throws TypeError for `undefined`, or a property that the entity does not have */
+/**
+ * Returns columns with expressions for their values.
+ *
+ * @throws TypeError for `undefined`, or a property that the entity does not have
+ */
 export function assignments(table: Table, values: object, parameters: Parameter[]): [column: string, text: string][] {
   return Object.entries(values).map(([property, value]) => {
     if (value === undefined) throw new TypeError(`${table.name}: the value of ${property} is undefined.`)
@@ -46,9 +50,9 @@ export function assignments(table: Table, values: object, parameters: Parameter[
 }
 
 /**
- * The value of a column as a bound parameter.
+ * Returns the value of a column as a bound parameter.
  *
- * @throws TypeError for an absent value of a column that must have one
+ * @throws TypeError for a missing value of a required column
  */
 export function parameterOf({ name, kind, isNullable, default: usual }: Column, value: unknown): Parameter {
   if (value === undefined) {
@@ -59,16 +63,16 @@ export function parameterOf({ name, kind, isNullable, default: usual }: Column, 
   return kind === 'json' && value !== null ? JSON.stringify(value) : (value as Parameter)
 }
 
-/** The values of a row in the order of the columns, appended to `parameters`. */
+/** Appends the values of a row to `parameters`, in the order of the columns. */
 export function appendRow(parameters: Parameter[], { columns }: Table, row: Readonly<Record<string, unknown>>): void {
   for (const column of columns) parameters.push(parameterOf(column, row[column.property]))
 }
 
 /**
- * The value of a column, from the value of a driver.
+ * Converts the value of a driver to the value of a column.
  *
- * @throws TypeError for a column that the statement did not select, or that is null and must not be; RangeError for an integer
- *   outside 2^53 - 1
+ * @throws TypeError for a column that was not selected, or for null in a required column
+ * @throws RangeError for an integer outside 2^53 - 1
  */
 export function valueFrom({ name, kind, isNullable }: Column, value: unknown): unknown {
   if (value === null && isNullable) return null
@@ -89,7 +93,7 @@ export function valueFrom({ name, kind, isNullable }: Column, value: unknown): u
   }
 }
 
-/** SQLite returns milliseconds, the drivers of servers text; MySQL and MariaDB omit the zone, which is UTC. */
+/** SQLite returns milliseconds and server drivers return text. MySQL and MariaDB omit the zone, which is UTC. */
 function timeOf(value: unknown): Date {
   if (typeof value !== 'string') return new Date(value as number | Date)
   return new Date(/[zZ]$|[+-]\d\d(?::?\d\d)?$/.test(value) ? value : `${value}Z`)

@@ -4,12 +4,12 @@ import { type Column, columnOf, type Entity, type RowOf, type Table, tableOf } f
 import { valueFrom } from './row-values.ts'
 
 /**
- * Whether rows that are counted up to a cap are asked for in the order of their index. Without one PostgreSQL may read the
- * table itself until it has met as many; with one MariaDB may sort all that another index finds.
+ * True if a capped count must read rows in the order of their index. Without an order PostgreSQL may scan the table
+ * until it has found enough. With one MariaDB may sort all rows that another index finds.
  */
 export const countsInOrder = (dialect: string) => dialect === 'postgresql'
 
-/** Rows that are counted where nothing else is said: of more the exact number tells nobody anything. */
+/** Default limit of counts. Exact larger numbers are not useful. */
 export const mostCounted = 10_000
 
 /** Rows of a table. */
@@ -19,22 +19,22 @@ export interface WantedRows {
   /** Condition with `?` for its parameters. */
   readonly where: string
   readonly parameters: readonly Parameter[]
-  /** Columns, in the order of an index that answers the condition. */
+  /** Columns, in the order of an index that supports the condition. */
   readonly orderBy: string
 }
 
 export interface RowCount {
-  /** At most as many as were to be counted. */
+  /** At most the limit of the count. */
   readonly total: number
-  /** True when there are more. */
+  /** True if there are more. */
   readonly isCapped: boolean
 }
 
 /**
- * Counts rows, but no further than `most`: what it costs does not grow with the table.
+ * Counts rows up to `most`, so the cost does not grow with the table.
  *
- * @param most 1 or more; 10,000 when absent
- * @throws what `Database.query` throws
+ * @param most at least 1; default 10,000
+ * @throws the errors of `Database.query`
  */
 export async function countRows(db: Database, rows: WantedRows, most = mostCounted): Promise<RowCount> {
   const { table, where, parameters, orderBy } = rows
@@ -50,13 +50,13 @@ export async function countRows(db: Database, rows: WantedRows, most = mostCount
 /** The row that a selection reads. */
 export type Selected<S> = S extends Selection<infer Row> ? Row : never
 
-/** As an entity manager types a row: columns that may be null may be absent. */
+/** A row as an entity manager types it: nullable columns may be absent. */
 type MaybeAbsent<Row> = {
   readonly [Property in keyof Row as null extends Row[Property] ? never : Property]: Row[Property]
 } & { readonly [Property in keyof Row as null extends Row[Property] ? Property : never]?: Row[Property] | undefined }
 
 /**
- * Columns of an entity in a statement, and the rows that they become.
+ * Columns of an entity for a statement, and the conversion of its result rows.
  *
  * @example
  * const orders = selectionOf(PaymentOrderRow).omit('fingerprint')
@@ -77,7 +77,11 @@ export class Selection<Row extends object> {
     this.#statement = `select ${this.list} from ${table.name} `
   }
 
-  /** The same with some of the columns, in this order. @throws TypeError for a property that the entity does not have */
+  /**
+   * Returns a selection with some of the columns, in this order.
+   *
+   * @throws TypeError for a property that the entity does not have
+   */
   pick<Property extends keyof Row & string>(...properties: readonly Property[]): Selection<Pick<Row, Property>> {
     return new Selection(
       this.#table,
@@ -85,7 +89,7 @@ export class Selection<Row extends object> {
     )
   }
 
-  /** The same without some of the columns. */
+  /** Returns a selection without some of the columns. */
   omit<Property extends keyof Row & string>(...properties: readonly Property[]): Selection<Omit<Row, Property>> {
     const omitted: ReadonlySet<string> = new Set(properties)
     return new Selection(
@@ -94,14 +98,17 @@ export class Selection<Row extends object> {
     )
   }
 
-  /** The list for `select` of a statement that gives the table another name: `o.id, o.out_trade_no, ...`. */
+  /** Returns the list for `select` with a table alias: `o.id, o.out_trade_no, ...`. */
   listOf(alias: string): string {
     return this.columns.map(({ name }) => `${alias}.${name}`).join(', ')
   }
 
   /**
-   * @param row of a statement that selected these columns, as the driver returned it
-   * @throws TypeError for a column that is missing, or null although it must not be; RangeError for an integer outside 2^53 - 1
+   * Converts a row of the driver.
+   *
+   * @param row result of a statement that selected these columns
+   * @throws TypeError for a column that is missing, or for null in a required column
+   * @throws RangeError for an integer outside 2^53 - 1
    */
   read(row: object): Row {
     const values = row as Readonly<Record<string, unknown>>
@@ -110,7 +117,7 @@ export class Selection<Row extends object> {
     return read as Row
   }
 
-  /** The same columns of a row that an entity manager read. */
+  /** Returns the same columns of a row that an entity manager read. */
   of(entity: MaybeAbsent<Row>): Row {
     const values = entity as Readonly<Record<string, unknown>>
     const row: Record<string, unknown> = {}
@@ -119,10 +126,10 @@ export class Selection<Row extends object> {
   }
 
   /**
-   * Reads rows without an identity map: of many rows that is most of the work.
+   * Reads rows without an identity map, which for many rows would be most of the work.
    *
-   * @param rest of the statement after `select ... from table`
-   * @throws as `Database.query` and `read` do
+   * @param rest the statement after `select ... from table`
+   * @throws the errors of `Database.query` and `read`
    */
   async select(db: Pick<Database, 'query'>, rest: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
     const rows = await db.query<object>(this.#statement + rest, parameters)
@@ -130,7 +137,11 @@ export class Selection<Row extends object> {
   }
 }
 
-/** All stored columns of an entity. @throws TypeError for an entity with a property that `column` did not make */
+/**
+ * Returns a selection of all stored columns of an entity.
+ *
+ * @throws TypeError for an entity with a property that `column` did not create
+ */
 export function selectionOf<E extends Entity>(entity: E): Selection<RowOf<E>> {
   const table = tableOf(entity)
   return new Selection(table, table.columns)

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { audit, type Clock, type CommandInvocation, type Kernel, type Logger, reasonOf, service } from '@plinth/kernel'
 
-/** Milliseconds between two measurements. Clocks that run freely differ by less than 10 ms after this time. */
+/** Milliseconds between two measurements. Independent clocks differ by less than 10 ms after this time. */
 const intervalMs = 60_000
 
 interface ClockWatchOptions {
@@ -15,10 +15,10 @@ interface ClockWatchOptions {
 }
 
 /**
- * Measures the time of the database now, and then each minute until the signal aborts. Logs when the clocks begin to differ, and
- * when they agree again.
+ * Measures the time of the database now, and then each minute until the signal aborts. Logs when the clocks begin to
+ * differ, and when they agree again.
  *
- * @returns when the first measurement is done
+ * @returns after the first measurement
  */
 export async function startWatch({ clock, processClock, log, signal }: ClockWatchOptions): Promise<void> {
   if (clock instanceof FollowingClock) return
@@ -60,45 +60,46 @@ export async function confirmClock(
 }
 
 /**
- * The clock of the database. It decides about money, holds, claims, expiry and deletion, so that a host with a wrong wall clock
- * harms nothing (decision F.20). It asks the database about once a minute. Reading it costs no statement.
+ * The clock of the database. It decides about money, holds, claims, expiry and deletion, so that a host with a wrong
+ * wall clock causes no harm (decision F.20). It queries the database about once a minute. Reading the clock costs no
+ * statement.
  *
  * `monotonic` and `sleep` are those of the process.
  */
 export interface DatabaseClock extends Clock {
   /**
-   * The time of the database in whole milliseconds since the epoch (UTC). Use it for every time that is stored or compared
-   * with a stored time.
+   * Returns the time of the database in whole milliseconds since the epoch (UTC). Use it for each time that is stored
+   * or compared with a stored time.
    *
-   * On a server: its last measured time plus the time that has passed on the monotonic clock. On SQLite: the wall clock of
-   * the process; while that is behind the stored highest time, the stored time plus what has passed since.
+   * On a server: its last measured time plus the elapsed monotonic time. On SQLite: the wall clock of the process.
+   * While the wall clock is behind the highest stored time, it is the stored time plus the elapsed time.
    */
   now(): number
   /**
-   * The time by which something ends that cannot come back: points expire, holds are released, claims of other instances are
-   * taken over. Equal to `now()` on a server, and on SQLite while the clock is trusted. While it is not, this is the last trusted
-   * time plus what has passed since on the monotonic clock: less ends than should, never more.
+   * Returns the time for irreversible ends: points expire, holds are released, claims of other instances are taken
+   * over. Equal to `now()` on a server, and on SQLite while the clock is trusted. Otherwise it is the last trusted time
+   * plus the elapsed monotonic time, so that too little ends, never too much.
    */
   expiryNow(): number
   /** The reason why irreversible work must not run now. Undefined while the clocks agree. */
   readonly problem: ClockProblem | undefined
   /**
-   * Measures again and returns the problem. Call it before irreversible work, outside a transaction. A scheduled task that
-   * declares `irreversible` needs no call: the scheduler makes it.
+   * Measures again and returns the problem. Call it before irreversible work, outside a transaction. For scheduled
+   * tasks that declare `irreversible`, the scheduler calls it.
    *
-   * @throws PlinthError when the database does not respond
+   * @throws PlinthError if the database does not respond
    */
   check(): Promise<ClockProblem | undefined>
   /**
-   * Trusts the wall clock of this process from now on, because an operator has confirmed it. SQLite only.
+   * Trusts the wall clock of this process from now on, after the confirmation of an operator. SQLite only.
    *
    * @returns the confirmed time, milliseconds since the epoch
-   * @throws PlinthError `PLINTH_DATABASE_CLOCK_OF_SERVER` on a server: there the clocks must be corrected
+   * @throws PlinthError `PLINTH_DATABASE_CLOCK_OF_SERVER` on a server, where the clocks must be corrected
    */
   confirm(): Promise<number>
 }
 
-/** How the wall clock of this process differs from the time of the database. */
+/** Difference between the wall clock of this process and the time of the database. */
 export interface ClockProblem {
   /** `ahead`: the wall clock shows a later time. `behind`: an earlier one. */
   readonly kind: 'ahead' | 'behind'
@@ -108,7 +109,7 @@ export interface ClockProblem {
   readonly remedy: 'correct' | 'confirm'
 }
 
-/** The clock by which something ends that cannot come back, for code that takes a `Clock`: its `now` is `expiryNow`. */
+/** Returns the clock for irreversible ends, for code that accepts a `Clock`: its `now` is `expiryNow`. */
 export const expiryClock = (clock: DatabaseClock): Clock => ({
   now: () => clock.expiryNow(),
   monotonic: () => clock.monotonic(),
@@ -123,7 +124,7 @@ export interface FollowedClock {
 /** Only tests provide it; see `followedClock` in `@plinth/database/testing`. */
 export const followedClock = service<FollowedClock>('database.followed-clock')
 
-/** The clock of a database that follows another one: nothing can differ. */
+/** The clock of a database that follows another one. The two cannot differ. */
 export class FollowingClock implements DatabaseClock {
   readonly problem = undefined
   readonly #followed: FollowedClock
@@ -161,6 +162,6 @@ const fixes = {
   confirm: 'Correct the clock, or confirm it: page Clock of the back office, or `plinth database confirm-clock`.',
 }
 
-/** A warning with its fix, for the log and the health check. It is the same text while the state is the same. */
+/** Returns a warning with its fix, for the log and the health check. The text is equal while the state is equal. */
 export const clockWarning = ({ kind, remedy }: ClockProblem): string =>
   `The clock of this host is ${kind} of ${clocks[remedy]}. Irreversible tasks do not run. ${fixes[remedy]}`

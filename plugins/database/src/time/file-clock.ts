@@ -3,18 +3,20 @@ import type { ClockProblem, DatabaseClock } from './database-clock.ts'
 
 /** The row of `database_clock`. */
 export interface StoredTime {
-  /** The highest time that decided, milliseconds since the epoch. */
+  /** The highest trusted time, milliseconds since the epoch. */
   readonly decidedAt: number
   /** Counts the confirmations of operators. */
   readonly confirmations: number
 }
 
 interface TimeStore {
-  /** Undefined before the first call of `put`. */
+  /** Returns undefined before the first call of `raise` or `confirm`. */
   load(): Promise<StoredTime | undefined>
-  /** Creates the row, or raises its time. A row with another number of confirmations, or a higher time, is not changed. */
+  /**
+   * Creates the row, or raises its time. A row with another number of confirmations or a higher time is not changed.
+   */
   raise(time: StoredTime): Promise<void>
-  /** Stores the time whatever is stored, and counts one confirmation. */
+  /** Replaces the stored time, and counts one confirmation. */
   confirm(decidedAt: number): Promise<void>
 }
 
@@ -25,13 +27,15 @@ interface FileClockOptions {
   readonly toleranceMs: number
 }
 
-/** Milliseconds by which the wall clock may be ahead of the stored time: a pause of the product looks the same. */
+/**
+ * Milliseconds by which the wall clock may be ahead of the stored time, because a pause of the product looks the same.
+ */
 const longestPauseMs = 24 * 60 * 60 * 1000
 
 /**
- * The time of an SQLite database, which has no clock but that of the process. The highest time that decided is stored. A wall clock
- * that is behind it, or more than 24 hours ahead of it while the monotonic clock has not advanced as far, is not trusted until
- * it is corrected or an operator confirms it.
+ * The time of an SQLite database, which has no clock of its own. The highest trusted time is stored. A wall clock that
+ * is behind it is not trusted until it is corrected or an operator confirms it. The same applies if it is more than 24
+ * hours ahead while the monotonic clock has not advanced as far.
  */
 export class FileClock implements DatabaseClock {
   readonly #options: FileClockOptions
@@ -63,7 +67,10 @@ export class FileClock implements DatabaseClock {
     return this.#compare().problem
   }
 
-  /** Loads the stored time, which another process may have raised or confirmed, and stores the time that decides now. */
+  /**
+   * Loads the stored time, which another process may have raised or confirmed, and stores the current time if it is
+   * trusted.
+   */
   async check(): Promise<ClockProblem | undefined> {
     const { clock, store } = this.#options
     const stored = await store.load()
@@ -74,7 +81,7 @@ export class FileClock implements DatabaseClock {
     return problem
   }
 
-  /** Stores the time at the end of the process, so that the next start knows it. */
+  /** Stores the time at the end of the process, for the next start. */
   async save(): Promise<void> {
     if (this.#trusted !== undefined) await this.check()
   }

@@ -6,16 +6,19 @@ interface ServerClockOptions {
   readonly clock: Clock
   /** Reads the time of the server, milliseconds since the epoch. */
   readonly read: () => Promise<number>
-  /** Difference of the clocks, in milliseconds, above which it is a problem. */
+  /** Maximum difference of the clocks without a problem, milliseconds. */
   readonly toleranceMs: number
 }
 
-/** Milliseconds by which the wall clock may leave the monotonic clock before the server is asked again at once. */
+/**
+ * Difference between the changes of wall clock and monotonic clock after which the server is queried immediately,
+ * milliseconds.
+ */
 const jumpMs = 1_000
 
 /**
- * The time of a PostgreSQL, MySQL or MariaDB server. It is measured with the monotonic clock as base, so a wall clock that is
- * wrong or jumps does not change it. The error of a measurement is at most half the duration of its statement.
+ * The time of a PostgreSQL, MySQL or MariaDB server. It is measured relative to the monotonic clock, so a wrong or
+ * jumping wall clock does not change it. The error of a measurement is at most half the duration of its statement.
  */
 export class ServerClock implements DatabaseClock {
   readonly #options: ServerClockOptions
@@ -29,11 +32,11 @@ export class ServerClock implements DatabaseClock {
     this.#options = options
   }
 
-  /** Before the first connection: the wall clock. Nothing is stored or compared then. */
+  /** Before the first connection, this is the wall clock. Nothing is stored or compared then. */
   now(): number {
     const { clock } = this.#options
     if (this.#offset === undefined) return Math.floor(clock.now())
-    // The wall clock jumped, or the host slept: the monotonic clock may have stood still.
+    // The wall clock jumped, or the host slept and the monotonic clock may have stopped.
     if (Math.abs(clock.now() - clock.monotonic() - this.#wallOffset) > jumpMs) this.#measureSoon()
     return Math.floor(clock.monotonic() + this.#offset)
   }
@@ -68,7 +71,7 @@ export class ServerClock implements DatabaseClock {
     throw databaseError('PLINTH_DATABASE_CLOCK_OF_SERVER')
   }
 
-  /** Asks the server for its time. A slow result changes nothing that it does not contradict. */
+  /** Queries the time of the server. A slow result has no effect if the current offset is within its error. */
   measure(): Promise<void> {
     this.#measuring ??= this.#measure().finally(() => {
       this.#measuring = undefined
@@ -86,7 +89,7 @@ export class ServerClock implements DatabaseClock {
     if (this.#offset === undefined || Math.abs(offset - this.#offset) > errorMs) this.#offset = offset
   }
 
-  /** A failure is reported where statements fail; the next call of `now` tries again. */
+  /** The code that runs statements reports a failure. The next call of `now` tries again. */
   #measureSoon(): void {
     if (this.#measuring === undefined) this.measure().catch(() => undefined)
   }
