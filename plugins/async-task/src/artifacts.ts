@@ -6,7 +6,6 @@ export const artifactDirectory = 'async-task'
 /** Code points. */
 const longestName = 200
 
-/** One run of a task. */
 interface TaskRun {
   readonly id: number
   readonly fence: number

@@ -60,7 +60,6 @@ export class Run extends LeasedRun {
     }
   }
 
-  /** Returns the context for the handler. */
   context(row: TaskRow, write: WriteFile): TaskContext {
     const writeArtifact: TaskContext['writeArtifact'] = async ({ name }, content) => {
       const refuse = (reason: string) => asyncTaskError('PLINTH_ASYNC_TASK_ARTIFACT', { type: row.type, reason })

@@ -27,16 +27,13 @@ interface RunnerParts {
   readonly times: LeaseTimes
   readonly clock: Clock
   readonly log: Logger
-  /** Maximum number of concurrent tasks. */
   readonly concurrency: number
   /** Maximum duration of a task, milliseconds; read when the task begins. */
   readonly deadlineMs: () => number
   readonly publishFailure: PublishFailure
   readonly metrics: RunMetrics | undefined
-  /** Masks secrets in texts. */
   readonly redact: (text: string) => string
   readonly isActiveOwner: IsActiveOwner
-  /** Called after each run of this instance. */
   readonly onEnded: () => void
 }
 
@@ -121,7 +118,6 @@ export class TaskRunner {
     await handled.handler(params, context)
   }
 
-  /** Stops a run that takes too long. */
   async #limit(run: Run, ended: AbortSignal): Promise<void> {
     const { clock, deadlineMs } = this.#parts
     await clock.sleep(deadlineMs(), ended)

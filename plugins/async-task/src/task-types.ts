@@ -16,7 +16,6 @@ export const typeLabels = (types: TaskTypes): LabelSource =>
 /** Bytes. */
 const largestParams = 64 * 1024
 
-/** A type with its handler. */
 interface HandledType {
   readonly type: TaskType
   readonly handler: TaskHandler<unknown>

@@ -10,7 +10,6 @@ export interface Messages {
 export interface WakeUpParts {
   /** Undefined if the product is one process. */
   readonly messages: Messages | undefined
-  /** Name of the channel. */
   readonly channel: string
   /** Subject of the messages in the log: `new events`. */
   readonly subject: string

@@ -2,7 +2,6 @@ import type { EntityMetadata } from '@mikro-orm/core'
 import type { Dialect } from '@plinth/migrations'
 import { databaseError } from './errors.ts'
 
-/** A column of the database. */
 interface Column {
   readonly table: string
   readonly name: string
@@ -43,7 +42,6 @@ async function columnsOf(dialect: Dialect, query: Query): Promise<ReadonlyMap<st
   return tables
 }
 
-/** An entity with the plugin that declares it. */
 interface OwnedEntity {
   readonly plugin: string
   readonly metadata: EntityMetadata

@@ -51,7 +51,6 @@ interface Work {
   readonly claim: Claim
   readonly claimedAt: Moment
   readonly settings: DeliverySettings
-  /** Aborts the attempt. */
   readonly stop: AbortSignal
 }
 

@@ -36,7 +36,6 @@ export class Dispatcher {
   /** Next attempts in this order, without duplicates. */
   readonly #hints = new Map<string | number, Hint>()
   readonly #running = new Set<Promise<void>>()
-  /** Events that this process is delivering. */
   readonly #inWork = new Set<number>()
   /** Events in work that a hint or a poll found again. */
   readonly #foundAgain = new Set<number>()
@@ -48,7 +47,6 @@ export class Dispatcher {
   #looksNext = true
   /** Time of the next unconditional poll on the monotonic clock. */
   #nextLookAt = 0
-  /** Consecutive polls without work. */
   #quietLooks = 0
   /** True after an error, until a poll has read the remaining work. */
   #isUnsure = false

@@ -14,7 +14,6 @@ export type EncodedDelivery = Omit<Delivery, 'payload'> & {
   readonly checkedBy?: EventRef['schema']
 }
 
-/** A handler of one event type. */
 interface BoundHandler {
   readonly name: string
   /**

@@ -7,7 +7,6 @@ import { dueAtOnce, OutboxDelivery, OutboxEvent, waitsForItsTurn } from './entit
 /** The right to deliver one event while its lease is valid. */
 export interface Claim {
   readonly id: number
-  /** Ordering key of the event. */
   readonly key: string | null
   readonly token: string
 }

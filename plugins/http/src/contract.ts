@@ -158,10 +158,10 @@ export interface HttpServer {
     annotations?: readonly RouteAnnotation[],
   ): void
   /**
-   * Registers a Fastify plugin for the whole application, like `app.register(plugin, options)`: CORS, compression, cookies,
-   * body parsers, tracing. A plugin that is wrapped by `fastify-plugin`, like most published ones, applies to all routes.
-   * Another plugin only applies to its own context. Call it only during setup, before any route is added. The plugin must
-   * not add routes: use `register` for that, which guards and lists them.
+   * Registers a Fastify plugin for the whole application, like `app.register(plugin, options)`: CORS, compression,
+   * cookies, body parsers, tracing. A plugin that is wrapped by `fastify-plugin`, like most published ones, applies to
+   * all routes. Another plugin only applies to its own context. Call it only during setup, before any route is added.
+   * The plugin must not add routes: use `register` for that, which guards and lists them.
    *
    * @example
    * import cors from '@fastify/cors'

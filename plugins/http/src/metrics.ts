@@ -50,7 +50,6 @@ const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 const mostCodes = 24
 const name = 'http_request_duration_seconds'
 
-/** Durations of one route and code. */
 interface Series {
   /** Requests by bucket. The last bucket is above all bounds. */
   readonly counts: number[]

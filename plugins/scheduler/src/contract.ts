@@ -41,7 +41,7 @@ export interface TaskState {
   /** Requested and not yet begun. */
   readonly requested: boolean
   readonly lastRun: TaskRun | null
-  /** Null while it runs, and if it does not run automatically. In the past while no worker has begun it. */
+  /** Null while it runs, and if it is neither automatic nor requested. In the past while no worker has begun it. */
   readonly nextRunAt: Date | null
   /** Due for longer than `platform.scheduler.lease`, and no instance begins it. */
   readonly overdue: boolean

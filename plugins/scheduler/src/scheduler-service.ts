@@ -12,7 +12,6 @@ interface ServiceParts {
   readonly db: Database
   readonly clock: DatabaseClock
   readonly leaseMs: number
-  /** Called after an operator changed something. */
   readonly onChanged: () => void
 }
 

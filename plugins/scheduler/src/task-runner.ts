@@ -72,13 +72,10 @@ interface RunnerParts {
   readonly times: LeaseTimes
   readonly clock: DatabaseClock
   readonly log: Logger
-  /** Masks secrets in texts. */
   readonly redact: (text: string) => string
   readonly metrics: RunMetrics | undefined
   readonly publishFailure: PublishFailure | undefined
-  /** Number of runs kept per task. */
   readonly historySize: () => number
-  /** Called after each run on this instance. */
   readonly onEnded: () => void
 }
 

@@ -47,12 +47,10 @@ export interface LeasedRunsParts<K, R extends LeasedRun> {
    * called.
    */
   readonly attempt: (key: K, run: R) => Promise<boolean>
-  /** Maximum number of concurrent runs. */
   readonly concurrency: number
   readonly times: LeaseTimes
   readonly clock: Clock
   readonly log: Logger
-  /** Called after each run. */
   readonly onEnded: () => void
 }
 

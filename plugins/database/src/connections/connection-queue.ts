@@ -1,6 +1,5 @@
 import type { PlinthError } from '@plinth/kernel'
 
-/** A current wait. */
 interface OpenWait {
   readonly since: number
   readonly endsAt: number

@@ -57,7 +57,6 @@ export async function draftChangeSets(
   })
 }
 
-/** Returns statements and comments. */
 function statementsOf(table: Table, { newTables, changedTables }: SchemaDifference): readonly string[] {
   const made = Object.values(newTables).find(({ name }) => name === table.name)
   if (made !== undefined) {

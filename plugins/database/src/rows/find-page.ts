@@ -111,8 +111,8 @@ export interface FoundPage<T> {
 }
 
 /**
- * Maximum number of rows that a search examines. A page of many matches costs at most three times as much as with a
- * thousand.
+ * Maximum number of rows that a search examines. A page of a long list costs at most three times as much as one of a
+ * list with a thousand rows.
  */
 const searched = 3_000
 

@@ -47,7 +47,6 @@ interface PurgePace {
   readonly mostGrowth: number
 }
 
-/** Rows of the first step. */
 const firstStep = 50
 /**
  * SQLite blocks the event loop, so a step delays all requests. On a server a step only locks its rows, and each commit

@@ -5,12 +5,9 @@ import { audit, type Clock, type CommandInvocation, type Kernel, type Logger, re
 const intervalMs = 60_000
 
 interface ClockWatchOptions {
-  /** The clock of the database. */
   readonly clock: DatabaseClock
-  /** The clock of the process. */
   readonly processClock: Clock
   readonly log: Logger
-  /** Ends the watch. */
   readonly signal: AbortSignal
 }
 

@@ -20,7 +20,6 @@ export function addressNetwork(address: string, ipv6Prefix: number): string {
   return `${masked.map((group) => group.toString(16)).join(':')}/${ipv6Prefix}`
 }
 
-/** Returns the eight groups of a normalised address. */
 function ipv6Groups(address: string): number[] {
   const [head = '', tail = ''] = address.split('::')
   const read = (text: string) => (text === '' ? [] : text.split(':').flatMap(groupsOf))

@@ -18,11 +18,9 @@ export interface ClientIpRules {
   readonly ipv6Prefix: number
 }
 
-/** The address at the other end of the connection. */
 interface Peer {
   /** Normalised. */
   readonly address: string
-  /** True if its headers are trusted. */
   readonly isProxy: boolean
 }
 

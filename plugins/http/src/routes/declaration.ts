@@ -18,7 +18,8 @@ export interface PermissionAccess {
  * Which rows of users and organisations an operation may reach (decision F.1).
  *
  * - `caller`: the rows within the data scope of the caller. The plugin restricts them, in one place.
- * - `all`: rows of several organisations that cannot be separated. The access guard rejects callers with a smaller data scope.
+ * - `all`: rows of several organisations that cannot be separated. The access guard rejects callers with a smaller data
+ *   scope.
  * - `none`: the operation reads and changes no row of a user or an organisation.
  */
 export type RowScope = 'caller' | 'all' | 'none'
@@ -52,7 +53,6 @@ export interface RouteAnnotation<T = unknown> {
   readonly value: T
 }
 
-/** Members of each route declaration. */
 interface RouteFacts {
   readonly method: Method
   /** `/api/v{major}/{domain}/...` or `/api/v{major}/admin/{domain}/...`; parameters in Fastify syntax. */

@@ -26,7 +26,6 @@ export function visibleOperator<T extends string | number>(
   return isVisible ? operator : null
 }
 
-/** The hooks of one route. */
 interface RouteHooks {
   /** Before the body is read: gates, then access. */
   readonly onRequest: readonly GuardHandler[]

@@ -64,7 +64,6 @@ const contentSecurityPolicy = {
 /** One year, with all subdomains. */
 const transportSecurity = { name: 'strict-transport-security', value: 'max-age=31536000; includeSubDomains' } as const
 
-/** The API description and its site. */
 interface Description {
   readonly document: ApiDocument
   readonly site: Pick<Site, 'title' | 'url'>

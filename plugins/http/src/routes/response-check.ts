@@ -5,7 +5,6 @@ import type { TSchema } from 'typebox'
 import { success, successCode } from '../envelope.ts'
 import type { RouteInfo } from './declaration.ts'
 
-/** A route whose responses are compared with its schema. */
 interface CheckedRoute extends Pick<RouteInfo, 'method' | 'path' | 'plugin'> {
   readonly schema: TSchema
 }

@@ -138,7 +138,7 @@ const isSchema = (schema: object): boolean => {
   return names.length === 0 || names.some((name) => schemaWords.includes(name))
 }
 
-/** Returns a path parameter that the schema does not have, or a schema parameter that the path does not have. */
+/** Returns the problem if path and schema have different parameters. */
 function parameterFault(path: string, schema: object | undefined): string | undefined {
   const { properties } = Object(schema) as { readonly properties?: object }
   if (properties === undefined) return undefined

@@ -173,7 +173,6 @@ function branchOfNullable(
 const isUndeclaredOnly = (branch: readonly ErrorObject[]) =>
   branch.length > 0 && branch.every(({ params }) => undeclaredOf(params) !== undefined)
 
-/** Returns the undeclared member of an error. */
 const undeclaredOf = (params: ErrorObject['params']): string | undefined =>
   params['additionalProperty'] ?? params['unevaluatedProperty']
 

@@ -132,7 +132,6 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
   return app
 }
 
-/** Facts of a request as getters. */
 const requestFacts = ({ addresses, forwarding, localeOf }: AppSettings) =>
   global('request-facts', async (app) => {
     defineFact(app, 'traceId', (request) => request.id)
@@ -320,7 +319,6 @@ function finisher(
   }
 }
 
-/** Fields of an access log line. */
 const accessLine = (
   { method, url = '' }: { readonly method?: string | undefined; readonly url?: string | undefined },
   status: number,
