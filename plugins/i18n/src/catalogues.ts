@@ -12,17 +12,19 @@ type Catalogue = ReadonlyMap<string, string>
 export type Catalogues = Readonly<Record<SupportedLocale, Catalogue>>
 
 /**
- * Joins the catalogues of all plugins. Throws `PLINTH_I18N_DUPLICATE_MESSAGE`, naming every clash, when two plugins
- * bring the same key, or when the key of one is the parent of another's.
+ * Joins the catalogues of all plugins.
+ *
+ * @throws PlinthError `PLINTH_I18N_DUPLICATE_MESSAGE` with every clash, when two plugins declare the same key, or when
+ * the key of one is the parent of a key of the other
  */
 export function joinCatalogues(plugins: readonly Pick<Plugin, 'id' | 'messages'>[]): Catalogues {
   const clashes: string[] = []
   const join = (locale: SupportedLocale): Catalogue => {
     const texts = new Map<string, string>()
-    /** Who brought a text first, and who brought the first text below a path. */
+    /** The plugin with the first text at a path, and the plugin with the first text below a path. */
     const owners = new Map<string, string>()
     const branches = new Map<string, string>()
-    /** @param above who brought a text at the path or above it */
+    /** @param above the plugin with a text at the path or above it */
     const add = (id: string, tree: MessageTree, path: string, above: string | undefined) => {
       for (const [name, node] of Object.entries(tree)) {
         const key = `${path}.${name}`

@@ -1,6 +1,6 @@
 import { key } from '@plinth/kernel'
 
-/** Locales that every catalogue is written in. */
+/** Every catalogue has texts in these locales. */
 export const supportedLocales = ['en', 'zh-CN'] as const
 
 export type SupportedLocale = (typeof supportedLocales)[number]

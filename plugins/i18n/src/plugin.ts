@@ -4,7 +4,9 @@ import { keys } from './config.ts'
 import { i18n } from './contract.ts'
 import { createTranslator } from './translator.ts'
 
-/** Translates the texts that plugins declare in `messages`. Without it callers see the original, English texts. */
+/**
+ * Translates the texts that plugins declare in `messages`. Without this plugin callers see the original English texts.
+ */
 export default definePlugin({
   id: 'i18n',
   version: '1.0.0',

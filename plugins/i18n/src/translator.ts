@@ -4,12 +4,12 @@ import type { Catalogues } from './catalogues.ts'
 import { type SupportedLocale, supportedLocales } from './config.ts'
 import type { Translator } from './contract.ts'
 
-/** A header beyond this is not a person's list of languages. */
+/** A longer header is ignored, because no browser sends one. */
 const longestHeader = 1024
 
 /**
- * The locale for a BCP 47 tag: the same tag, else the same language in whatever script or region, so that `zh`,
- * `zh-Hans` and `zh-CN` all read `zh-CN`. Case does not matter.
+ * Returns the locale for a BCP 47 tag: the same tag, otherwise the same language in any script or region. Thus `zh`,
+ * `zh-Hans` and `zh-CN` all match `zh-CN`. Case is ignored.
  */
 function matchTag(tag: string): SupportedLocale | undefined {
   const wanted = tag.trim().toLowerCase()
@@ -19,7 +19,10 @@ function matchTag(tag: string): SupportedLocale | undefined {
   )
 }
 
-/** The first language of an `Accept-Language` header, by weight and then order, that has a locale. Never throws. */
+/**
+ * Returns the locale for the first supported language of an `Accept-Language` header, by weight, then by order. Never
+ * throws.
+ */
 function matchHeader(header: string): SupportedLocale | undefined {
   if (header.length > longestHeader) return undefined
   for (const tag of new Negotiator({ headers: { 'accept-language': header } }).languages()) {
@@ -33,15 +36,15 @@ const languageOf = (tag: string) => tag.split(/[-_]/, 1)[0]
 
 type Params = Readonly<Record<string, string | number>>
 
-/** Browsers send few different headers; an attacker must not fill the memory with invented ones. */
+/** Browsers send few distinct headers. The limits keep an attacker from filling the memory with invented ones. */
 const rememberedHeaders = 256
 const longestRemembered = 256
 
 const keyForm = /^(?:(messages\.[\w.-]+)|\{(messages\.[\w.-]+)\})$/
 
 /**
- * Translates from the joined catalogues. `siteLocale` is asked at every call, so that a change of the default language
- * counts at once.
+ * Translates from the joined catalogues. `siteLocale` is called for each translation, so that a change of the default
+ * language applies immediately.
  */
 export function createTranslator(catalogues: Catalogues, siteLocale: () => SupportedLocale): Translator {
   const engine = createInstance({
@@ -49,7 +52,7 @@ export function createTranslator(catalogues: Catalogues, siteLocale: () => Suppo
     fallbackLng: false,
     keySeparator: false,
     nsSeparator: false,
-    // Some languages put nothing between two sentences: an empty text is a text, not a missing one.
+    // An empty text is valid: some languages put nothing between two sentences.
     returnEmptyString: true,
     load: 'currentOnly',
     interpolation: { escapeValue: false },
@@ -63,7 +66,7 @@ export function createTranslator(catalogues: Catalogues, siteLocale: () => Suppo
     const { count } = params
     const plural = typeof count === 'number' ? { count } : {}
     const options = { lng: locale, replace: params, ...plural }
-    // `nest: false`: a value that looks like `$t(other.key)` stays what it is.
+    // `nest: false`: a value that looks like `$t(other.key)` is not expanded.
     return engine.exists(key, options) ? engine.t(key, { ...options, nest: false }) : undefined
   }
   const translate = (locale: string, key: string, params: Params = {}) => {

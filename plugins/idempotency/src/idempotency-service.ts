@@ -7,11 +7,14 @@ import { refusal } from './declarations.ts'
 
 const longestKey = 255
 const keyForm = new RegExp(`^[!-~]{1,${longestKey}}$`)
-/** Bytes of an answer in JSON. A larger one is not kept: what a caller may make the store hold is bounded. */
+/** Maximum bytes of a result in JSON. A larger result is not stored, so that a caller cannot fill the store. */
 export const largestAnswer = 64 * 1024
-/** A call that works for longer loses its lease: whoever hangs does not hold its key for ever. */
+/** The lease is not renewed after this time, so that a call that hangs does not block its key indefinitely. */
 const longestWorkMs = 15 * 60_000
-/** What callers of a call in progress are told to wait. Most calls take less; one that died takes what is left of its lease. */
+/**
+ * Wait that callers of a running call are told. Most calls take less. The key of a call whose process died is blocked
+ * until its lease expires.
+ */
 const retryAfterSeconds = 2
 
 interface IdempotencyParts {
@@ -26,19 +29,19 @@ interface IdempotencyParts {
 }
 
 /**
- * A call that was carried out, as the shared store holds it: sealed as a whole, because a hash of what was asked would let
- * passwords in it be guessed.
+ * A completed call in the shared store. The whole record is encrypted, because a plain hash of the request would let an
+ * attacker guess passwords in it.
  */
 interface Kept {
   readonly fingerprint: string
-  /** Absent when the answer was too large. */
+  /** Absent if the result was too large. */
   readonly answer?: unknown
 }
 
-/** Stands for a call of which nothing else could be kept. */
+/** Stored for a completed call when encryption of its record failed. */
 const nothingKept = '-'
 
-/** Marks running calls by leases, and keeps the answers of those that are done, in the shared store. */
+/** Marks running calls with leases in the shared store, and stores the results of completed calls there. */
 export class IdempotencyService implements Idempotency {
   readonly #parts: IdempotencyParts
   readonly #failures: FailureLog
@@ -58,7 +61,7 @@ export class IdempotencyService implements Idempotency {
     const earlier = await this.#find<T>(name, asked)
     if (earlier !== undefined) return earlier
     const lease = await this.#reach(() => this.#parts.store.acquire(name, this.#parts.leaseMs()))
-    // Whoever held the lease a moment ago may have ended since the first look.
+    // The previous owner of the lease may have completed after the first read.
     const ended = await this.#find<T>(name, asked).catch((error: unknown) => this.#leave(lease, error))
     if (ended !== undefined) {
       await this.#release(lease)
@@ -69,7 +72,7 @@ export class IdempotencyService implements Idempotency {
       throw refusal('in-progress', { params, data: { retryAfter: retryAfterSeconds } })
     }
     const value = await this.#whileHeld(lease, work).catch((error: unknown) => this.#leave(lease, error))
-    // With the mark left where it is, nobody does it again before an operator could look.
+    // If nothing could be stored, the lease stays, so that no caller repeats the work before it expires.
     if (await this.#keep(name, asked, value)) await this.#release(lease)
     return { value, replayed: false }
   }
@@ -88,12 +91,12 @@ export class IdempotencyService implements Idempotency {
     return { value: kept.answer as T, replayed: true }
   }
 
-  /** False when the store holds nothing of it. */
+  /** Returns false if the store contains nothing about the call. */
   async #keep(name: string, fingerprint: string, value: unknown): Promise<boolean> {
     const { store, log, retentionMs } = this.#parts
     const text = await this.#sealed(name, fingerprint, value)
     try {
-      // The first that ended counts, should a lease have been lost on the way.
+      // If the lease was lost meanwhile, the call that completed first wins.
       await store.setIfAbsent(name, text, retentionMs())
       return true
     } catch (error) {
@@ -139,7 +142,7 @@ export class IdempotencyService implements Idempotency {
     log.error('a running call has lost its idempotency key: it may be carried out twice')
   }
 
-  /** What failed leaves nothing behind. */
+  /** A failed call leaves no lease. */
   async #leave(lease: Lease | undefined, error: unknown): Promise<never> {
     await this.#release(lease)
     throw error

@@ -9,7 +9,7 @@ import { messages, refusal } from './declarations.ts'
 import { IdempotencyService } from './idempotency-service.ts'
 import { assertRoutesIdempotent, idempotentRoutes } from './idempotent-routes.ts'
 
-/** Calls that create are carried out once, however often they are sent. */
+/** Executes a creating call once, even if it is sent several times. */
 export default definePlugin({
   id: 'idempotency',
   version: '1.0.0',

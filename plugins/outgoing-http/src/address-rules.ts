@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { OutgoingHttpError } from './contract.ts'
 
-/** What the operator opens besides public addresses. */
+/** Addresses that the operator allows in addition to public ones. */
 export interface AddressSettings {
   readonly allowedHosts: readonly string[]
   readonly allowedCidrs: readonly string[]
@@ -10,23 +10,26 @@ export interface AddressSettings {
   readonly allowHttp: boolean
 }
 
-/** A name, `*.` and a name, an IPv4 address or an IPv6 address in brackets; perhaps with a port. */
+/** A name, `*.` and a name, an IPv4 address or an IPv6 address in brackets, each with an optional port. */
 export const hostRule = '^(?:\\*\\.)?(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::[1-9][0-9]{0,4})?$'
 
-/** Origins that are remembered. */
+/** Maximum number of remembered origins. */
 const mostOrigins = 1_000
 
 const usualPorts = ['443', '8443', '80']
 
-/** Ranges that belong to a network of somebody; a host that the operator names may have such an address. */
+/** Ranges of private networks. A host that the operator lists may have such an address. */
 const privateRanges: readonly string[] = ['private', 'uniqueLocal', 'loopback', 'carrierGradeNat']
 
-/** All global unicast addresses that are assigned (RFC 4291, section 2.4; IANA "IPv6 Global Unicast Address Space"). */
+/** All assigned global unicast addresses (RFC 4291, section 2.4; IANA "IPv6 Global Unicast Address Space"). */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
-/** Answers inside every virtual machine of Azure, for the machine itself. */
+/** Inside each Azure virtual machine, this address serves the platform services of that machine. */
 const azurePlatform = '168.63.129.16'
 
-/** IPv4 inside IPv6 (`::ffff:0:0/96`) counts as IPv4. Ranges that hold IPv4 addresses otherwise (NAT64, 6to4, Teredo) are not public. */
+/**
+ * IPv4 inside IPv6 (`::ffff:0:0/96`) is treated as IPv4. Other ranges that contain IPv4 addresses (NAT64, 6to4, Teredo)
+ * are not public.
+ */
 function kindOf(address: ipaddr.IPv4 | ipaddr.IPv6): 'public' | 'private' | 'special' {
   const range = address.range()
   if (privateRanges.includes(range)) return 'private'
@@ -35,7 +38,7 @@ function kindOf(address: ipaddr.IPv4 | ipaddr.IPv6): 'public' | 'private' | 'spe
 }
 
 const withoutDot = (host: string) => host.toLowerCase().replace(/\.$/, '')
-/** Read once more by the URL standard: behind a dot too many, `127.0.0.1` is a name to it. */
+/** Removes trailing dots and parses the host again. With an extra dot the URL standard treats `127.0.0.1` as a name. */
 function withoutTrailingDots(url: URL | null): URL | null {
   if (url === null || !url.hostname.endsWith('.')) return url
   const other = new URL(url)
@@ -50,20 +53,20 @@ interface AllowedHost {
   readonly port: string | undefined
 }
 
-/** An address that was allowed, as the socket and the request line need it. */
+/** An allowed address, split for the socket and the request line. */
 export interface CheckedAddress {
-  /** As the URL standard writes it: literal addresses in their usual form, no trailing dot behind the host. */
+  /** In the form of the URL standard: literal addresses are normalised, the host has no trailing dot. */
   readonly origin: string
   readonly path: string
 }
 
-/** Decides where requests may go. Read-only: a change of the settings makes a new one. */
+/** Decides which addresses requests may reach. Immutable: a change of the settings creates a new instance. */
 export class AddressRules {
   readonly #hosts: readonly AllowedHost[]
   readonly #cidrs: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
   readonly #ports: ReadonlySet<string>
   readonly #allowHttp: boolean
-  /** Origins that are allowed, as far as that is known without asking for their addresses. */
+  /** Origins that passed all checks that need no DNS lookup. */
   readonly #allowed = new Set<string>()
 
   constructor({ allowedHosts, allowedCidrs, allowedPorts, allowHttp }: AddressSettings) {
@@ -84,10 +87,10 @@ export class AddressRules {
   }
 
   /**
-   * The address to connect to: as the URL standard writes it (decimal, octal, hexadecimal, short and full-width forms of an
-   * IPv4 address become dotted ones), without the trailing dot of its host.
+   * Returns the address to connect to in the form of the URL standard: decimal, octal, hexadecimal, short and
+   * full-width forms of an IPv4 address become dotted ones, and the trailing dot of the host is removed.
    *
-   * @throws OutgoingHttpError
+   * @throws OutgoingHttpError if the address is rejected
    */
   checked(address: string | URL): CheckedAddress {
     const url = withoutTrailingDots(address instanceof URL ? address : URL.parse(String(address)))
@@ -119,7 +122,7 @@ export class AddressRules {
     this.#allowed.add(origin)
   }
 
-  /** Whether a request to this host may connect to this address. */
+  /** Returns whether a request to this host may connect to this address. */
   allows(host: string, address: string): boolean {
     if (!ipaddr.isValid(address)) return false
     const parsed = ipaddr.process(address)

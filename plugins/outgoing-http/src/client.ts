@@ -34,10 +34,12 @@ interface ClientParts {
   readonly lookup: Lookup
 }
 
-/** Connections to one origin at the same time; more requests wait for one, within their deadlines. */
+/** Maximum connections to one origin. Further requests wait for a free one within their deadlines. */
 const connectionsPerOrigin = 128
 
-/** Texts of system and library failures by code; whatever else they say may hold secrets. */
+/**
+ * Texts of system and library errors by code. Their original messages are not used because they may contain secrets.
+ */
 const failureOf: Readonly<Record<string, readonly [code: OutgoingFailure, text: string]>> = {
   ENOTFOUND: ['host-unknown', 'The host is unknown'],
   EAI_AGAIN: ['host-unknown', 'The name service does not answer'],
@@ -57,7 +59,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
   readonly #deadlines: Deadlines
   #rules: AddressRules
   #agent: Agent
-  /** Finish what they have, and are closed then. */
+  /** Former agents that still finish their requests. */
   readonly #retiring = new Set<Agent>()
   #stopped = false
 
@@ -72,7 +74,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
     this.#rules.checked(url)
   }
 
-  /** Takes changed settings over: connections that were made under the old ones serve nobody else. */
+  /** Applies changed settings. Connections made under the old ones serve no new requests. */
   reload(): void {
     const former = this.#agent
     this.#rules = new AddressRules(this.#parts.settings())
@@ -117,7 +119,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
     }
   }
 
-  /** Ends all requests. */
+  /** Aborts all requests. */
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all([this.#agent, ...this.#retiring].map((agent) => agent.destroy()))
@@ -129,17 +131,17 @@ export class OutgoingHttpClient implements OutgoingHttp {
     return new Agent({ allowH2: false, connections: connectionsPerOrigin, connect })
   }
 
-  /** Asks for the addresses of a host, and answers those that the rules of this moment allow. */
+  /** Returns a DNS lookup that only succeeds with addresses allowed by the current rules. */
   #lookup() {
     const rules = this.#rules
     return (host: string, options: LookupOptions, callback: LookupCallback) => {
       this.#parts.lookup(host, { ...options, all: true }, (error, addresses) => {
         if (error) return callback(error, [])
-        // Also one private address among public ones is an attempt to be let in by chance.
+        // One private address among public ones also rejects the host: an attacker could rely on chance.
         const all = addresses.every(({ address }) => rules.allows(host, address))
         const [first] = addresses
         if (!all || first === undefined) return callback(rules.refusal(undefined), [])
-        // The socket connects to what was checked: no second look-up can answer something else.
+        // The socket connects to the checked addresses: a second lookup could return others.
         if (options.all) callback(null, addresses)
         else callback(null, first.address, first.family)
       })
@@ -147,7 +149,11 @@ export class OutgoingHttpClient implements OutgoingHttp {
   }
 }
 
-/** Opens a connection to the server of an origin. @param opened when it is open, and encrypted where the origin asks for it */
+/**
+ * Opens a connection to the server of an origin.
+ *
+ * @param opened is called when the connection is open and, for https, encrypted
+ */
 function connectionTo({ protocol, hostname, port }: URL, lookup: LookupFunction, opened: () => void): Socket {
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   if (protocol === 'http:') return connect({ host, port: Number(port || 80), lookup }, opened)
@@ -155,7 +161,7 @@ function connectionTo({ protocol, hostname, port }: URL, lookup: LookupFunction,
   return connectTls({ host, port: Number(port || 443), servername, lookup, ALPNProtocols: ['http/1.1'] }, opened)
 }
 
-/** One request and what became of it. */
+/** One request and its result. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #settings: OutgoingSettings
   readonly #request: OutgoingRequest
@@ -168,7 +174,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #head: Pick<OutgoingResponse, 'status' | 'headers'> | undefined
   #controller: Dispatcher.DispatchController | undefined
   #endWait: (() => void) | undefined
-  /** Follows the signal of the caller. Bound: through a closure, each exchange was seen to outlive two minor collections. */
+  /** Listener on the caller's signal. Bound, because with a closure each exchange survived two minor collections. */
   #giveUp: (() => void) | undefined
 
   constructor(settings: OutgoingSettings, request: OutgoingRequest, address: CheckedAddress) {
@@ -178,7 +184,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#maxBytes = request.maxResponseBytes ?? settings.maxResponseBytes
   }
 
-  /** Not an async function: of those there are many on the way of a message, and each costs memory. */
+  /** Not an async function, to save memory: many async functions already wait while a message is sent. */
   run(agent: Agent, deadlines: Deadlines): Promise<OutgoingResponse> {
     const { headerTimeoutMs, bodyTimeoutMs } = this.#settings
     const { method = 'POST', headers, body, signal, deadlineMs = this.#settings.deadlineMs } = this.#request
@@ -220,7 +226,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#giveUp !== undefined) this.#request.signal?.removeEventListener('abort', this.#giveUp)
   }
 
-  /** The request is about to be written: from here on it may arrive. */
+  /** undici is about to write the request: from now on it may arrive. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#isOver) controller.abort(new Error('ended'))
     else this.#controller = controller
@@ -277,9 +283,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /**
- * What a library or the system said, as a failure that holds no secret.
+ * Converts an error of a library or the system to an error without secrets.
  *
- * @param started whether the request was on its way
+ * @param started whether the request may have been sent
  */
 function failureFor(error: unknown, origin: string, started: boolean): OutgoingHttpError {
   if (error instanceof OutgoingHttpError) return new OutgoingHttpError(error.code, error.message, origin)
@@ -296,7 +302,7 @@ function failureFor(error: unknown, origin: string, started: boolean): OutgoingH
     : make('connect-failed', `The connection was refused${shown}`)
 }
 
-/** Names in lower case, so that none is there twice. */
+/** Lower-case names, so that no header is sent twice. */
 function sentHeaders(headers: OutgoingRequest['headers']): Record<string, string> {
   const sent: Record<string, string> = { 'user-agent': 'plinth' }
   for (const name in headers) sent[name.toLowerCase()] = headers[name] ?? ''

@@ -1,33 +1,33 @@
 import { service } from '@plinth/kernel'
 
 export interface OutgoingRequest {
-  /** Absolute `https:` address (`http:` where the operator allows it), without user name and password. */
+  /** Absolute `https:` address (`http:` if the operator allows it), without user name and password. */
   readonly url: string | URL
   /** `POST` when absent. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Names in any case. `accept-encoding` is always `identity`. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Milliseconds from the call to the last byte of the answer; `platform.outgoing-http.deadline` when absent. */
+  /** Milliseconds from the call to the last byte of the response; `platform.outgoing-http.deadline` when absent. */
   readonly deadlineMs?: number
-  /** Gives the request up when it aborts; the socket is destroyed. */
+  /** Cancels the request when it aborts, and destroys the socket. */
   readonly signal?: AbortSignal
-  /** Bytes of the answer that are read; `platform.outgoing-http.max-response-size` when absent. */
+  /** Maximum bytes of the response to read; `platform.outgoing-http.max-response-size` when absent. */
   readonly maxResponseBytes?: number
 }
 
-/** What the server answered, whatever its status: a redirect is an answer like any other, and is never followed. */
+/** The response with any status. Redirects are returned like other responses and never followed. */
 export interface OutgoingResponse {
   readonly status: number
-  /** By name in lower case; repeated ones joined by a comma. */
+  /** By name in lower case. Repeated headers are joined by a comma. */
   readonly headers: Readonly<Record<string, string>>
-  /** Read as UTF-8. */
+  /** Decoded as UTF-8. */
   readonly body: string
-  /** True when the answer was longer than may be read: `body` is its beginning, and the socket was destroyed. */
+  /** True if the response was longer than the maximum: `body` is its beginning, and the socket was destroyed. */
   readonly truncated: boolean
 }
 
-/** Why no answer came. Stable; also a tag of the metrics. */
+/** Reason of a request without a response. Stable; also a tag of the metrics. */
 export type OutgoingFailure =
   | 'url-refused'
   | 'port-refused'
@@ -45,17 +45,17 @@ export type OutgoingFailure =
   | 'stopped'
 
 /**
- * No answer. Holds no more of the address than its origin, neither headers nor bodies, and no cause: whatever a library
- * says of a request may hold its secrets.
+ * A request failed without a response. Of the address it contains only the origin. It contains no headers, no bodies
+ * and no cause, because a message of a library may contain secrets of the request.
  */
 export class OutgoingHttpError extends Error {
   override readonly name = 'OutgoingHttpError'
   readonly code: OutgoingFailure
-  /** `https://host:port`; absent when the address was not even a URL. */
+  /** `https://host:port`; absent if the address is not a URL. */
   readonly origin: string | undefined
   /**
-   * False: nothing was sent, trying again is safe. True: the request was on its way, and the server may have carried it
-   * out; only an idempotent request may be tried again.
+   * False: nothing was sent, so a retry is safe. True: the server may have executed the request, so only an idempotent
+   * request may be retried.
    */
   readonly mayHaveArrived: boolean
 
@@ -67,27 +67,30 @@ export class OutgoingHttpError extends Error {
   }
 }
 
-/** True for every failure of an outgoing request, by name, because another copy of the package may have made it. */
+/**
+ * True for every error of an outgoing request. Checks the name, because another copy of the package may have created
+ * it.
+ */
 export const isOutgoingHttpError = (error: unknown): error is OutgoingHttpError =>
   error instanceof Error && error.name === 'OutgoingHttpError' && 'mayHaveArrived' in error
 
 /**
- * The way out for all requests to addresses that somebody chose (reference "Security of outgoing webhooks", 6.1). Only
- * public addresses are reached unless the operator allows others; the socket connects to the very addresses that were
- * checked; redirects are not followed; no proxy of the environment is used.
+ * Sends all requests whose address a user can choose (reference "Security of outgoing webhooks", 6.1). Only public
+ * addresses are reached unless the operator allows others. The socket connects to exactly the addresses that were
+ * checked. Redirects are not followed. Proxies of the environment are not used.
  */
 export interface OutgoingHttp {
-  /** @throws OutgoingHttpError when no answer came in time, or the address is refused */
+  /** @throws OutgoingHttpError if no response arrived in time or the address is rejected */
   request(request: OutgoingRequest): Promise<OutgoingResponse>
   /**
-   * Checks an address as far as that is possible without a request: form, protocol, port and, of a literal IP, the address.
+   * Checks an address without a request: form, protocol, port and, for a literal IP address, the range.
    *
    * @throws OutgoingHttpError as `request` would
    */
   check(url: string | URL): void
   /**
-   * Opens a connection to the server of an address, with TLS where the address asks for it, and closes it: proves that a
-   * request could be sent, and sends none.
+   * Opens and closes a connection to the server of an address, with TLS for https. Proves that a request could be sent,
+   * without sending one.
    *
    * @throws OutgoingHttpError as `request` would
    */

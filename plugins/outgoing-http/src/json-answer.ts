@@ -1,6 +1,6 @@
-/** The body of an answer read as JSON; `undefined` when it is none. */
+/** Parses a response body as JSON. Returns `undefined` if it is not valid JSON. */
 export function jsonOf(body: string): unknown {
-  // Many services answer nothing at all; an exception for each would cost more than the rest.
+  // Many services return an empty body; an exception for each would be slow.
   if (body === '') return undefined
   try {
     return JSON.parse(body)
@@ -9,14 +9,16 @@ export function jsonOf(body: string): unknown {
   }
 }
 
-/** Members of a JSON object. */
+/** Properties of a JSON object. */
 export type Members = { readonly [name: string]: unknown }
 
-/** Whether a value is an object with members, and no list. */
+/** Returns whether a value is an object and not an array. */
 export const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Member of a JSON value by its path, such as `error.message` or `items.0`; `undefined` where there is none. */
+/**
+ * Returns the part of a JSON value at a path such as `error.message` or `items.0`, or `undefined` if it is not found.
+ */
 export function memberAt(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((part, name) => {
     return typeof part === 'object' && part !== null && Object.hasOwn(part, name) ? Reflect.get(part, name) : undefined

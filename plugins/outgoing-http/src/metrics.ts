@@ -7,7 +7,7 @@ const names = {
   seconds: 'platform_outgoing_http_request_duration_seconds',
 }
 
-/** Counts by the plugin that asks and by what became of the request: tags are bounded, never hosts. */
+/** Counts by calling plugin and outcome. Hosts are not tags, so that the number of series is bounded. */
 export function outgoingMetrics(registry: Registry) {
   const requests = new Counter({
     name: names.requests,
@@ -36,7 +36,7 @@ export function outgoingMetrics(registry: Registry) {
     }
   }
   return {
-    /** The client as one plugin sees it. */
+    /** Returns the client for one plugin, with measurements. */
     measuring: (client: OutgoingHttp, consumer: Consumer): OutgoingHttp => ({
       request: (request) => measured(consumer, () => client.request(request)),
       check: (url) => client.check(url),

@@ -6,7 +6,7 @@ import { keys } from './config.ts'
 import { outgoingHttp } from './contract.ts'
 import { outgoingMetrics } from './metrics.ts'
 
-/** The one way out for HTTP requests whose address somebody may choose. */
+/** Sends all HTTP requests whose address a user can choose. */
 export default definePlugin({
   id: 'outgoing-http',
   version: '1.0.0',
