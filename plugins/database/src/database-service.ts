@@ -58,7 +58,7 @@ const doubtMs = 600
 /** Milliseconds for which a write proves that the database accepts writes. */
 const proofMs = 5_000
 
-/** Free bytes below which the disk of an SQLite file counts as full. A commit needs some space for later writes. */
+/** Free bytes below which the disk of an SQLite file counts as full. Writes after a commit need space too. */
 const leastSpace = 1024 * 1024
 
 type TransactionWork<T> = (em: SqlEntityManager, signal: AbortSignal) => Promise<T>

@@ -9,7 +9,7 @@ import { Offers } from './offers.ts'
 export interface QueueServer {
   /** Opens a separate connection. `options` are the client options except address and credentials. */
   connect(options: QueueConnection): Redis
-  /** A command without a response after this time counts as failed; milliseconds. */
+  /** A server that has not responded to a command after this time counts as lost; milliseconds. */
   readonly commandTimeoutMs: number
   /** Prefix of each key of this product. */
   readonly keyPrefix: string

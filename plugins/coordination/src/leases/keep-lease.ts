@@ -18,7 +18,7 @@ export interface LeaseTimes {
 const idleMs = 5000
 
 /**
- * Divides a lease into its time limits. Instances never compare the clocks of two machines: a lease expires when its
+ * Returns the time limits of a lease. Instances never compare the clocks of two machines: a lease expires when its
  * row has not changed for `lapseMs` on the monotonic clock of the observer. The holder measures from before it sent its
  * last confirmed heartbeat, so its limit ends first. One fifth of the lease remains for the task to react to the
  * signal. A tenth to notice the expiry (three twentieths after a time without activity) and the rest for the takeover
