@@ -20,7 +20,7 @@ export interface StepProgress {
   /** From 1. */
   readonly step: number
   readonly steps: number
-  /** The statement; `data` stands for the change of rows. */
+  /** The statement, or `data` for the change of rows. */
   readonly sql: string
 }
 
@@ -35,13 +35,13 @@ export interface Application {
 }
 
 /**
- * Applies one change set and records it. A process that dies in between leaves either nothing (transactional DDL) or a
- * log of its steps, with which the next call goes on.
+ * Applies one change set and records it. If the process dies meanwhile, it leaves either nothing (transactional DDL) or
+ * a log of its steps, from which the next call resumes.
  *
  * @param logged steps of this change set that an earlier process left
- * @returns milliseconds that it took
+ * @returns duration in milliseconds
  * @throws PlinthError `PLINTH_MIGRATION_FAILED`, `PLINTH_MIGRATION_ABORTED`, `PLINTH_MIGRATION_LOCK_LOST`,
- *   `PLINTH_MIGRATION_CHECKSUM`
+ * `PLINTH_MIGRATION_CHECKSUM`
  */
 export async function applyChangeSet(
   application: Application,
@@ -92,7 +92,8 @@ async function runLoggedSteps(
       await db.executeQuery(CompiledQuery.raw(statement))
     } catch (error) {
       if (earlier === undefined || !isAppliedAlready(statement, error)) {
-        // Without an answer of the server nobody knows whether it ran: the entry stays for the next start.
+        // Without a response of the server it is unknown whether the statement ran: the log entry stays for the next
+        // start.
         if (hasServerAnswered(error)) await forgetSteps(db, changeSet, step)
         throw failure(application, changeSet, `step ${step + 1}`, error)
       }
@@ -121,7 +122,7 @@ function announce(application: Application, changeSet: CompiledChangeSet, step: 
   onStep({ plugin, id, step: step + 1, steps: statements.length + Number(changesData), sql: statement })
 }
 
-/** Errors of MySQL and MariaDB that say of a statement that its effect is there already. */
+/** Errors of MySQL and MariaDB which mean that the effect of a statement already exists. */
 const appliedAlready: readonly (readonly [RegExp, readonly number[]])[] = [
   [/^create (table|view)\b/i, [1050]],
   [/^create (unique )?index\b/i, [1061]],
@@ -131,7 +132,7 @@ const appliedAlready: readonly (readonly [RegExp, readonly number[]])[] = [
   [/^drop index\b/i, [1091]],
 ]
 
-/** MariaDB reports a foreign key that exists as error 1005 with this reason. */
+/** MariaDB reports an existing foreign key as error 1005 with this reason. */
 const duplicateForeignKey = 'errno: 121'
 
 function isAppliedAlready(statement: string, error: unknown): boolean {
@@ -144,7 +145,7 @@ const hasServerAnswered = (error: unknown) => typeof (error as { sqlState?: unkn
 
 const nameOf = ({ plugin, id }: CompiledChangeSet) => `${plugin}/${id}`
 
-/** PostgreSQL adds values of rows to some errors. They are for operators: a fix never reaches an HTTP client. */
+/** PostgreSQL adds values of rows to some errors. They are for operators: this text never reaches an HTTP client. */
 const detailOf = (error: unknown) => {
   const { detail } = error as { readonly detail?: unknown }
   return typeof detail === 'string' && detail !== '' ? `. The database adds: ${detail.replace(/\.+$/, '')}` : ''

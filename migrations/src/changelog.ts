@@ -4,11 +4,11 @@ import { columnTypes } from './column-types.ts'
 import type { CompiledChangeSet } from './compile.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
 
-/** Names of the tables, for people who look into the database. */
+/** Table names, for operators who inspect the database. */
 export const changelogTable = 'schema_changelog'
 export const lockTable = 'schema_changelog_lock'
 
-/** The tables that the runner keeps for itself. Times are milliseconds since the epoch. */
+/** The runner's own tables. Times are milliseconds since the epoch. */
 interface ChangelogTables {
   schema_changelog: {
     plugin: string
@@ -18,7 +18,7 @@ interface ChangelogTables {
     executed_at: number
     duration_ms: number
   }
-  /** Intent log of databases without transactional DDL: rows live only while a change set is applied. */
+  /** Intent log of databases without transactional DDL: rows exist only while a change set is applied. */
   schema_changelog_step: {
     plugin: string
     change_set: string
@@ -49,7 +49,7 @@ export interface AppliedChangeSet {
 
 type Identified = Pick<CompiledChangeSet, 'plugin' | 'id'>
 
-/** What creates the tables that the runner keeps for itself, where they are missing. */
+/** Returns the statements that create the runner's own tables if they are missing. */
 export function changelogTables(dialect: Dialect): CompiledQuery[] {
   const { schema } = compilerFor(dialect)
   const type = columnTypes(dialect)
@@ -87,7 +87,7 @@ export function changelogTables(dialect: Dialect): CompiledQuery[] {
   return tables.map((table) => table.compile())
 }
 
-/** Creates the tables where they are missing. Two processes may do so at once. */
+/** Creates the tables if they are missing. Two processes may do so at the same time. */
 export async function ensureTables(db: ChangelogDb, dialect: Dialect): Promise<void> {
   for (const table of changelogTables(dialect)) await tolerantOfRace(() => db.executeQuery(table))
   await tolerantOfRace(async () => {
@@ -96,7 +96,9 @@ export async function ensureTables(db: ChangelogDb, dialect: Dialect): Promise<v
   })
 }
 
-/** The loser of a race to create the same thing fails once; what it wanted is there at its second look. */
+/**
+ * Runs the work again after an error: if another process created the same thing meanwhile, the second attempt finds it.
+ */
 async function tolerantOfRace(work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
@@ -105,7 +107,9 @@ async function tolerantOfRace(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** What was applied, oldest first; `undefined` when the database was never migrated. Creates nothing. */
+/**
+ * Returns the applied change sets, oldest first, or `undefined` if the database was never migrated. Creates nothing.
+ */
 export async function readChangelog(db: ChangelogDb): Promise<AppliedChangeSet[] | undefined> {
   const rows = await unlessMissing(() => db.selectFrom(changelogTable).selectAll().orderBy('executed_at').execute())
   return rows?.map((row) => ({
@@ -126,13 +130,13 @@ const tableNames: Readonly<Record<Dialect, string>> = {
   mariadb: 'select table_name as name from information_schema.tables where table_schema = database()',
 }
 
-/** The tables and views that share their names with a table that is created now, whoever created them. */
+/** Returns the tables and views in the namespace where a new table would be created. */
 export async function readTableNames(db: ChangelogDb, dialect: Dialect): Promise<ReadonlySet<string>> {
   const { rows } = await db.executeQuery<{ name: string }>(CompiledQuery.raw(tableNames[dialect]))
   return new Set(rows.map(({ name }) => name))
 }
 
-/** Answers `undefined` when a table that is read does not exist. */
+/** Returns `undefined` if a table does not exist. */
 export async function unlessMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read()
@@ -142,7 +146,7 @@ export async function unlessMissing<T>(read: () => Promise<T>): Promise<T | unde
   }
 }
 
-/** True for the error of a driver for a table that does not exist. */
+/** True for a driver error about a table that does not exist. */
 export function isMissingTable(error: unknown): boolean {
   const { code, errno, message } = Object(error) as { code?: unknown; errno?: unknown; message?: unknown }
   return code === '42P01' || errno === 1146 || String(message).startsWith('no such table')
@@ -176,10 +180,13 @@ export interface LoggedStep {
   readonly state: 'running' | 'done'
 }
 
-/** Step number of the note that a change set failed. It is the number of no statement. */
+/** Step number that marks a failed change set. No statement has this number. */
 const failedStep = -1
 
-/** Notes that a change set failed, so that others can tell without running it again. `checksum` is that of the change set. */
+/**
+ * Records that a change set failed, so that other processes know without running it. `checksum` is that of the change
+ * set.
+ */
 export async function recordFailed(
   db: ChangelogDb,
   changeSet: Identified & { readonly checksum: string },
@@ -192,7 +199,7 @@ export async function recordFailed(
     .execute()
 }
 
-/** Change sets that failed in the last run that reached them, with the checksum that they had. */
+/** Returns the change sets that failed when they last ran, with their checksums at that time. */
 export async function readFailed(db: ChangelogDb): Promise<(Identified & { readonly checksum: string })[]> {
   const failed = () => db.selectFrom('schema_changelog_step').selectAll().where('step', '=', failedStep).execute()
   const rows = await unlessMissing(failed)
@@ -201,7 +208,7 @@ export async function readFailed(db: ChangelogDb): Promise<(Identified & { reado
 
 export const stepChecksum = (statement: string) => createHash('sha256').update(statement).digest('hex')
 
-/** Steps of change sets that were begun and are not recorded as applied. */
+/** Returns steps of change sets that were begun and are not recorded as applied. */
 export async function readSteps(db: ChangelogDb): Promise<LoggedStep[]> {
   const steps = () =>
     db.selectFrom('schema_changelog_step').selectAll().where('step', '>', failedStep).orderBy('step').execute()
@@ -214,8 +221,8 @@ export async function readSteps(db: ChangelogDb): Promise<LoggedStep[]> {
 }
 
 /**
- * Logs what is about to run, and in the same statement that the one before it has: of MySQL and MariaDB, which take the
- * update into the insert.
+ * Logs the next statement as running and, in the same statement, the former one as done. For MySQL and MariaDB, which
+ * allow the update as part of the insert.
  */
 export async function logStepRunning(
   db: ChangelogDb,
@@ -244,7 +251,7 @@ export async function logStepDone(db: ChangelogDb, { plugin, id }: Identified, s
     .execute()
 }
 
-/** Forgets one step, or all of the change set. */
+/** Deletes one step, or all steps of the change set. */
 export async function forgetSteps(db: ChangelogDb, { plugin, id }: Identified, step?: number): Promise<void> {
   const all = db.deleteFrom('schema_changelog_step').where('plugin', '=', plugin).where('change_set', '=', id)
   await (step === undefined ? all : all.where('step', '=', step)).execute()

@@ -18,32 +18,32 @@ const table: Readonly<Record<NeutralType, Readonly<Record<'sqlite' | 'postgresql
   binary: { sqlite: 'blob', postgresql: 'bytea', mysql: 'longblob' },
 }
 
-/** Longest text that every database can put into a unique index. */
+/** Length of the longest text that every database can put into a unique index. */
 const longestText = 768
 
-/** The column types that mean the same on every database. */
+/** Column types with the same meaning on every database. */
 export interface ColumnTypes {
-  /** Primary key and references: an id of the application, 1 to 2^53 - 1. */
+  /** Primary keys and references: an id of the application, 1 to 2^53 - 1. */
   readonly id: ColumnType
-  /** Whole number of 32 bits. */
+  /** 32-bit integer. */
   readonly integer: ColumnType
-  /** Whole number of 64 bits; values stay within 2^53 - 1. Also epoch milliseconds and amounts in minor units. */
+  /** 64-bit integer; values stay within 2^53 - 1. Also for epoch milliseconds and amounts in minor units. */
   readonly bigint: ColumnType
   readonly boolean: ColumnType
-  /** Text of at most `length` code points, 1 to 768; compared exactly: case and trailing blanks count. */
+  /** Text of at most `length` code points, 1 to 768. Compared exactly, including case and trailing blanks. */
   text(length: number): ColumnType
-  /** Text of any length. Not for indexes. */
+  /** Text of any length. Cannot be indexed. */
   readonly longText: ColumnType
-  /** Moment in UTC with milliseconds. */
+  /** Time in UTC with milliseconds. */
   readonly timestamp: ColumnType
   /** A JSON object or array. */
   readonly json: ColumnType
-  /** Whole number of 256 bits as decimal text. */
+  /** 256-bit integer as decimal text. */
   readonly uint256: ColumnType
   readonly binary: ColumnType
 }
 
-/** @param isForChecksum true for types that say what was declared, where that of the database would not */
+/** @param isForChecksum true for types that contain what was declared, even if the type of the database does not */
 export function columnTypes(dialect: Dialect, isForChecksum = false): ColumnTypes {
   const family = dialect === 'mariadb' ? 'mysql' : dialect
   const of = (type: NeutralType) => sql.raw(table[type][family])

@@ -26,12 +26,12 @@ export interface CompiledChangeSet {
   readonly plugin: string
   readonly id: string
   readonly statements: readonly string[]
-  /** Tables that it creates. Of raw text, and of what may exist already, none is known. */
+  /** Tables that it creates, except those of raw SQL and of `if not exists`. */
   readonly tables: readonly string[]
-  /** True when rows are changed after the statements. */
+  /** True if rows are changed after the statements. */
   readonly changesData: boolean
   readonly checksum: string
-  /** As records of the first way to compute it have it. */
+  /** Checksum in the former format, for comparison with old records. */
   readonly formerChecksum: string
   readonly breaking?: string
   readonly definition: ChangeSet
@@ -44,8 +44,8 @@ const breakingText =
   /^\s*(drop\s+(table|schema|view)|truncate|rename|alter\s+table[\s\S]*\b(drop\s+(column|constraint|primary)|rename|modify|change|alter\s+column)\b)/i
 
 /**
- * Compiles the change sets that are for this dialect, in the order in which they are applied: plugins as given (set-up
- * order), inside a plugin by id. Touches no database.
+ * Compiles the change sets for this dialect in the order of their application: plugins in the given order (setup
+ * order), the change sets of a plugin by id. Does not access a database.
  *
  * @throws PlinthError `PLINTH_MIGRATION_INVALID`, `PLINTH_MIGRATION_BREAKING`
  */
@@ -64,7 +64,7 @@ export function compileChangeSets(plugins: readonly PluginChangeSets[], dialect:
   )
 }
 
-/** What change sets of this process were compiled to: a product that starts again, as tests do, has the same ones. */
+/** Cache of compiled change sets: a product that starts again in one process, as in tests, has the same ones. */
 const compiled = new WeakMap<ChangeSet, Map<string, CompiledChangeSet>>()
 
 function compiledOnce(...[compiler, plugin, changeSet, dialect]: Parameters<typeof compile>): CompiledChangeSet {
@@ -122,7 +122,9 @@ function compile(
   }
 }
 
-/** What `up` returned, which plain JavaScript may have written. Throws with the statement that is not one. */
+/**
+ * Checks the return value of `up`, which may be written in plain JavaScript. Throws with the first invalid statement.
+ */
 function statementsOf(returned: unknown): readonly Statement[] {
   if (!Array.isArray(returned)) {
     const found = returned instanceof Promise ? 'a promise' : typeof returned === 'string' ? 'text' : 'one object'
@@ -137,7 +139,7 @@ function statementsOf(returned: unknown): readonly Statement[] {
   return returned
 }
 
-/** What the author's code throws gets a place. */
+/** Adds the plugin and change set to errors of the author's code. */
 function guarded<T>(plugin: string, id: string, work: () => T): T {
   try {
     return work()
@@ -158,7 +160,7 @@ function createdTable({ query }: CompiledQuery): string[] {
   return [query.table.table.identifier.name]
 }
 
-/** Names in a statement; of raw text none is known. */
+/** Returns the names in a statement; raw SQL has none. */
 function identifiers(node: unknown): string[] {
   if (typeof node !== 'object' || node === null) return []
   if (Array.isArray(node)) return node.flatMap(identifiers)
@@ -179,17 +181,17 @@ function dangerOf({ query, sql: text }: CompiledQuery): string | undefined {
   return undefined
 }
 
-/** Prefixes of checksums. A new way to compute them gets a new one; records of unknown ones are not compared. */
+/** Prefixes of checksums. A new algorithm needs a new prefix. Records with unknown prefixes are not compared. */
 const checksumVersion = { former: '1:', current: '2:' } as const
 
-/** Hexadecimal digits of each half: both fit into the column of the record. */
+/** Hexadecimal digits of each half, so that both fit into the column. */
 const digits = 38
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const withoutLayout = (statements: readonly string[]) =>
   JSON.stringify(statements.map((statement) => statement.replace(/\s+/g, ' ').trim()))
 
-/** One half for the statements as they were declared, one for the text of `data`. White space does not count. */
+/** Returns one half for the declared statements and one for the source text of `data`. White space is ignored. */
 function checksumOf(statements: readonly string[], data: ChangeSet['data']): string {
   const dataText = data === undefined ? '' : normalCode(data.toString())
   const halves = [withoutLayout(statements), dataText].map((text) => sha256(text).slice(0, digits))
@@ -201,12 +203,14 @@ function formerChecksumOf(statements: readonly string[], changesData: boolean): 
   return checksumVersion.former + sha256(JSON.stringify([normal, changesData]))
 }
 
-/** Code without what a build adds or drops: comments, layout, semicolons, commas and the parentheses of types. */
+/**
+ * Returns code without the parts that a build adds or removes: comments, layout, semicolons, commas and parentheses.
+ */
 export function normalCode(code: string): string {
   return code.replace(/\/\*[\s\S]*?\*\/|\/\/.*$|[\s;,()]/gm, '')
 }
 
-/** What of an applied change set is no longer as it was. */
+/** Returns which part of an applied change set has changed. */
 export function changedPart(
   recorded: string,
   { checksum, formerChecksum }: Pick<CompiledChangeSet, 'checksum' | 'formerChecksum'>,

@@ -19,10 +19,10 @@ import {
 } from 'kysely'
 
 export const dialects = ['sqlite', 'postgresql', 'mysql', 'mariadb'] as const
-/** The databases that a change set is written for. */
+/** The databases that change sets support. */
 export type Dialect = (typeof dialects)[number]
 
-/** Without it every statement of a change set commits at once, so each one is logged before it runs. */
+/** Without transactional DDL each statement commits immediately, so each is logged before it runs. */
 export const hasTransactionalDdl: Readonly<Record<Dialect, boolean>> = {
   sqlite: true,
   postgresql: true,
@@ -31,15 +31,15 @@ export const hasTransactionalDdl: Readonly<Record<Dialect, boolean>> = {
 }
 
 /**
- * Equal texts must be equal on every database. The usual collations of MySQL and MariaDB call `A`, `a` and `a ` the same,
- * so tables are created with their exact ones (MySQL 8.0.17 or newer).
+ * Equality of texts must be exact on every database. The usual collations of MySQL and MariaDB treat `A`, `a` and `a `
+ * as equal, so tables are created with exact collations (MySQL 8.0.17 or newer).
  */
 const tableOptions: Partial<Record<Dialect, string>> = {
   mysql: 'engine = InnoDB default character set utf8mb4 collate utf8mb4_0900_bin',
   mariadb: 'engine = InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin',
 }
 
-/** Makes one wording right for every database. */
+/** Adapts statements so that one notation works on every database. */
 const neutralWording = (dialect: Dialect): KyselyPlugin => ({
   transformQuery: ({ node }) => {
     if (CreateTableNode.is(node)) return completeTable(node, tableOptions[dialect])
@@ -49,13 +49,13 @@ const neutralWording = (dialect: Dialect): KyselyPlugin => ({
   transformResult: async ({ result }) => result,
 })
 
-/** Only MySQL and MariaDB want to know the table of an index, and the others take no offer. */
+/** MySQL and MariaDB require the table of an index; the other databases reject it. */
 function completeDropIndex({ table, ...node }: DropIndexNode, dialect: Dialect): DropIndexNode {
   if (table === undefined) throw new TypeError('dropIndex says of which table: .on(table)')
   return Object.freeze(hasTransactionalDdl[dialect] ? node : { ...node, table })
 }
 
-/** SQLite alone does not take it that a primary key is never null. */
+/** Only SQLite allows null in a primary key unless it is declared otherwise. */
 function completeTable(node: CreateTableNode, options: string | undefined): CreateTableNode {
   const columns = node.columns.map((column) =>
     column.primaryKey ? ColumnDefinitionNode.cloneWith(column, { notNull: true }) : column,
@@ -87,14 +87,14 @@ const mysql: KyselyDialect = {
 
 const compilers: Readonly<Record<Dialect, KyselyDialect>> = { sqlite, postgresql, mysql, mariadb: mysql }
 
-/** Compiles statements for a dialect; it is connected to nothing. */
+/** Returns a compiler of statements for a dialect, without a connection. */
 export function compilerFor(dialect: Dialect): Kysely<unknown> {
   return new Kysely({ dialect: compilers[dialect], plugins: [neutralWording(dialect)] })
 }
 
 /**
- * The database's own clock as whole milliseconds since the epoch, in SQL. Leases are compared by it, so that clocks of
- * hosts that differ do no harm.
+ * SQL for the time of the database in whole milliseconds since the epoch. Leases use it, so that different clocks of
+ * hosts have no effect.
  */
 export const databaseNow: Readonly<Record<Dialect, string>> = {
   sqlite: `cast(unixepoch('subsec') * 1000 as integer)`,

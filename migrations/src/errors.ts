@@ -1,6 +1,6 @@
 import { errorTable } from '@plinth/kernel'
 
-/** Every error of this package. */
+/** All errors of this package. */
 export const migrationError = errorTable(
   {
     PLINTH_MIGRATION_INVALID: `Change set {{changeSet}} is written wrongly: {{reason}}.

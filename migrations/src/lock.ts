@@ -6,15 +6,15 @@ import { type Dialect, databaseNow } from './dialect.ts'
 import { migrationError } from './errors.ts'
 
 export interface LockOptions {
-  /** Milliseconds without a sign of life after which another process takes over; 30 000 when absent. */
+  /** Milliseconds without a renewal after which another process takes over; 30 000 when absent. */
   readonly leaseMs?: number
-  /** Milliseconds to wait for another process before giving up; 600 000 when absent. */
+  /** Milliseconds to wait for another process before failing; 600 000 when absent. */
   readonly waitMs?: number
-  /** Milliseconds between two looks at a lock that another process holds; 200 when absent. */
+  /** Milliseconds between two polls of a lock that another process owns; 200 when absent. */
   readonly pollMs?: number
 }
 
-/** The holder of the lock. Times are milliseconds since the epoch by the clock of the database. */
+/** Owner of the lock. Times are milliseconds since the epoch by the clock of the database. */
 export interface LockHolder {
   readonly host: string
   readonly pid: number
@@ -22,7 +22,7 @@ export interface LockHolder {
   readonly expiresAt: number
 }
 
-/** Who migrates right now. A lapsed lease counts as held until somebody takes it over. */
+/** Returns the process that migrates now. An expired lease is returned until another process takes it over. */
 export async function readLock(db: ChangelogDb): Promise<(LockHolder & ProcessIdentity) | undefined> {
   const row = await unlessMissing(() => db.selectFrom(lockTable).selectAll().executeTakeFirst())
   if (row?.holder == null) return undefined
@@ -37,9 +37,9 @@ export async function readLock(db: ChangelogDb): Promise<(LockHolder & ProcessId
 }
 
 /**
- * A lease row that lets one process migrate at a time. It lapses by the clock of the database, is renewed while its
- * holder works, and is taken over at once from a process of this host that has died. Every change set renews it inside
- * its own transaction, so a holder that lost it commits nothing.
+ * A lease row that lets one process migrate at a time. Its owner renews it while it works. It expires by the clock of
+ * the database. If the owner ran on this host and has died, it is taken over immediately. Every change set renews it
+ * inside its own transaction, so a former owner cannot commit.
  */
 export class MigrationLock {
   readonly #db: ChangelogDb
@@ -50,7 +50,7 @@ export class MigrationLock {
   readonly #pollMs: number
   readonly #ended = new AbortController()
   #heartbeat: Promise<void> | undefined
-  /** When the renewal that counts was begun, on the monotonic clock. */
+  /** Start of the last committed renewal, on the monotonic clock. */
   #renewedAt = Number.NEGATIVE_INFINITY
 
   constructor(db: ChangelogDb, dialect: Dialect, { leaseMs = 30_000, waitMs = 600_000, pollMs = 200 }: LockOptions) {
@@ -62,9 +62,9 @@ export class MigrationLock {
   }
 
   /**
-   * Waits until this process holds the lock.
+   * Waits until this process owns the lock.
    *
-   * @param onWait called once when another process holds it
+   * @param onWait called once if another process owns it
    * @throws PlinthError `PLINTH_MIGRATION_LOCKED`, `PLINTH_MIGRATION_ABORTED`
    */
   async acquire(signal: AbortSignal, onWait: (holder: LockHolder) => void): Promise<void> {
@@ -109,14 +109,14 @@ export class MigrationLock {
         .executeTakeFirstOrThrow()
       return numUpdatedRows === 1n
     } catch (error) {
-      // SQLite: the holder writes at this moment.
+      // SQLite: the owner is writing now.
       if (String(codeOf(error)).startsWith('SQLITE_BUSY')) return false
       throw error
     }
   }
 
   /**
-   * Renews unless this was done a moment ago, when nobody else can have taken over yet.
+   * Renews the lease, unless the last renewal is so recent that no other process can have taken over.
    *
    * @throws PlinthError `PLINTH_MIGRATION_LOCK_LOST`
    */
@@ -133,11 +133,11 @@ export class MigrationLock {
       .where('holder', '=', this.#self.token)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) throw migrationError('PLINTH_MIGRATION_LOCK_LOST', { changeSet })
-    // A renewal inside a transaction counts once that has committed.
+    // A renewal inside a transaction takes effect only when that commits.
     if (db === this.#db) this.#renewedAt = begunAt
   }
 
-  /** A renewal that fails here is not the last word: the change set itself renews before it commits. */
+  /** Errors of this renewal are ignored: the change set renews the lease again before it commits. */
   async #beat(): Promise<void> {
     const { signal } = this.#ended
     while (!signal.aborted) {
@@ -146,7 +146,7 @@ export class MigrationLock {
     }
   }
 
-  /** Never fails: a lock that cannot be released lapses. */
+  /** Never throws: a lock that cannot be released expires. */
   async release(): Promise<void> {
     this.#ended.abort()
     await this.#heartbeat

@@ -19,11 +19,11 @@ import { migrationError } from './errors.ts'
 import { type LockHolder, type LockOptions, MigrationLock, readLock } from './lock.ts'
 
 export interface MigratorOptions {
-  /** Connected to the database; used for nothing else by this package. */
-  // biome-ignore lint/suspicious/noExplicitAny: the schema is what the change sets make of it
+  /** Connection to the database, used only by this package. */
+  // biome-ignore lint/suspicious/noExplicitAny: the change sets define the schema
   readonly db: Kysely<any>
   readonly dialect: Dialect
-  /** In the order in which they are applied. */
+  /** In the order of application. */
   readonly plugins: readonly PluginChangeSets[]
   readonly clock?: Clock
   /** Ids for data steps. */
@@ -31,7 +31,7 @@ export interface MigratorOptions {
   /** Runs once before the first data step. */
   readonly beforeData?: () => Promise<void>
   readonly lock?: LockOptions
-  /** Receives what `migrate` finds strange without refusing to run. */
+  /** Receives problems that do not stop `migrate`. */
   readonly warn?: (message: string) => void
 }
 
@@ -43,9 +43,9 @@ export interface PendingChangeSet {
   readonly changesData: boolean
   /** Source text of the function that changes rows after the statements. */
   readonly data?: string
-  /** Why dropping or retyping something is safe, when it does. */
+  /** Reason why dropping or retyping something is safe. */
   readonly breaking?: string
-  /** Statements that an interrupted run has finished. */
+  /** Number of statements that an interrupted run has completed. */
   readonly stepsDone: number
 }
 
@@ -56,17 +56,17 @@ export interface MigrationStatus {
   readonly tableExists: boolean
   readonly applied: readonly AppliedChangeSet[]
   readonly pending: readonly PendingChangeSet[]
-  /** Applied, but changed since: `migrate` refuses to run. */
+  /** Applied, but changed since: `migrate` fails. */
   readonly changed: readonly AppliedChangeSet[]
-  /** Applied, but what `data` does has been changed since: it will not run again, so other databases may differ from this one. */
+  /** Applied, but `data` has changed since. It does not run again, so other databases may differ from this one. */
   readonly dataChanged: readonly AppliedChangeSet[]
-  /** Applied by another version of a loaded plugin, usually a newer one: this version does not know them. */
+  /** Applied by another version of a loaded plugin, usually a newer one, and unknown to this version. */
   readonly unknown: readonly AppliedChangeSet[]
-  /** Applied, but of no loaded plugin. */
+  /** Applied, but their plugin is not loaded. */
   readonly orphaned: readonly AppliedChangeSet[]
-  /** Tables that pending change sets create and that exist already, created by something else: `migrate` does not run. */
+  /** Existing tables that pending change sets would create: `migrate` does not run. */
   readonly foreignTables: readonly string[]
-  /** Who migrates right now. */
+  /** Process that migrates now. */
   readonly lock?: LockHolder
 }
 
@@ -89,20 +89,20 @@ export interface MigrateOptions {
 }
 
 export interface MigrationResult {
-  /** Change sets that were pending when it began. */
+  /** Number of pending change sets at the beginning. */
   readonly pendingBefore: number
-  /** What this call applied: less than was pending when another process did the rest. */
+  /** Change sets that this call applied. If another process applied the rest, there are fewer than were pending. */
   readonly applied: readonly { readonly plugin: string; readonly id: string; readonly durationMs: number }[]
   /** True when nothing was pending. */
   readonly upToDate: boolean
 }
 
 /**
- * Brings a database up to date with the change sets of all plugins.
+ * Applies the pending change sets of all plugins to a database.
  *
- * It runs on the connection of MikroORM, but not inside MikroORM's own Migrator: that one has no lock against a second
- * process, keeps neither plugin nor checksum of a migration, cannot tell what SQL it would run, and cannot go on in the
- * middle of a migration on MySQL and MariaDB, where DDL commits at once.
+ * It uses its own code instead of the Migrator of MikroORM. That one has no lock against a second process, stores
+ * neither plugin nor checksum of a migration and cannot show the SQL in advance. It also cannot resume a migration on
+ * MySQL and MariaDB, where DDL commits immediately.
  */
 export class Migrator {
   readonly #options: MigratorOptions
@@ -121,7 +121,8 @@ export class Migrator {
     let log = await readChangelog(db)
     let foreignTables: readonly string[] = []
     if (this.#missingFrom(log ?? []).length > 0) {
-      // In this order: the table of a change set that another process applies now has its step or its record afterwards.
+      // In this order: if another process applies a change set meanwhile, its step or its record is read after its
+      // table.
       const existing = await readTableNames(db, dialect)
       const steps = await readSteps(db)
       log = await readChangelog(db)
@@ -162,7 +163,7 @@ export class Migrator {
   }
 
   /**
-   * What `migrate` would run. Reads only.
+   * Returns the change sets that `migrate` would apply. Reads only.
    *
    * @throws PlinthError `PLINTH_MIGRATION_CHECKSUM`, `PLINTH_MIGRATION_FOREIGN_TABLES`
    */
@@ -171,11 +172,11 @@ export class Migrator {
   }
 
   /**
-   * Checks without changing anything what would keep `migrate` from running.
+   * Checks, without any change, whether `migrate` can run.
    *
-   * @returns warnings, a sentence each
-   * @throws PlinthError `PLINTH_MIGRATION_CHECKSUM`; `PLINTH_MIGRATION_FAILED` for a pending change set that failed in the
-   *   last run and is still the same
+   * @returns warnings, one sentence each
+   * @throws PlinthError as `plan`; `PLINTH_MIGRATION_FAILED` for a pending change set that failed in the last run and
+   * has not changed since
    */
   async check(): Promise<readonly string[]> {
     const status = await this.#checkedStatus()
@@ -195,8 +196,8 @@ export class Migrator {
   }
 
   /**
-   * Applies what is pending, one process at a time; others wait and find nothing to do. May be killed at any moment and
-   * called again. With nothing pending it writes nothing and takes no lock.
+   * Applies pending change sets, in one process at a time. Other processes wait and then find nothing pending. The
+   * process may be killed at any time; the next call resumes. With nothing pending it writes nothing and takes no lock.
    *
    * @throws PlinthError with one of the codes of `errors.ts`
    */
@@ -261,7 +262,7 @@ export class Migrator {
     throw migrationError('PLINTH_MIGRATION_FOREIGN_TABLES', { tables: firstOf(foreignTables) })
   }
 
-  /** Not the tables of a change set whose steps are logged, and not those that an applied change set created. */
+  /** Excludes tables of change sets whose steps are logged, and tables that an applied change set created. */
   #foreignTables(
     existing: ReadonlySet<string>,
     steps: readonly { readonly plugin: string; readonly id: string }[],
@@ -297,10 +298,10 @@ export class Migrator {
   }
 }
 
-/** Names that a message lists at most. */
+/** Maximum number of names in a message. */
 const maxNamed = 5
 
-/** The first names of a list, and how many more there are. */
+/** Returns the first names of a list and the number of the others. */
 const firstOf = (names: readonly string[]) =>
   names.slice(0, maxNamed).join(', ') + (names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '')
 
@@ -322,7 +323,7 @@ function doubtsOf({ unknown, dataChanged }: MigrationStatus): string[] {
   ]
 }
 
-/** Of a failure that another run met. */
+/** For a failure of an earlier run. */
 const unknownCause = { detail: '', resumption: 'it tries this change set again' }
 
 const nameOf = ({ plugin, id }: { readonly plugin: string; readonly id: string }) => `${plugin}/${id}`
