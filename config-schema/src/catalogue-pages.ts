@@ -31,7 +31,7 @@ const words = {
   },
 }
 
-/** Reference page in Markdown: one table per group. `locale` as for `localize`. */
+/** Returns the reference page in Markdown: one table per group. `locale` as for `localize`. */
 export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: string): string {
   const word = words[localize({ en: 'en', 'zh-CN': 'zh-CN' }, locale) as keyof typeof words]
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
@@ -70,7 +70,7 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
   return [`# ${word.title}`, '', ...sections].join('\n')
 }
 
-/** What people call a group, with the code of it. */
+/** Returns the title of a group with its code. */
 function headingOf(group: string, [first]: readonly CatalogueEntry[], locale: string): string {
   const title = first?.groupTitle
   return title === undefined ? group : `${localize(title, locale)} (${code(group)})`
@@ -80,8 +80,8 @@ const cell = (text: string) => text.replace(/\|/g, '\\|').replace(/\s*\n\s*/g, '
 const code = (text: string) => `\`${cell(text)}\``
 
 /**
- * `.env.example`: every key commented out with its default, so that a copy of the file changes nothing. A secret shows
- * no value. Written in the quoting that shells and `parseEnvFile` read alike.
+ * Returns `.env.example`: every key is commented out with its default, so that a copy of the file changes nothing. A
+ * secret has no value. The quoting is valid for shells and `parseEnvFile`.
  */
 export function catalogueToDotenv(entries: readonly CatalogueEntry[]): string {
   const sections = groupsOf(entries).map(([group, members]) => [
@@ -105,7 +105,9 @@ function dotenvLines({
   return ['', `# ${cell(title.en)}${marks && ` (${marks})`}: ${key}`, `# ${env}=${shown}`]
 }
 
-/** Text that `readText` turns back into the value. A text that no quoting can carry on one line is left out. */
+/**
+ * Returns text that `readText` converts back to the value. A text that no quoting can represent on one line is omitted.
+ */
 function dotenvValue(value: JsonValue): string {
   if (
     Array.isArray(value) &&

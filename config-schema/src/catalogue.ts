@@ -13,19 +13,19 @@ import {
 import type { OwnedKey } from './owned-keys.ts'
 import { maskedValue } from './value.ts'
 
-/** One key as people and the configuration centre see it. Plain JSON. */
+/** One key as users and the config centre see it. Plain JSON. */
 export interface CatalogueEntry {
   readonly key: string
   readonly plugin: string
   readonly group: string
-  /** Absent where no plugin has a title for the group. */
+  /** Absent if no plugin declares a title for the group. */
   readonly groupTitle?: Localized
   readonly type: string
   readonly format?: string
   readonly schema: JsonSchema
   readonly title: Localized
   readonly description?: Localized
-  /** Its texts may have several lines. */
+  /** True if its texts may have several lines. */
   readonly multiline?: boolean
   /** Rule of the pattern in words. It completes "must ..." and "必须…". */
   readonly rule?: Localized
@@ -35,15 +35,15 @@ export interface CatalogueEntry {
   readonly sensitive: boolean
   readonly reload: Reload
   readonly editable: boolean
-  /** Kept in the database by its owner. */
+  /** True if its owner stores it in the database. */
   readonly state?: boolean
-  /** `process`: set where the process starts, never stored for all instances. */
+  /** `process`: set for one process, never stored for all instances. */
   readonly scope?: 'process'
   /** The value that is not safe in production. */
   readonly insecure?: Omit<InsecureValue, 'reason'> & { readonly reason: Localized }
-  /** No change may leave it false while another key has a value that needs it. */
+  /** No change may leave it false while another key has a value that requires it. */
   readonly neededWhile?: NeededWhile
-  /** Of a secret: the keys that decide where it is sent. */
+  /** For a secret: the keys that decide where it is sent. */
   readonly destination?: readonly string[]
   /** Environment variable. */
   readonly env: string
@@ -51,7 +51,7 @@ export interface CatalogueEntry {
   readonly examples?: readonly JsonValue[]
 }
 
-/** All keys of the given plugins, sorted by key. Declarations must have passed `validateDeclaration`. */
+/** Returns all keys of the given plugins, sorted by key. Declarations must have passed `validateDeclaration`. */
 export function buildCatalogue(
   owners: Iterable<{ readonly plugin: string; readonly keys: KeyDeclarations }>,
 ): CatalogueEntry[] {
@@ -64,12 +64,12 @@ export function buildCatalogue(
   )
 }
 
-/** The given keys as people see them, sorted by key. */
+/** Returns the entries of the given keys, sorted by key. */
 export function catalogueOf(keys: Iterable<OwnedKey>): CatalogueEntry[] {
   return Array.from(keys, entryOf).sort((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key)))
 }
 
-/** As declared, else the second segment of the key. */
+/** Returns the declared group, otherwise the second segment of the key. */
 export const groupOf = (key: string, { group }: Pick<KeyDeclaration, 'group'>): string =>
   group ?? key.split('.')[1] ?? ''
 
@@ -110,7 +110,7 @@ function entryOf({ key, plugin, env, declaration, groupTitle }: OwnedKey): Catal
 
 const isEmpty = (value: JsonValue) => value === '' || JSON.stringify(value) === '[]' || JSON.stringify(value) === '{}'
 
-/** Entries by group, both in order of name. */
+/** Returns the entries by group, both sorted by name. */
 export function groupsOf(entries: readonly CatalogueEntry[]): [group: string, entries: CatalogueEntry[]][] {
   const groups = Map.groupBy(entries, (entry) => entry.group)
   return [...groups].sort(([a], [b]) => (a < b ? -1 : Number(a > b)))

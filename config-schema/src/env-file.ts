@@ -9,21 +9,21 @@ export interface EnvFileEntry {
   readonly end: number
 }
 
-/** A line that looks like a setting, or like text, and sets nothing. */
+/** A line that looks like a value, or like text, but sets nothing. */
 export interface EnvFileFault {
   readonly line: number
-  /** A clause without a full stop. It repeats nothing from the file. */
+  /** A clause without a full stop. It repeats no text of the file. */
   readonly reason: string
 }
 
 export interface EnvFile {
-  /** In the order of the file. Of several entries of one name the last applies. */
+  /** In the order of the file. If a name has several entries, the last applies. */
   readonly entries: readonly EnvFileEntry[]
   /** At most `maxFaults`. */
   readonly faults: readonly EnvFileFault[]
 }
 
-/** A file that is not text at all has an error on each line: more of them tell nobody more. */
+/** A binary file has a problem on each line, and more of them give no more information. */
 const maxFaults = 10
 
 const reasons = {
@@ -45,7 +45,7 @@ const reasons = {
 type Fault = keyof typeof reasons
 const fault = (line: number, code: Fault): EnvFileFault => ({ line, reason: reasons[code] })
 
-/** The text of a file, or its first line that is not UTF-8. */
+/** Returns the text of a file, or its first line that is not UTF-8. */
 export function decodeEnvFile(bytes: Uint8Array): string | EnvFileFault {
   const text = decode(bytes)
   if (text !== undefined) return text
@@ -53,7 +53,7 @@ export function decodeEnvFile(bytes: Uint8Array): string | EnvFileFault {
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return fault(1, 'utf16')
   let line = 1
   for (let start = 0, end: number; ; start = end + 1, line++) {
-    // No byte of a character of several bytes is a line feed.
+    // Multi-byte characters contain no line feed byte.
     end = bytes.indexOf(0x0a, start)
     if (end === -1 || decode(bytes.subarray(start, end)) === undefined) return fault(line, 'utf8')
   }
@@ -68,36 +68,38 @@ function decode(bytes: Uint8Array): string | undefined {
 }
 
 const empty = /[ \t]*(?:#[^\n]*)?\r?(?=\n|$)/y
-/** With the blanks behind "=", which do not belong to the value. */
+/** Includes the blanks after "=", which are not part of the value. */
 const head = /[ \t]*(?:export +)?([\w.-]+)[ \t]*=[ \t]*/y
 const colon = /[ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*:[ \t]/y
 const exportTab = /[ \t]*export[ ]*\t[ \t]*[\w.-]+[ \t]*=/y
 /** The text that is allowed after a value. */
 const tail = /(?:[ \t]+#[^\n]*|[ \t]*)\r?(?=\n|$)/y
-/** To the end of the line, or to the blank before a comment. */
+/** Up to the end of the line, or to the blank before a comment. */
 const unquoted = /(?:(?<=[ \t])(?=#)|(?:(?![ \t]+(?:#|\r?(?:\n|$)))[^\r\n])*)/y
 const quoted: Readonly<Record<string, RegExp>> = { "'": /'[^']*'/y, '"': /"[^"]*"/y, '`': /`[^`]*`/y }
-/** The quoted value of npm `dotenv`, which passes over a backslash with a quote where a later quote ends a line. */
+/** The quoted value of npm `dotenv`, which skips a backslash with a quote if a later quote ends a line. */
 const quotedElsewhere: Readonly<Record<string, RegExp>> = Object.fromEntries(
   Object.keys(quoted).map((quote) => [
     quote,
     new RegExp(`${quote}(?:\\\\${quote}|[^${quote}])*${quote}(?=\\s*(?:#.*)?$)`, 'my'),
   ]),
 )
-/** In double quotes, `\n` and `\r` stand for line break and carriage return; every other backslash for itself. */
+/** In double quotes, `\n` and `\r` are line break and carriage return. Other backslashes are literal. */
 const ambiguousEscape = /\\(?=["\\$`\r\n]|$)/
-/** White space of JavaScript, which npm `dotenv` removes, beyond blanks, tabs and ends of lines. */
+/** White space of JavaScript other than blanks, tabs and line ends. npm `dotenv` removes it. */
 const otherSpace = /(?![ \t\r\n])\s/
 
 /**
- * Reads a `.env` file. Its syntax is that of npm `dotenv`, without the texts that `dotenv` skips in silence or reads in another
- * way than they look: each of those is a fault.
+ * Reads a `.env` file in the syntax of npm `dotenv`. Texts that `dotenv` skips silently, or reads differently from
+ * their appearance, are problems.
  *
- * - A line is empty, a comment (`#` first), or `NAME=value`, with `export ` before it or not. A name has letters, digits, `_`,
- *   `.` and `-`. Blanks and tabs around the name and the value do not count. A byte order mark and CRLF are allowed.
- * - Without quotes, a value ends with its line or before a blank with `#`. It may be empty. Nothing in it is special.
- * - `'...'` and `` `...` `` are read as they stand, also over several lines; `"..."` too, but `\n` and `\r` in it are a line
- *   break and a carriage return. Variables are never replaced.
+ * - A line is empty, a comment (`#` first), or `NAME=value`, optionally with `export ` before it. A name has letters,
+ * digits, `_`, `.` and `-`. Blanks and tabs around the name and the value are ignored. A byte order mark and CRLF are
+ * allowed.
+ * - Without quotes, a value ends with its line or before a blank with `#`. It may be empty. No character in it is
+ * special.
+ * - `'...'` and `` `...` `` are literal and may have several lines. `"..."` too, but `\n` and `\r` in it are a line
+ * break and a carriage return. Variables are never replaced.
  */
 export function parseEnvFile(text: string): EnvFile {
   const entries: EnvFileEntry[] = []
@@ -120,7 +122,7 @@ export function parseEnvFile(text: string): EnvFile {
   return { entries, faults }
 }
 
-/** Characters that no line may contain. */
+/** Returns the problem of a line with a character that is not allowed. */
 function brokenLine(line: string, value: string): Fault | undefined {
   if (line.includes('\0')) return 'nul'
   if (/\r(?!\n|$)/.test(line)) return 'return'
@@ -128,7 +130,7 @@ function brokenLine(line: string, value: string): Fault | undefined {
   return otherSpace.test(isQuoted ? line.replace(value, () => '') : line) ? 'space' : undefined
 }
 
-/** The entry that starts there, `undefined` for an empty line or a comment, or what is wrong. */
+/** Returns the entry that starts at a position, `undefined` for an empty line or a comment, or the problem. */
 function lineAt(text: string, at: number, line: number): EnvFileEntry | Fault | undefined {
   if (matchAt(empty, text, at) !== undefined) return undefined
   const name = matchAt(head, text, at)?.[1]
@@ -167,14 +169,14 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | u
 /** A value as a `.env` file contains it. */
 export interface WrittenEnvValue {
   readonly text: string
-  /** False when `sh` reads another value. */
+  /** False if `sh` reads another value. */
   readonly isForShells: boolean
 }
 
 /**
- * Writes a value with the weakest quotes in which `parseEnvFile`, npm `dotenv` and, where possible, `sh` read it.
+ * Writes a value with the fewest quotes with which `parseEnvFile`, npm `dotenv` and, if possible, `sh` read it.
  *
- * @returns undefined for a value without such a form: NUL, carriage returns, halves of surrogate pairs, or a mixture of quotes
+ * @returns undefined if no such form exists: NUL, carriage returns, unpaired surrogates, or a mixture of quotes
  */
 export function writeEnvValue(value: string): WrittenEnvValue | undefined {
   const hasBreak = value.includes('\n')

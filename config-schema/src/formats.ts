@@ -9,7 +9,10 @@ export interface Format {
   readonly rule: Localized
   /** A text that meets the rule. */
   readonly example: string
-  /** Turns written text into what is read; without it text is read as written. Also the order for formatMinimum and formatMaximum. */
+  /**
+   * Converts written text to the value that is read; without it the text is read as written. Also defines the order for
+   * formatMinimum and formatMaximum.
+   */
   readonly decode?: (text: string) => number | undefined
 }
 
@@ -17,10 +20,10 @@ const isHost = (text: string): boolean =>
   isAddress(text) ||
   (text.length <= 253 &&
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(text) &&
-    // A name whose last label is a number would be read as an IPv4 address (WHATWG URL, "ends in a number").
+    // A name whose last label is a number would be parsed as an IPv4 address (WHATWG URL, "ends in a number").
     !/(^|\.)(\d+|0x[0-9a-f]*)$/i.test(text))
 
-/** IPv4 or IPv6 without a zone: a zone names an interface of one machine. */
+/** IPv4 or IPv6 without a zone: a zone identifies an interface of one machine. */
 const isAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes('%')
 
 function isCidr(text: string): boolean {
@@ -32,7 +35,7 @@ function isCidr(text: string): boolean {
 }
 
 function isUrl(text: string, credentials: boolean): boolean {
-  // The parser repairs blanks, backslashes and missing slashes; a configuration value must be right as written.
+  // The parser corrects blanks, backslashes and missing slashes; a configuration value must be correct as written.
   if (!/^https?:\/\/[^\s\\/]+[^\s\\]*$/i.test(text)) return false
   const url = URL.parse(text)
   return url !== null && (credentials || (url.username === '' && url.password === ''))
@@ -47,7 +50,10 @@ function accepts(check: () => unknown): boolean {
   }
 }
 
-/** Every format of the house by name. In schemas with other keywords the standard ones (`date-time`, `uuid`, ...) work too. */
+/**
+ * The formats of this project by name. Schemas with other keywords also accept the standard formats (`date-time`,
+ * `uuid`, ...).
+ */
 export const formats: Readonly<Record<string, Format>> = {
   duration: {
     validate: (text) => parseDuration(text) !== undefined,
@@ -101,7 +107,8 @@ export const formats: Readonly<Record<string, Format>> = {
     example: 'name@example.com',
   },
   'time-zone': {
-    // Intl also takes offsets such as +08:00, which know no daylight saving. For the usual default it need not be loaded.
+    // Intl also accepts offsets such as +08:00, which have no daylight saving time. The usual value `UTC` needs no
+    // Intl.
     validate: (text) =>
       text === 'UTC' || (/^[a-z]/i.test(text) && accepts(() => new Intl.DateTimeFormat('en', { timeZone: text }))),
     rule: { en: 'a time zone of the IANA database', 'zh-CN': 'IANA 数据库中的时区' },

@@ -10,11 +10,11 @@ import type {
 } from './declaration.ts'
 import { formatDuration } from './quantity.ts'
 
-/** What every key may say about itself; see `KeyDeclaration` for the meaning of each member. */
+/** Options of every key; see `KeyDeclaration` for their meaning. */
 export interface KeyOptions<W extends JsonValue> {
   readonly title: LocalizedText
   readonly description?: LocalizedText
-  /** Lets texts have several lines. False when absent. */
+  /** Allows texts with several lines. False when absent. */
   readonly multiline?: boolean
   /** The rule of a `pattern` in words. See `KeyDeclaration.rule`. */
   readonly rule?: LocalizedText
@@ -32,7 +32,7 @@ export interface KeyOptions<W extends JsonValue> {
   readonly neededWhile?: NeededWhile
   /** See `KeyDeclaration.insecure`. */
   readonly insecure?: InsecureValue
-  /** Only for a sensitive key. Not together with `state`; a list that is not empty not together with `required`. */
+  /** Only for a sensitive key. Not together with `state`. A non-empty list is not allowed together with `required`. */
   readonly destination?: readonly string[]
   readonly group?: string
   readonly env?: string
@@ -46,7 +46,7 @@ type WithValue<W> =
 type WithoutValue = { readonly default?: never; readonly required?: false }
 
 /**
- * Declares one key. `T` is what the owner reads, `W` what is written, `C` the constraints. With a default or
+ * Declares one key. `T` is the type that the owner reads, `W` the written type, `C` the constraints. With a default or
  * `required: true` the owner never reads `undefined`.
  */
 export interface KeyBuilder<T, W extends JsonValue, C = unknown> {
@@ -54,7 +54,7 @@ export interface KeyBuilder<T, W extends JsonValue, C = unknown> {
   (options: KeyOptions<W> & C & WithoutValue): KeyDeclaration<T | undefined>
 }
 
-/** Lengths count Unicode code points; `pattern` is an ECMAScript expression with the u flag, not anchored. */
+/** Lengths are in Unicode code points. `pattern` is an ECMAScript expression with the u flag, not anchored. */
 export interface StringConstraints {
   readonly minLength?: number
   readonly maxLength?: number
@@ -67,7 +67,7 @@ export interface NumberConstraints {
   readonly exclusiveMaximum?: number
   readonly multipleOf?: number
 }
-/** Bounds in written form or as a number of milliseconds or bytes; both belong to the range. */
+/** Inclusive bounds, in written form or as a number of milliseconds or bytes. */
 export interface QuantityConstraints {
   readonly minimum?: string | number
   readonly maximum?: string | number
@@ -98,12 +98,12 @@ interface ObjectBuilder {
   ): KeyDeclaration<T | undefined>
 }
 
-/** What one kind of key takes and declares, as its type says. */
+/** The type of one kind of builder. */
 type Builder = (options: never) => KeyDeclaration<unknown>
 
 type Constraints = { readonly [name: string]: unknown }
 
-/** Splits the options: what the declaration does not know is a constraint and belongs to the schema. */
+/** Splits the options: an option that is not part of the declaration is a constraint and becomes part of the schema. */
 function builder<B extends Builder>(schemaOf: (constraints: Constraints) => JsonSchema): B {
   const declare = (options: KeyOptions<JsonValue> & { readonly default?: JsonValue; readonly required?: boolean }) => {
     const { title, description, required, sensitive, reload, editable, state, scope, ...others } = options
@@ -143,7 +143,7 @@ function deepFreeze<T>(value: T): T {
 
 const typed = <B extends Builder>(schema: JsonSchema) => builder<B>((constraints) => ({ ...schema, ...constraints }))
 
-/** Text of a format that is read as a number: bounds become the format's own minimum and maximum. */
+/** Text in a format that is read as a number. Bounds become the minimum and maximum of the format. */
 const quantity = (format: string, write: (amount: number) => string) =>
   builder<KeyBuilder<number, string, QuantityConstraints>>(({ minimum, maximum, ...rest }) => {
     const written = (bound: unknown) => (typeof bound === 'number' ? write(bound) : bound)
@@ -157,13 +157,13 @@ const quantity = (format: string, write: (amount: number) => string) =>
   })
 
 /**
- * Declares keys: `key.duration({ title: 'Default window', default: '1m', minimum: '1s' })`. Builders check nothing but
- * types; `validateDeclaration` reports what is wrong with a declaration.
+ * Declares keys: `key.duration({ title: 'Default window', default: '1m', minimum: '1s' })`. Builders check only types;
+ * `validateDeclaration` reports the problems of a declaration.
  */
 export const key = {
-  /** One line of text, or several with `multiline: true`. An empty text counts as a value; `minLength: 1` rejects it. */
+  /** One line of text, or several with `multiline: true`. An empty text is a value; `minLength: 1` rejects it. */
   string: typed<KeyBuilder<string, string, StringConstraints>>({ type: 'string' }),
-  /** A whole number within plus or minus 2^53 - 1. */
+  /** An integer within plus or minus 2^53 - 1. */
   integer: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'integer' }),
   number: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'number' }),
   boolean: typed<KeyBuilder<boolean, boolean>>({ type: 'boolean' }),
@@ -187,7 +187,7 @@ export const key = {
   }),
   /** A host name or IP address, without a port. */
   host: typed<KeyBuilder<string, string>>({ type: 'string', format: 'host' }),
-  /** 1 to 65535. A server's own port may say `minimum: 0`: the system then picks a free one. */
+  /** 1 to 65535. For a port that the product listens on, `minimum: 0` lets the system choose a free one. */
   port: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'integer', minimum: 1, maximum: 65_535 }),
   email: typed<KeyBuilder<string, string>>({ type: 'string', format: 'email' }),
   /** A name of the IANA time zone database. */
@@ -195,7 +195,7 @@ export const key = {
   /** A BCP 47 language tag. */
   locale: typed<KeyBuilder<string, string>>({ type: 'string', format: 'locale' }),
   enum: builder<EnumBuilder>(({ values, ...rest }) => ({ type: 'string', enum: values, ...rest })),
-  /** Texts that are not empty; `items` narrows each. */
+  /** Non-empty texts; `items` restricts each. */
   stringList: builder<
     KeyBuilder<
       StringList,

@@ -8,7 +8,7 @@ interface TypeRule {
   matches(value: unknown): boolean
 }
 
-/** The types that the schema of a key may have: each says how plain text is read. */
+/** The types that the schema of a key may have. Each defines how plain text is read. */
 export const types: Readonly<Record<string, TypeRule>> = {
   string: {
     rule: { en: 'be text', 'zh-CN': '是文本' },
@@ -34,10 +34,10 @@ export const types: Readonly<Record<string, TypeRule>> = {
   },
 }
 
-/** One JSON Schema keyword. Its functions see only values of `types` and, but for `accepts`, operands that it accepts. */
+/** One JSON Schema keyword. Its functions receive only values of `types` and, except for `accepts`, valid operands. */
 export interface Keyword {
   readonly types: readonly string[]
-  /** What the operand must be; completes "must be ...". */
+  /** Rule of the operand; completes "must be ...". */
   readonly operand: string
   accepts(operand: unknown, schema: JsonSchema): boolean
   met(value: unknown, operand: unknown, schema: JsonSchema): boolean
@@ -46,21 +46,21 @@ export interface Keyword {
 }
 
 /**
- * Longer texts meet no pattern: an expression may go back to each character of a text, and the author of a pattern thinks of
- * names and addresses.
+ * Longer texts match no pattern, because an expression may backtrack to each character. Patterns are meant for names
+ * and addresses.
  */
 export const longestMatched = 4096
 
-/** A regular expression that looks at texts of bounded length only. */
+/** A regular expression that matches only texts of bounded length. */
 interface BoundedPattern {
   test(text: string): boolean
-  /** Another text for each expression: ajv tells patterns apart by it. */
+  /** Unique for each expression, because ajv compares patterns by it. */
   toString(): string
 }
 
 const patterns = new Map<string, BoundedPattern>()
 
-/** Throws a SyntaxError for what is no regular expression. */
+/** @throws SyntaxError if the source is not a regular expression */
 export function pattern(source: string): BoundedPattern {
   const known = patterns.get(source)
   if (known !== undefined) return known
@@ -80,7 +80,10 @@ function isPattern(source: unknown): boolean {
   }
 }
 
-/** Place of a text in the order of the schema's format; `undefined` when the format has no order or refuses the text. */
+/**
+ * Returns the position of a text in the order of the schema's format, or `undefined` if the format has no order or
+ * rejects the text.
+ */
 const rank = (schema: JsonSchema, text: unknown) => formats[String(schema['format'])]?.decode?.(String(text))
 const codePoints = (text: string) => [...text].length
 const count = (amount: number, noun: string, nouns = `${noun}s`) => `${amount} ${amount === 1 ? noun : nouns}`
@@ -111,7 +114,7 @@ const annotation = {
   rule: () => ({ en: 'be anything', 'zh-CN': '是任意值' }),
 }
 
-/** Keywords about a value as a whole, and what they say of it. */
+/** Keywords about a value as a whole, with their rules. */
 export const keywords: Readonly<Record<string, Keyword>> = {
   format: {
     types: ['string'],
@@ -128,7 +131,7 @@ export const keywords: Readonly<Record<string, Keyword>> = {
   },
   formatMinimum: {
     ...limit,
-    // Text that the format refuses has no rank; then the format itself is reported.
+    // Text that the format rejects has no rank; the violated format is reported instead.
     met: (value, operand, schema) => (rank(schema, value) ?? Infinity) >= (rank(schema, operand) ?? 0),
     rule: atLeast,
   },

@@ -1,6 +1,8 @@
 import { distance } from 'fastest-levenshtein'
 
-/** Lower-case words of a name, whatever separates them: `rateLimit.default-window`, `RATE_LIMIT_DEFAULT_WINDOW`. */
+/**
+ * Returns the lower-case words of a name with any separators: `rateLimit.default-window`, `RATE_LIMIT_DEFAULT_WINDOW`.
+ */
 function wordsOf(name: string): string[] {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
@@ -9,7 +11,7 @@ function wordsOf(name: string): string[] {
     .filter((word) => word !== '')
 }
 
-/** True when two neighbouring letters of a text are in the wrong order. */
+/** True if the texts differ only by two swapped neighbouring letters. */
 function isSwap(left: string, right: string): boolean {
   const at = [...left].findIndex((letter, index) => letter !== right[index])
   const swapped = left.slice(0, at) + left.charAt(at + 1) + left.charAt(at) + left.slice(at + 2)
@@ -17,8 +19,8 @@ function isSwap(left: string, right: string): boolean {
 }
 
 /**
- * How far two names are apart, judged by the words in which they differ only: in long names with a common beginning a
- * plain edit distance finds every sibling near. `undefined` means unrelated.
+ * Returns the distance of two names by the words that differ. In long names with a common beginning, a plain edit
+ * distance would treat all siblings as near. Returns `undefined` for unrelated names.
  */
 function difference(left: readonly string[], right: readonly string[]): number | undefined {
   const shortest = Math.min(left.length, right.length)
@@ -30,22 +32,25 @@ function difference(left: readonly string[], right: readonly string[]): number |
   const b = right.slice(head, right.length - tail)
   const words = Math.max(a.length, b.length)
   const shared = head + tail
-  // A segment left out or too many.
+  // A segment is missing or extra.
   if (a.length === 0 || b.length === 0)
     return words <= 3 && words < shared + (words === 0 ? 1 : 0) ? 2 * words : undefined
   const [from, to] = [a.join('-'), b.join('-')]
   const edits = isSwap(from, to) ? 1 : distance(from, to)
-  // Two letters in the wrong order may be two edits, so a name that agrees elsewhere may differ by two in a short word.
+  // Swapped letters may count as two edits, so two edits are allowed even in a short word if the name otherwise agrees.
   const fewest = shared > 0 && Math.min(from.length, to.length) > 3 ? 2 : 1
   if (edits <= Math.max(fewest, Math.floor(Math.max(from.length, to.length) * 0.4))) return edits
   // Another segment in the middle of a name that is otherwise the same.
   return head > 0 && tail > 0 && shared >= 3 && words <= 3 ? edits + 4 : undefined
 }
 
-/** Nobody means such a name: comparing it would cost the square of its length for each candidate. */
+/** Longer names are not compared: the cost is the square of the length for each candidate. */
 const longestName = 200
 
-/** The candidate that was probably meant: misspelt, spelt with other separators, or with a segment missing or different. Ties go to the first by name; a name of more than 200 characters is near to nothing. */
+/**
+ * Returns the candidate that was probably meant: misspelt, with other separators, or with a missing or different
+ * segment. Of equal candidates, the first by name. Returns `undefined` for a name of more than 200 characters.
+ */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > longestName) return undefined
   const words = wordsOf(name)
@@ -61,7 +66,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** A remark for messages that name something unknown, with a blank before it; empty when nothing comes near. */
+/** Returns a hint for messages about an unknown name, with a space before it; empty if no candidate is near. */
 export function didYouMean(name: string, candidates: Iterable<string>): string {
   const near = nearest(name, candidates)
   return near === undefined ? '' : ` Did you mean "${near}"?`

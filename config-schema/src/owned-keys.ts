@@ -8,36 +8,39 @@ import {
 } from './declaration.ts'
 import { validateDeclaration } from './validate-declaration.ts'
 
-/** A declared key and the plugin that it belongs to. */
+/** A declared key and its plugin. */
 export interface OwnedKey {
   readonly key: string
   readonly plugin: string
   readonly env: string
   readonly declaration: KeyDeclaration
-  /** What a plugin calls the group of the key. */
+  /** Title that a plugin gives the group of the key. */
   readonly groupTitle?: LocalizedText
 }
 
-/** A plugin with what it declares of keys. */
+/** A plugin with its declared keys. */
 interface KeyOwner {
   readonly plugin: string
   readonly keys: KeyDeclarations
-  /** Titles of groups; of several for one group the first counts, where the caller has not refused them. */
+  /** Titles of groups. If a group has several titles, the first applies. */
   readonly groups?: Readonly<Record<string, LocalizedText>>
 }
 
-/** What is wrong with a key: by itself, or beside the keys of others. */
+/** A problem of a key, on its own or together with other keys. */
 export interface KeyFault {
   readonly plugin: string
   readonly key: string
-  /** As for `validateDeclaration`, `duplicate-key`, `duplicate-variable`, or `secret-destination`. */
+  /** As in `validateDeclaration`, or `duplicate-key`, `duplicate-variable`, `secret-destination`. */
   readonly rule: string
   readonly message: string
-  /** The key that was there first. */
+  /** The key that was declared first. */
   readonly other?: OwnedKey
 }
 
-/** The keys of all plugins by name. A key has one owner, a variable one key. Unsound and duplicate keys are left out. */
+/**
+ * Returns the keys of all plugins by name. A key has one owner, and a variable one key. Invalid and duplicate keys are
+ * omitted.
+ */
 export function collectKeys(owners: readonly KeyOwner[]): {
   readonly keys: ReadonlyMap<string, OwnedKey>
   readonly faults: readonly KeyFault[]
@@ -56,7 +59,7 @@ export function collectKeys(owners: readonly KeyOwner[]): {
       }
       const problems = validateDeclaration(key, declaration)
       for (const { rule, message } of problems) faults.push({ plugin, key, rule, message })
-      // A wrong default keeps no other value from being right.
+      // A key with an invalid default is still usable with other values.
       if (problems.some(({ rule }) => rule !== 'default')) continue
       const env = environmentNameOf(key, declaration)
       const groupTitle = titles.get(groupOf(key, declaration))
@@ -78,15 +81,15 @@ export function collectKeys(owners: readonly KeyOwner[]): {
   return { keys, faults }
 }
 
-/** Last parts of keys that contain an address. */
+/** Last segments of keys that contain an address. */
 const addressName = /(?:^|-)(?:host|hosts|endpoint|url|uri|server|address)$/
 const addressFormats: ReadonlySet<unknown> = new Set(['url', 'url-with-credentials', 'host'])
 
-/** Whether the key can be stored and contains an address that something is sent to. */
+/** Returns whether the key can be stored and contains an address that the product connects to. */
 const isAddress = ({ key, declaration: { editable, schema } }: OwnedKey): boolean =>
   editable && (addressFormats.has(schema['format']) || addressName.test(key.slice(key.lastIndexOf('.') + 1)))
 
-/** Errors of the destination of a secret that only the keys of all plugins together show. */
+/** Returns the problems of the destination of a secret that require the keys of all plugins. */
 function destinationFaults(secret: OwnedKey, keys: ReadonlyMap<string, OwnedKey>): readonly string[] {
   const { sensitive, editable, destination, reload } = secret.declaration
   if (destination === undefined) {

@@ -7,19 +7,19 @@ import { type Keyword, keywords, longestMatched, types } from './keywords.ts'
  * its configuration, out of the start unless a schema says more. Both report in the same words.
  */
 
-/** A value breaks one keyword of its schema. */
+/** A value violates one keyword of its schema. */
 export interface Violation {
   readonly keyword: string
-  /** JSON Pointer into the value; empty for the value itself. May repeat names from the value. */
+  /** JSON Pointer into the value; empty for the value itself. May contain names from the value. */
   readonly path: string
-  /** Completes "must ...", 必须…. Made of the schema only, never of the value. */
+  /** Completes "must ...", 必须…. Derived from the schema only, never from the value. */
   readonly rule: Localized
   readonly example: JsonValue | undefined
-  /** What is at the path. */
+  /** The value at the path. */
   readonly part: JsonValue
 }
 
-/** A mistake in a schema. */
+/** A problem in a schema. */
 export interface SchemaFault {
   readonly place: string
   /** A clause that follows the place. */
@@ -29,10 +29,13 @@ export interface SchemaFault {
 type Members = { readonly [name: string]: JsonValue }
 type Schemas = { readonly [name: string]: unknown }
 
-/** A keyword about the parts of a value. Its functions see only values of its type and, but for `schemas`, right operands. */
+/**
+ * A keyword about the parts of a value. Its functions receive only values of its type and, except for `schemas`, valid
+ * operands.
+ */
 interface Structure {
   readonly type: 'array' | 'object'
-  /** The schemas that the operand holds, by their place in it; `undefined` when the operand is wrong. */
+  /** Returns the schemas in the operand by their place in it, or `undefined` if the operand is invalid. */
   schemas(operand: unknown): Schemas | undefined
   violations(value: JsonValue, operand: unknown, path: string, schema: JsonSchema): readonly Violation[]
 }
@@ -40,7 +43,7 @@ interface Structure {
 const isRecord = (value: unknown): value is Schemas => types['object']?.matches(value) === true
 const isNameList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((name) => typeof name === 'string') && new Set(value).size === value.length
-/** Names are text, whether their schema says so or not. */
+/** Names are text, even if their schema does not declare it. */
 const ofNames = (operand: unknown) => ({ type: 'string', ...(operand as Schemas) })
 
 const structures: Readonly<Record<string, Structure>> = {
@@ -85,23 +88,23 @@ const structures: Readonly<Record<string, Structure>> = {
   },
 }
 
-/** Path of a member, as JSON Pointer writes it. */
+/** Returns the path of a property as a JSON Pointer. */
 export const pathTo = (path: string, name: string): string =>
   `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
-/** A member that the schema does not allow. */
+/** Returns the violation of a property that the schema does not allow. */
 export function undeclared(path: string, part: JsonValue): Violation {
   const rule = { en: 'not be there: the schema knows no such property', 'zh-CN': '不出现：模式中没有这个属性' }
   return { keyword: 'additionalProperties', path, rule, example: undefined, part }
 }
 
-/** A member that the schema demands. */
+/** Returns the violation of a required property that is missing. */
 export function missing(path: string, name: string, part: JsonValue): Violation {
   const rule = { en: `have the property ${JSON.stringify(name)}`, 'zh-CN': `有属性 ${JSON.stringify(name)}` }
   return { keyword: 'required', path, rule, example: undefined, part }
 }
 
-/** True when the tables cover the whole schema; whether the operands of its keywords are right is another question. */
+/** True if the tables support all keywords of the schema. Operands are not checked. */
 export function isPlain(schema: unknown): schema is JsonSchema {
   if (!isRecord(schema)) return false
   const { type, format, ...rest } = schema
@@ -115,7 +118,7 @@ export function isPlain(schema: unknown): schema is JsonSchema {
   })
 }
 
-/** What is wrong with the operands of a plain schema. */
+/** Returns the problems of the operands of a plain schema. */
 export function plainFaults({ type, ...rest }: JsonSchema, place = 'schema'): readonly SchemaFault[] {
   return Object.entries(rest).flatMap(([name, operand]) => {
     const at = `${place}.${name}`
@@ -131,7 +134,10 @@ export function plainFaults({ type, ...rest }: JsonSchema, place = 'schema'): re
   })
 }
 
-/** Every rule of a plain schema without faults that a value breaks; one of the wrong type breaks no other. */
+/**
+ * Returns every rule of a valid plain schema that a value violates. For a value of the wrong type, only that violation
+ * is returned.
+ */
 export function plainViolations(schema: JsonSchema, value: JsonValue, path = ''): readonly Violation[] {
   const { type, ...rest } = schema
   if (!types[String(type)]?.matches(value)) return [typeViolation(schema, path, value)]
@@ -146,7 +152,7 @@ export function plainViolations(schema: JsonSchema, value: JsonValue, path = '')
   return violations
 }
 
-/** A value of the wrong type. A format says more than the type of its text. */
+/** Returns the violation of a wrong type. If the schema has a format, the message describes the format. */
 export function typeViolation({ type, format }: JsonSchema, path: string, value: JsonValue): Violation {
   const violation = violationOf('type', type, path, value)
   if (format === undefined) return violation
@@ -157,7 +163,7 @@ export function typeViolation({ type, format }: JsonSchema, path: string, value:
 const violationsAt = (schema: unknown, part: JsonValue, path: string) =>
   plainViolations(schema as JsonSchema, part, path)
 
-/** A violation in the words of the tables. */
+/** Returns a violation with the text of the tables. */
 export function violationOf(keyword: string, operand: unknown, path: string, part: JsonValue): Violation {
   if (keyword === 'pattern' && typeof part === 'string' && part.length > longestMatched) {
     return violationOf('maxLength', longestMatched, path, part)

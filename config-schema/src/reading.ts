@@ -1,5 +1,6 @@
 /**
- * For whoever holds the values of keys, such as the kernel; plugins declare keys and read theirs through it.
+ * For code that stores the values of keys, such as the kernel. Plugins declare keys and read their values through the
+ * kernel.
  *
  * @module
  */

@@ -2,26 +2,26 @@ import { unescape as unescapePercent } from 'node:querystring'
 import { mergePlaces, shortestIndexed, TextIndex } from './text-index.ts'
 import { maskedValue } from './value.ts'
 
-/** Stands for a text that could not be searched for secrets, such as one above `longestSearched`. */
+/** Replaces a text that could not be searched for secrets, such as one longer than `longestSearched`. */
 export const withheldText = '[withheld: this text could not be searched for secrets]'
 
-/** UTF-16 units of the longest text that is searched: 8 Mi. The search of a longer one would hold the process up. */
+/** Maximum UTF-16 units of a searched text: 8 Mi. A longer search would block the process. */
 export const longestSearched = 2 ** 23
 
-/** Masks secrets by value in a text, as `Secrets.redact` does. Never throws. */
+/** Masks secrets by value in a text, like `Secrets.redact`. Never throws. */
 export const redact = (text: string, secrets: Iterable<unknown>): string => new Secrets().redact(text, secrets)
 
 /**
- * Every secret that was seen so far, and the mask over them: one that was replaced may still be in use. Holds no secret,
- * only fingerprints of its written forms, about a kilobyte for each secret.
+ * Recognises and masks every secret seen so far, because a replaced secret may still be in use. Stores only
+ * fingerprints of the written forms, about a kilobyte for each secret.
  */
 export class Secrets {
   readonly #forms = new TextIndex()
-  /** The secrets themselves, to see that one is known already. */
+  /** The secrets themselves, to skip known ones. */
   readonly #known = new TextIndex()
 
   /**
-   * Takes in the value of a sensitive key, in written form. Texts of fewer than four characters are left out: they would
+   * Adds the value of a sensitive key, in written form. Texts of fewer than four characters are ignored: they would
    * mask ordinary words.
    */
   add(value: unknown): void {
@@ -37,10 +37,10 @@ export class Secrets {
   }
 
   /**
-   * Masks all of them by value, also where JSON, a URL or base64 changed how they look. Takes a time that grows with the
-   * text alone. Never throws: what cannot be searched is withheld as a whole.
+   * Masks all secrets by value, also in the forms of JSON, URLs and base64. The time depends only on the length of the
+   * text. Never throws: a text that cannot be searched is withheld completely.
    *
-   * @param more values that are secret in this text only, such as one that was proposed and is not in use
+   * @param more values that are secret in this text only, such as a proposed value that is not in use
    */
   redact(text: string, more: Iterable<unknown> = []): string {
     try {
@@ -48,7 +48,7 @@ export class Secrets {
       let own: Secrets | undefined
       for (const value of more) {
         own ??= new Secrets()
-        // No written form is shorter than the secret: what is longer than the text cannot be in it.
+        // No written form is shorter than the secret, so a secret longer than the text cannot be in it.
         own.#add(value, text.length)
       }
       const places = this.#forms.find(text)
@@ -71,8 +71,8 @@ function masked(text: string, places: readonly number[]): string {
 }
 
 /**
- * How a secret may be written: as it is, in JSON, in JSON within JSON, in a URL, in a form, in base64, also in the alphabet of
- * base64url and as part of other bytes (`user:secret`), and base64 in a URL.
+ * Returns the possible written forms of a secret: unchanged, in JSON, in JSON within JSON, in a URL, in a form, in
+ * base64 and base64url, as part of other bytes (`user:secret`), and base64 in a URL.
  */
 function formsOf(secret: string): Set<string> {
   const escaped = JSON.stringify(secret).slice(1, -1)
@@ -80,8 +80,8 @@ function formsOf(secret: string): Set<string> {
   const wellFormed = secret.toWellFormed()
   const inForm = new URLSearchParams([['', wellFormed]]).toString().slice(1)
   const bytes = Buffer.from(secret)
-  // Three bytes make four digits of base64, so within other bytes there are three ways to stand; the first and the last
-  // digit may hold bits of a neighbour.
+  // Three bytes are four digits of base64, so there are three alignments within other bytes. The first and the last
+  // digit may contain bits of a neighbour.
   const within = [0, 1, 2].map((before) => {
     const digits = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
     return digits.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
@@ -108,7 +108,7 @@ function formsOf(secret: string): Set<string> {
 /** Some libraries write the digits of `%2F` in lower case. */
 const lowerHex = (text: string) => text.replace(/%[0-9A-F]{2}/g, (digits) => digits.toLowerCase())
 
-/** Masks secrets in the message and the stack of an error and of its causes, in place: the error stays what it is. */
+/** Masks secrets in the message and the stack of an error and of its causes, in place. */
 export function redactError(error: unknown, mask: (text: string) => string): void {
   const seen = new Set<unknown>()
   const waiting = [error]
@@ -123,13 +123,13 @@ export function redactError(error: unknown, mask: (text: string) => string): voi
   }
 }
 
-/** Reflect.set leaves a frozen error alone instead of failing. */
+/** Reflect.set leaves a frozen error unchanged and does not throw. */
 function maskMember(error: Error, member: 'message' | 'stack', mask: (text: string) => string): void {
   const text = memberOf(error, member)
   try {
     if (typeof text === 'string') Reflect.set(error, member, mask(text))
   } catch {
-    // A setter that throws keeps its own.
+    // A setter that throws leaves its value unchanged.
   }
 }
 
@@ -141,7 +141,7 @@ function memberOf(error: Error, member: string): unknown {
   }
 }
 
-/** Every text in a secret value that must not be seen: its strings and numbers, and the password in a URL. */
+/** Returns every text of a secret value to mask: its strings and numbers, and the password in a URL. */
 function secretTexts(value: unknown): string[] {
   const texts: string[] = []
   const seen = new Set<object>()

@@ -1,14 +1,14 @@
 /*
- * Polynomial hashes of every beginning of a text. From two of them follows the hash of what lies between, whatever its
- * length, in a fixed number of steps (Karp and Rabin). Two independent hashes of 32 bits each are the fingerprint.
+ * Polynomial hashes of every prefix of a text. The hash of any part follows from two of them in a fixed number of steps
+ * (Karp and Rabin). Two independent 32-bit hashes are the fingerprint.
  */
 
-/** Drawn anew in each process. Odd, so that no character is lost in the lower bits. */
+/** Random for each process. Odd, so that no character is lost in the lower bits. */
 const drawn = () => (Math.random() * 2 ** 32) | 1
 const baseA = drawn()
 const baseB = drawn()
 
-/** Longest block is 2 to this. */
+/** The longest block has 2 to this power characters. */
 export const highestPower = 30
 
 const powersOf = (base: number) => {
@@ -23,11 +23,11 @@ const powersOf = (base: number) => {
 const powersA = powersOf(baseA)
 const powersB = powersOf(baseB)
 
-/** Memory for one text: its UTF-16 units and the two hashes of each beginning. */
+/** Memory for one text: its UTF-16 units and the two hashes of each prefix. */
 class Room {
   readonly bytes: Buffer
   readonly units: Uint16Array
-  /** Two numbers for each beginning, the empty one first; most texts hold nothing to look at and need none. */
+  /** Two numbers for each prefix, the empty one first. Allocated only if needed, because most texts need no hashes. */
   #hashes: Int32Array | undefined
 
   constructor(length: number) {
@@ -43,8 +43,8 @@ class Room {
 }
 
 /**
- * Room up to this length is kept for the next text, which then takes no memory: 2 MiB for the units, and 8 MiB for the hashes
- * once such a text held something to look at.
+ * Memory up to this length is reused for the next text: 2 MiB for the units, and 8 MiB for the hashes if a text needed
+ * them.
  */
 const keptLength = 2 ** 20
 let kept = new Room(2 ** 10)
@@ -56,28 +56,29 @@ function roomFor(length: number): Room {
   return kept
 }
 
-/** The hashes of one text, made when they are asked for. Only one text at a time: they share their memory. */
+/** The hashes of one text, computed when needed. Only one text at a time, because all instances share their memory. */
 export class RunningHash {
-  /** The text; what follows its end is of another. */
+  /** The text; units after its end belong to another text. */
   readonly units: Uint16Array
   readonly #room: Room
   #hashes: Int32Array = none
   #done = 0
-  /** First half of the fingerprint that was asked for last. */
+  /** First half of the last fingerprint. */
   a = 0
-  /** Second half of it. */
+  /** Second half of the last fingerprint. */
   b = 0
 
   constructor(text: string) {
     this.#room = roomFor(text.length)
     this.units = this.#room.units
-    // Far quicker to read than the text, which may be a rope.
+    // Much faster to read than the string, which may be a rope.
     this.#room.bytes.write(text, 'utf16le')
   }
 
   /**
-   * Sets `a` and `b` to the fingerprint of the `2 ** power` characters from `start`. What was never asked for is passed over,
-   * so `start` must not be before that of the first call, or of the first one beyond all that was hashed by then.
+   * Sets `a` and `b` to the fingerprint of the `2 ** power` characters from `start`. Parts that are never requested are
+   * skipped. Therefore `start` must not be before that of the first call, or before that of the last call that skipped
+   * a part.
    */
   block(start: number, power: number): void {
     const end = start + 2 ** power
@@ -89,7 +90,7 @@ export class RunningHash {
     this.b = ((hashes[to + 1] as number) - Math.imul(hashes[from + 1] as number, powersB[power] as number)) | 0
   }
 
-  /** Hashes count from here on: only differences matter. */
+  /** Hashes start here: only differences matter. */
   #begin(start: number): void {
     const { hashes } = this.#room
     hashes[start * 2] = 0

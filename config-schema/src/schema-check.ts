@@ -18,7 +18,7 @@ import {
 } from './plain-schema.ts'
 
 interface SchemaCheck {
-  /** What is wrong with the schema itself. A faulty schema lets no value pass. */
+  /** Problems of the schema itself. An invalid schema accepts no value. */
   readonly faults: readonly SchemaFault[]
   violations(value: JsonValue): readonly Violation[]
 }
@@ -27,8 +27,8 @@ const bySchema = new WeakMap<JsonSchema, SchemaCheck>()
 const byText = new Map<string, SchemaCheck>()
 
 /**
- * The check of a schema (JSON Schema 2020-12 with the formats of the house), compiled once for all equal schemas. The
- * schema must not change afterwards.
+ * Returns the check of a schema (JSON Schema 2020-12 with the formats of this project), compiled once for all equal
+ * schemas. The schema must not change afterwards.
  */
 export function schemaCheck(schema: JsonSchema): SchemaCheck {
   const known = bySchema.get(schema)
@@ -47,7 +47,7 @@ export function schemaCheck(schema: JsonSchema): SchemaCheck {
   }
 }
 
-/** Throws what ajv says about a schema that it refuses. */
+/** @throws the error of ajv for an invalid schema */
 function compile(schema: JsonSchema): SchemaCheck {
   if (isPlain(schema)) {
     const faults = plainFaults(schema)
@@ -62,7 +62,7 @@ function refusing(faults: SchemaCheck['faults']): SchemaCheck {
   return { faults, violations: (part) => [{ keyword: 'schema', path: '', rule, example: undefined, part }] }
 }
 
-/** Options of the builders of keys. A builder takes a misspelt option for a keyword. */
+/** Options of the builders of keys. A builder treats a misspelt option as a keyword. */
 const options = [
   'title',
   'description',
@@ -88,9 +88,9 @@ function loadAjv(): Ajv2020 {
   if (ajv !== undefined) return ajv
   const require = createRequire(import.meta.url)
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  // Strict: a misspelt keyword is an error, not a rule that is never applied.
+  // Strict: a misspelt keyword is an error. Otherwise it would have no effect.
   const strictness = { strict: true, strictRequired: false, allowUnionTypes: true, ownProperties: true }
-  // Patterns of our own here too: they look at texts of bounded length only.
+  // Uses the bounded patterns here too: they only match texts of bounded length.
   const regExp = Object.assign((source: string) => pattern(source), { code: 'boundedPattern' })
   ajv = new Ajv2020({ ...strictness, allErrors: true, verbose: true, code: { regExp } })
   require('ajv-formats')(ajv)
@@ -101,7 +101,10 @@ function loadAjv(): Ajv2020 {
   return ajv
 }
 
-/** A value of the wrong type is reported once, whatever else it breaks; of a name, what it breaks. */
+/**
+ * Returns one violation for a value of the wrong type, even if it violates other rules. For a property name, returns
+ * the rule that it violates.
+ */
 function ajvViolations(errors: readonly ErrorObject[]): Violation[] {
   const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath))
   return errors

@@ -4,73 +4,74 @@ import type { OwnedKey } from './owned-keys.ts'
 import type { BoundDestination, ConfigEntry, ConfigSource, SourceName } from './sources.ts'
 import { longestSecrets, readGiven, type TextReading, tooLongTogether, valueLength } from './value.ts'
 
-/** A value of a key in one source; it meets the rule of the key. */
+/** A valid value of a key in one source. */
 export interface ConfigLayer {
   readonly key: string
   readonly source: SourceName
   readonly place: string
   readonly written: JsonValue
   readonly sensitive: boolean
-  /** Of a stored secret: the destination that it was entered for. */
+  /** For a stored secret: the destination that it was entered for. */
   readonly destination?: BoundDestination
 }
 
-/** A value in a source for a key that no loaded plugin declares; kept, never deleted. */
+/** A value in a source for a key that no loaded plugin declares. It stays stored. */
 export interface OrphanedValue {
   readonly name: string
   readonly source: SourceName
   readonly place: string
 }
 
-/** Something in a source that is to be mended. */
+/** A problem in a source. */
 export interface SourceFinding {
   readonly rule: 'unreadable' | 'unknown' | 'deprecated' | 'invalid'
-  /** Whether the product can do without. */
+  /** True if the product can start without a fix. */
   readonly isWarning: boolean
   readonly place: string
-  /** Owner of the key, when there is one. */
+  /** Owner of the key, if known. */
   readonly plugin?: string
-  /** `reason` of what is unreadable or invalid; `key` or `name`; `nearest`, `since`, `replacement`. Never a secret. */
+  /** `reason` of an unreadable or invalid value; `key` or `name`; `nearest`, `since`, `replacement`. Never a secret. */
   readonly details: Readonly<Record<string, string>>
 }
 
-/** What one source says. */
+/** The content of one source. */
 export interface SourceReading {
-  /** Of several values for one key, the last wins. */
+  /** If a key has several values, the last applies. */
   readonly layers: readonly ConfigLayer[]
   readonly findings: readonly SourceFinding[]
-  /** Keys that were given an invalid value. */
+  /** Keys with an invalid value. */
   readonly refused: readonly string[]
   readonly orphaned: readonly OrphanedValue[]
 }
 
-/** Declared keys by their name and by their environment variable. */
+/** Declared keys by name and by environment variable. */
 export type KeyIndex = Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, OwnedKey>>>
 
-/** The result of one entry, without regard to the other entries of its source. */
+/** The result for one entry, independent of the other entries of its source. */
 interface Judged {
   readonly findings: readonly SourceFinding[]
-  /** The declared key that it gives a value for; absent for a name of no key. */
+  /** The declared key whose value it sets; absent if its name belongs to no key. */
   readonly value?: {
     readonly isDeprecated: boolean
-    /** The key that the value counts for. */
+    /** The key that the value applies to. */
     readonly target: string
-    /** The value, when it meets its rules. */
+    /** The value, if it is valid. */
     readonly layer: ConfigLayer | undefined
-    /** Returns the problem of a value that is not valid. */
+    /** Returns the problem of an invalid value. */
     readonly invalid: (message: string) => SourceFinding
     readonly message: string
   }
 }
 
-/** Entries that were judged before, of one source and for one set of declarations. */
+/** Results of entries that were read before, for one source and one set of declarations. */
 export type KnownEntries = WeakMap<ConfigEntry, Judged>
 
 /**
- * Checks what a source gives against the declarations. A deprecated key speaks for its replacement; a name of no key is an
- * orphan in the database and a finding elsewhere.
+ * Checks the content of a source against the declarations. A value of a deprecated key applies to its replacement. A
+ * name without a key is an orphaned value in the database and a problem elsewhere.
  *
- * @param known entries that were read before: they cost nothing, and their layers are the same objects. Entries never change
+ * @param known entries that were read before: they are not checked again, and their layers are the same objects.
+ * Entries never change
  */
 export function readSource(
   { name: source, entries, unreadable = [] }: ConfigSource,
@@ -93,7 +94,7 @@ export function readSource(
     if (judged.value !== undefined) values.push(judged.value)
     else if (source === 'database') orphaned.push({ name: entry.name, source, place: entry.place })
   }
-  // Deprecated names first, so that in one source the name that replaces them wins.
+  // Deprecated names come first, so that within one source the replacement wins.
   const inTurn = [...values.filter((value) => value.isDeprecated), ...values.filter((value) => !value.isDeprecated)]
   for (const { target, layer, invalid, message } of inTurn) {
     const length = layer?.sensitive ? valueLength(layer.written) : 0
@@ -115,7 +116,7 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
   if (owned === undefined) {
     if (source === 'database' || !isOurs(entry)) return { findings: [] }
     const details = { name, nearest: didYouMean(name, keys[by].keys()) }
-    // The environment belongs to the machine, not to the product: others may use the prefix too.
+    // The environment belongs to the machine: other programs may use the prefix too.
     return { findings: [{ rule: 'unknown', isWarning: source === 'environment', place, details }] }
   }
   const { plugin, declaration, key } = owned
@@ -137,7 +138,7 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
       : readGiven({ ...target.declaration, sensitive }, entry)
   const bound = entry.destination === undefined ? {} : { destination: entry.destination }
   const layer = read.ok ? { key: target.key, source, place, written: read.value, sensitive, ...bound } : undefined
-  // A row of an earlier version, when the key could be stored for all instances, does no harm: it is ignored.
+  // The row may come from an earlier version in which the key could be stored for all instances. It is ignored.
   const invalid = (reason: string): SourceFinding => {
     return { rule: 'invalid', isWarning: isOfProcess, place, plugin, details: { key, reason } }
   }
@@ -145,10 +146,10 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
   return { findings, value: { isDeprecated: since !== undefined, target: target.key, layer, invalid, message } }
 }
 
-/** A variable without the prefix is somebody else's. */
+/** A variable without the prefix belongs to another program. */
 const isOurs = ({ by, name }: ConfigEntry) => by === 'key' || name.startsWith('PLATFORM_')
 
-/** Values that the database may give: those that an operator edits, and the state that a plugin keeps there. */
+/** Keys whose values may be in the database: editable keys, and the state of plugins. */
 const isStorable = ({ editable, state }: KeyDeclaration) => editable || state === true
 const ofProcess: TextReading = {
   ok: false,

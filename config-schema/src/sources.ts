@@ -4,17 +4,17 @@ import type { JsonValue } from './declaration.ts'
 import { decodeEnvFile, parseEnvFile } from './env-file.ts'
 import type { GivenValue } from './value.ts'
 
-/** Weakest first: a later source wins over an earlier one. */
+/** Lowest precedence first: a later source overrides an earlier one. */
 export const sourceOrder = ['default', 'file', 'dotenv', 'environment', 'database', 'command-line'] as const
 export type SourceName = (typeof sourceOrder)[number]
 
-/** One value as a source gives it: by key or by variable, in its written form or as text that the key's schema reads. */
+/** One value from a source: by key or by variable, in its written form or as text to read by the schema of the key. */
 export interface ConfigEntry extends GivenValue {
   readonly name: string
   readonly by: 'key' | 'variable'
-  /** Where an operator finds it: file and line, variable, row, argument. */
+  /** Place for an operator: file and line, variable, row or argument. */
   readonly place: string
-  /** Of a stored secret: the destination that it was entered for. */
+  /** For a stored secret: the destination that it was entered for. */
   readonly destination?: BoundDestination
 }
 
@@ -24,35 +24,35 @@ export type BoundDestination = Readonly<Record<string, string>>
 export interface ConfigSource {
   readonly name: SourceName
   readonly entries: readonly ConfigEntry[]
-  /** Its file, or the lines of its file, that cannot be read. */
+  /** The file, or lines of it, that cannot be read. */
   readonly unreadable?: readonly { readonly place: string; readonly reason: string }[]
-  /** The file that it was read from, or that is not there: an absolute path. */
+  /** The file of the source, which may be missing: an absolute path. */
   readonly file?: { readonly path: string; readonly isMissing: boolean }
 }
 
-/** Place of a value that a start has fallen back on. */
+/** Place of a fallback value that a start uses. */
 export const fallbackPlace = 'fallback of the start'
 
-/** Where the values of a process stand, apart from the database. */
+/** Sources of the values of a process, except the database. */
 export interface Surroundings {
-  /** Values that the product file gives. */
+  /** Values of the product file. */
   readonly config: Readonly<Record<string, JsonValue>>
   readonly file: string | undefined
   /** Directory of `.env`. */
   readonly root: string
-  /** Path of the `.env` file, `false` for none; `.env` beside the product file when absent. */
+  /** Path of the `.env` file, `false` for none; `.env` next to the product file when absent. */
   readonly envFile?: string | false
   /** Variables of the process; none when absent. */
   readonly environment?: Texts
   /** Values of `--set`, by key. */
   readonly set?: Readonly<Record<string, string>>
-  /** Values that a start falls back on, by key; they win over all others. */
+  /** Fallback values of a start, by key; they override all others. */
   readonly fallback?: Readonly<Record<string, string>>
 }
 
 type Texts = Readonly<Record<string, string | undefined>>
 
-/** What the surroundings of a process give, weakest first. */
+/** Returns the sources of a process, lowest precedence first. */
 export function sourcesOf(surroundings: Surroundings): ConfigSource[] {
   const { config, file, root, envFile, environment = {}, set = {}, fallback = {} } = surroundings
   const dotenv = envFile === false ? [] : [dotenvSource(resolve(root, envFile ?? '.env'), envFile !== undefined)]
@@ -66,7 +66,7 @@ export function sourcesOf(surroundings: Surroundings): ConfigSource[] {
   ]
 }
 
-/** The line is where the key stands in the file's text. */
+/** The line is the one with the key in the text of the file. */
 function fileSource(config: Surroundings['config'], file: string | undefined): ConfigSource {
   const lines = file === undefined ? [] : readFileSync(file, 'utf8').split('\n')
   const label = file === undefined ? 'product' : basename(file)
@@ -77,7 +77,7 @@ function fileSource(config: Surroundings['config'], file: string | undefined): C
   return { name: 'file', entries }
 }
 
-/** A missing file is an empty source, unless it was asked for by name. */
+/** A missing file is an empty source, unless its path was specified. */
 function dotenvSource(path: string, isNamed: boolean): ConfigSource {
   const name = basename(path)
   const empty = (isMissing: boolean, place?: string, reason = ''): ConfigSource => {
@@ -100,7 +100,7 @@ function dotenvSource(path: string, isNamed: boolean): ConfigSource {
   const text = decodeEnvFile(bytes)
   if (typeof text !== 'string') return empty(false, `${name}:${text.line}`, text.reason)
   const { entries, faults } = parseEnvFile(text)
-  // Of several entries of one name, the last.
+  // If a name has several entries, the last applies.
   const byName = new Map(entries.map((entry) => [entry.name, entry]))
   return {
     name: 'dotenv',

@@ -1,8 +1,8 @@
 import { highestPower, RunningHash } from './running-hash.ts'
 
 /**
- * A map from two 32-bit halves of a fingerprint to a number above 0: open addressing in typed arrays, 12 bytes a slot, at
- * most half full. A `Map` would make an object of every key.
+ * A map from two 32-bit halves of a fingerprint to a number above 0: open addressing in typed arrays, 12 bytes per
+ * slot, at most half full. A `Map` would create an object for each key.
  */
 class FingerprintTable {
   #size = 0
@@ -17,7 +17,7 @@ class FingerprintTable {
     return slots[slotOf(slots, a, b) + 2] as number
   }
 
-  /** @param payload a whole number from 1 to 2^31 - 1 */
+  /** @param payload an integer from 1 to 2^31 - 1 */
   set(a: number, b: number, payload: number): void {
     const at = slotOf(this.#slots, a, b)
     const isNew = this.#slots[at + 2] === 0
@@ -27,7 +27,7 @@ class FingerprintTable {
     if (isNew && ++this.#size * 2 * width > this.#slots.length) this.#grow()
   }
 
-  /** Calls with the first half of each fingerprint. */
+  /** Calls the function with the first half of each fingerprint. */
   eachKey(call: (a: number) => void): void {
     for (let from = 0; from < this.#slots.length; from += width) {
       if (this.#slots[from + 2] !== 0) call(this.#slots[from] as number)
@@ -48,7 +48,7 @@ class FingerprintTable {
 const width = 3
 const emptySlots = (count: number) => new Int32Array(count * width)
 
-/** Where the fingerprint is, or the free slot where it would be. */
+/** Returns the slot of the fingerprint, or the free slot for it. */
 function slotOf(slots: Int32Array, a = 0, b = 0): number {
   const last = slots.length / width - 1
   let at = Math.imul(a ^ Math.imul(b, 0x85ebca6b), 0x9e3779b1)
@@ -60,43 +60,44 @@ function slotOf(slots: Int32Array, a = 0, b = 0): number {
   }
 }
 
-/** Texts shorter than this cannot be searched for. */
+/** Shorter texts cannot be indexed. */
 export const shortestIndexed = 4
 
-/** How many lengths are tried at one place before the longest of the others is taken for granted. */
+/** Maximum number of lengths to compare at one place. Above that, the longest remaining length is assumed. */
 const triesPerPlace = 16
 
-/** Spreads four bytes over the filter. */
+/** Factor that distributes four bytes over the filter. */
 const spread = 0x9e3779b1
 
-/** Width of a place in the filter: 2^12 to 2^22 bits, so at most 512 KiB. */
+/** Size of the filter: 2^12 to 2^22 bits, so at most 512 KiB. */
 const [narrowest, widest] = [12, 22]
 
-/** Bits of the filter for each beginning: the fewer are set, the more rarely a place has to be looked at. */
+/** Bits of the filter per text beginning. More bits cause fewer unnecessary lookups. */
 const sparseness = 64
 
 /**
- * Texts to search for, all at once, in a time that depends on neither their number nor their lengths.
+ * Searches for many texts at once, in a time that does not depend on their number or lengths.
  *
- * A text of 2^p to 2^(p+1) - 1 characters is known by two blocks of 2^p characters, its first and its last, which together
- * cover it. Only the fingerprints of both and the length are kept, never the text. At each place of a searched text its
- * next four bytes say for which p a text may begin there; each such p costs one look for the first block, and each length
- * of texts with that block one look for the last. Adding costs one pass over the added text.
+ * A text of 2^p to 2^(p+1) - 1 characters is identified by two blocks of 2^p characters, its first and its last, which
+ * together cover it. Only the fingerprints of both and the length are stored, never the text. At each place of a
+ * searched text, the next four bytes give the values of p for which a text may begin there. Each such p costs one
+ * lookup of the first block, and each length of texts with that block one lookup of the last. Adding a text costs one
+ * pass over it.
  *
- * A text is never missed. Another may be taken for it where fingerprints of 64 bits are equal by chance, and where more
- * than `triesPerPlace` added texts of different lengths begin like what is there.
+ * A text is never missed. A false match is possible if fingerprints of 64 bits are equal by chance, or if more than
+ * `triesPerPlace` added texts of different lengths have the same first block.
  */
 export class TextIndex {
-  /** First block to the first of its lengths in `#lengths`. */
+  /** First block to the index of its first length in `#lengths`. */
   readonly #heads = new FingerprintTable()
   /** First block, last block and length together. */
   readonly #texts = new FingerprintTable()
-  /** Lengths by first block, the longest first; 0 is no entry. */
+  /** Lengths by first block, longest first; index 0 means none. */
   readonly #lengths: number[] = [0]
   readonly #next: number[] = [0]
-  /** The four bytes that a text begins with to the powers of such texts, a bit each. */
+  /** The first four bytes of texts to the powers of these texts, one bit each. */
   readonly #beginnings = new FingerprintTable()
-  /** A bit for each beginning, at its four bytes spread. */
+  /** One bit for each text beginning, at the hash of its four bytes. */
   #filter = new Int32Array(2 ** narrowest / 32)
   #shift = 32 - narrowest
 
@@ -104,7 +105,7 @@ export class TextIndex {
     return this.#beginnings.size === 0
   }
 
-  /** Whether exactly this text was added. */
+  /** Returns whether exactly this text was added. */
   has(text: string): boolean {
     const power = powerOf(text.length)
     const hash = new RunningHash(text)
@@ -124,7 +125,10 @@ export class TextIndex {
     this.#texts.set(keyA(a, hash.a), keyB(b, hash.b, text.length), 1)
   }
 
-  /** Every place that holds an added text: start and end by turns, ascending; places that overlap or touch are one. */
+  /**
+   * Returns every place that contains an added text, as alternating start and end, ascending. Places that overlap or
+   * touch are joined.
+   */
   find(text: string): readonly number[] {
     const places: number[] = []
     if (this.isEmpty || text.length < shortestIndexed) return places
@@ -153,7 +157,7 @@ export class TextIndex {
     return places
   }
 
-  /** Length of the longest text that stands at `start`, where `room` characters are left; 0 when there is none. */
+  /** Returns the length of the longest text at `start`, where `room` characters remain; 0 if there is none. */
   #longestAt(hash: RunningHash, start: number, room: number, candidates: number): number {
     let tries = 0
     for (let left = candidates; left !== 0; ) {
@@ -213,7 +217,7 @@ const powerOf = (length: number) => Math.min(31 - Math.clz32(length), highestPow
 const keyA = (head: number, tail: number) => (Math.imul(head, 0x2c1b3c6d) + tail) | 0
 const keyB = (head: number, tail: number, length: number) => (Math.imul(head ^ length, 0x297a2d39) + tail) | 0
 
-/** Two lists of places as `TextIndex.find` answers them, as one. */
+/** Merges two lists of places in the form of `TextIndex.find`. */
 export function mergePlaces(a: readonly number[], b: readonly number[]): readonly number[] {
   if (a.length === 0) return b
   if (b.length === 0) return a

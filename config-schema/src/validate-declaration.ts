@@ -3,18 +3,18 @@ import { types } from './keywords.ts'
 import { schemaCheck } from './schema-check.ts'
 import { validateValue } from './value.ts'
 
-/** A mistake in a declaration, for its author. */
+/** A problem in a declaration, for its author. */
 export interface DeclarationProblem {
-  /** `name`, `schema`, `default`, ...: the kind of mistake, mostly the member that holds it. */
+  /** `name`, `schema`, `default`, ...: the kind of problem, usually the property that contains it. */
   readonly rule: string
-  /** A clause that names the place, for example `schema.minLength must be a whole number from 0`. */
+  /** A clause with the place, for example `schema.minLength must be a whole number from 0`. */
   readonly message: string
   /** Path inside the declaration, for example `schema.minLength`; `key` for the key itself. */
   readonly place: string
 }
 
 /**
- * Everything that is wrong with a declaration; empty when it is sound. Never throws, whatever it is given: a plugin may
+ * Returns all problems of a declaration; an empty list if it is valid. Never throws for any input, because a plugin may
  * be written without types.
  */
 export function validateDeclaration(key: string, declaration: KeyDeclaration): readonly DeclarationProblem[] {
@@ -80,7 +80,7 @@ const absentOr =
 const flag: MemberRule = { holds: (value) => typeof value === 'boolean', rule: 'must be true or false' }
 const localizedRule = 'must be text, or text in "en" and "zh-CN"'
 
-/** Every member of a declaration. */
+/** Every property of a declaration. */
 const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
   schema: { holds: isObject, rule: 'must be a JSON Schema' },
   title: { holds: isLocalized, rule: localizedRule },
@@ -145,7 +145,7 @@ function schemaProblems(declaration: KeyDeclaration): DeclarationProblem[] {
   if (fallback !== undefined) written.push(['default', 'default', fallback])
   if (Array.isArray(examples))
     for (const [index, one] of examples.entries()) written.push(['examples', `examples.${index}`, one])
-  // Without default and examples: a message must not offer the wrong value itself as its example.
+  // Without default and examples: a message must not show the invalid value as its example.
   const sensitive = declaration.sensitive !== false
   const { multiline = false } = declaration
   const bare: KeyDeclaration = {

@@ -12,7 +12,7 @@ import { types } from './keywords.ts'
 import { pathTo, type Violation } from './plain-schema.ts'
 import { schemaCheck } from './schema-check.ts'
 
-/** Control characters, and the two line breaks of Unicode. */
+/** Control characters, and the two line separators of Unicode. */
 const control = /[\p{Cc}\u2028\u2029]/u
 const controlInLines = /(?![\t\n\r])\p{Cc}/u
 
@@ -26,8 +26,9 @@ const severalLines = {
 }
 
 /**
- * The first text of a value, names of members included, with a control character: values end up in mail headers, requests,
- * file names and logs, where such a character begins something else. Call it for values of bounded depth only.
+ * Returns the first text of a value, including property names, that contains a control character. Values are used in
+ * mail headers, requests, file names and logs, where such a character could start something else. Only for values of
+ * bounded depth.
  *
  * @param isMultiline line breaks and tabs are allowed
  */
@@ -47,20 +48,22 @@ function controlCharacter(value: JsonValue, isMultiline: boolean, path = ''): Vi
 }
 
 /**
- * Characters (UTF-16 units) of the longest value of a key, its names and items together; a schema may allow less. It is
- * looked at before any other rule, whose cost may grow with the value.
+ * Maximum characters (UTF-16 units) of a value of a key, with its names and items; a schema may allow less. Checked
+ * before all other rules, whose cost may grow with the value.
  */
 export const longestValue = 2 ** 16
 
-/** Lists and objects within each other at most: what walks through a value calls itself at each level. */
+/** Maximum depth of nested lists and objects, because code that traverses values is recursive. */
 const deepestValue = 64
 
-/** Characters of all sensitive values that one source gives: every text that leaves the product is searched for them. */
+/**
+ * Maximum characters of all sensitive values of one source. Every text that leaves the product is searched for them.
+ */
 export const longestSecrets = 2 ** 20
 
 /**
- * Characters of a value with all its parts, each part counting one more; counts no further than past `longestValue`.
- * Infinity for a value of more than 64 levels. Never calls itself, so no value is too deep to ask about.
+ * Returns the characters of a value with all its parts, plus one for each part. Stops counting above `longestValue`.
+ * Returns Infinity for a value of more than 64 levels. Not recursive, so it accepts any depth.
  */
 export function valueLength(value: JsonValue): number {
   let length = 0
@@ -82,7 +85,7 @@ export function valueLength(value: JsonValue): number {
   return length
 }
 
-/** That a value is too long to be looked at, stored, sent and masked. */
+/** Returns a violation for a value that is too long or too deep. */
 function tooLongValue(part: JsonValue): Violation | undefined {
   const length = valueLength(part)
   if (length <= longestValue) return undefined
@@ -96,23 +99,26 @@ function tooLongValue(part: JsonValue): Violation | undefined {
   return { keyword: 'maxLength', path: '', rule, example: undefined, part }
 }
 
-/** Completes "<key> ...": with this value, all sensitive values of its source would be too long together. */
+/** Completes "<key> ...": with this value, the sensitive values of its source would together be too long. */
 export const tooLongTogether = `must leave all sensitive values of its source within ${longestSecrets} characters together`
 
-/** What stands for every value of a sensitive key, whatever its length. */
+/** Shown for every value of a sensitive key, whatever its length. */
 export const maskedValue = '******'
 
-/** A value that its schema refuses. */
+/** A rule of the schema that a value violates. */
 export interface ValueProblem {
-  /** The broken JSON Schema keyword, for example `formatMinimum`. */
+  /** The violated JSON Schema keyword, for example `formatMinimum`. */
   readonly rule: string
-  /** Completes "<key> ...", in the locale asked for. States the rule, an example and, unless the key is sensitive, the value. */
+  /**
+   * Completes "<key> ...", in the requested locale. Contains the rule, an example and, unless the key is sensitive, the
+   * value.
+   */
   readonly message: string
 }
 
 export type TextReading = { readonly ok: true; readonly value: JsonValue } | ({ readonly ok: false } & ValueProblem)
 
-/** JSON of a value in at most 60 characters. */
+/** Returns the JSON of a value, at most 60 characters. */
 function brief(value: JsonValue): string {
   if (tooLongValue(value) !== undefined)
     return typeof value === 'string' ? brief(value.slice(0, 100)) : 'too long to be shown'
@@ -120,7 +126,7 @@ function brief(value: JsonValue): string {
   try {
     text = JSON.stringify(value)
   } catch {
-    // A product file is code and may hold what no JSON can.
+    // A product file is code and may contain values that JSON cannot represent.
   }
   text ??= String(value)
   return text.length <= 60 ? text : `${text.slice(0, 57)}...`
@@ -140,7 +146,7 @@ function problemOf(
       ? { en: '', 'zh-CN': '' }
       : { en: `, for example ${brief(shown)}`, 'zh-CN': `，例如 ${brief(shown)}` }
   const must: Localized = { en: `must ${rule.en}${like.en}`, 'zh-CN': `必须${spaced(rule['zh-CN'])}${like['zh-CN']}` }
-  // The path, too, may repeat names from the value.
+  // The path may also contain names from the value.
   if (sensitive) return { rule: keyword, message: localize(must, locale) }
   const message: Localized = {
     en: `${path && `at ${path} `}${must.en}; it is ${brief(part)}`,
@@ -150,25 +156,27 @@ function problemOf(
 }
 
 /**
- * Every rule that a written value breaks; empty when it is valid. A value above `longestValue`, or with control characters
- * that its key does not allow, breaks that rule alone.
+ * Returns every rule that a written value violates; an empty list if it is valid. For a value longer than
+ * `longestValue`, or with control characters that its key does not allow, only that violation is returned.
  *
  * @param locale of the messages, as for `localize`
  */
 export function validateValue(declaration: KeyDeclaration, value: JsonValue, locale = 'en'): readonly ValueProblem[] {
-  // Before any other rule, whose cost may grow with the value.
+  // Checked first, because the cost of other rules may grow with the value.
   const first = tooLongValue(value) ?? controlCharacter(value, declaration.multiline === true)
   const violations = first === undefined ? schemaCheck(declaration.schema).violations(value) : [first]
   return violations.map((violation) => problemOf(declaration, violation, locale))
 }
 
-/** What the owner of the key reads for a written value: milliseconds for a duration, bytes for a size, else the value itself. */
+/**
+ * Returns the value that the owner reads: milliseconds for a duration, bytes for a size, otherwise the written value.
+ */
 export function readValue<T>(declaration: KeyDeclaration<T>, value: JsonValue | undefined): T {
   const decode = formats[String(declaration.schema['format'])]?.decode
   return (decode !== undefined && typeof value === 'string' ? decode(value) : value) as T
 }
 
-/** JSON.parse turns 1e999 into Infinity, which no JSON can carry. */
+/** JSON.parse turns 1e999 into Infinity, which JSON cannot represent. */
 function parseJson(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text, (_name, value) => {
@@ -189,7 +197,7 @@ const scalarReaders = new Map<string, (text: string) => JsonValue | undefined>([
   ['boolean', (text) => (text === 'true' || text === 'false' ? text === 'true' : undefined)],
 ])
 
-/** The value of a schema that a text stands for, or `undefined` when it stands for none. */
+/** Returns the value that a text represents according to a schema, or `undefined` if the text is not valid. */
 function read(schema: JsonSchema, text: string): JsonValue | undefined {
   const type = String(schema['type'])
   const value =
@@ -197,7 +205,7 @@ function read(schema: JsonSchema, text: string): JsonValue | undefined {
   return value !== undefined && types[type]?.matches(value) ? value : undefined
 }
 
-/** A JSON array, or scalars between commas: none is empty, and blanks around them do not count. */
+/** Reads a JSON array, or scalars between commas. Empty items are not allowed, and blanks around items are ignored. */
 function readList(schema: JsonSchema, text: string): JsonValue | undefined {
   if (text.trimStart().startsWith('[')) return parseJson(text)
   const { type = 'string' } = { ...(schema['items'] as JsonSchema | undefined) }
@@ -214,9 +222,9 @@ const emptyHints: Readonly<Record<string, string>> = {
 }
 
 /**
- * Turns text from the environment, a `.env` file, the command line or a database row into the written form of the key,
- * by the type of its schema. Strict: no blanks around numbers, no hexadecimal, no `yes`. Whether the value meets the
- * rest of the schema is for `validateValue`.
+ * Converts text from the environment, a `.env` file, the command line or a database row into the written form of the
+ * key, by the type of its schema. Strict: no blanks around numbers, no hexadecimal, no `yes`. The other rules of the
+ * schema are checked by `validateValue`.
  */
 export function readText(declaration: KeyDeclaration, text: string): TextReading {
   const type = String(declaration.schema['type'])
@@ -232,13 +240,13 @@ export function readText(declaration: KeyDeclaration, text: string): TextReading
   return { ok: false, ...problemOf(declaration, { keyword: 'type', path: '', rule, example, part: text }, 'en') }
 }
 
-/** A value as a source gives it: in its written form, or as text. */
+/** A value from a source: in its written form, or as text. */
 export interface GivenValue {
   readonly written?: JsonValue
   readonly text?: string
 }
 
-/** The written form of a value that a source gives, or the first rule of the key that it breaks. */
+/** Returns the written form of a value from a source, or the first rule of the key that it violates. */
 export function readGiven(declaration: KeyDeclaration, { written, text = '' }: GivenValue): TextReading {
   const read: TextReading = written === undefined ? readText(declaration, text) : { ok: true, value: written }
   if (!read.ok) return read
