@@ -5,7 +5,7 @@ import { kernelError, type Problem, problem } from './errors/kernel-errors.ts'
 import type { Plugin } from './plugin.ts'
 import type { PluginHost } from './plugin-host.ts'
 
-/** Install tasks of all plugins in the order in which they run: by base order and code, dependencies first. */
+/** Returns the install tasks of all plugins in the order of execution: by base order and code, dependencies first. */
 export function bindInstallTasks(hosts: readonly PluginHost[]): readonly BoundInstallTask[] {
   const bound = hosts.flatMap((host) =>
     (host.plugin.installTasks ?? []).map((task): BoundInstallTask => {
@@ -30,7 +30,10 @@ type OwnedTask = ReturnType<typeof tasksOf>[number]
 const placeOf = ({ nameFrom, plugin }: OwnedTask) =>
   nameFrom === undefined ? `a task of plugin "${plugin}"` : `the one named by ${nameFrom}`
 
-/** Problems of keys that give a scheduled task the name of another one. A default is not the problem if the other name is set. */
+/**
+ * Returns the problems of keys that give a scheduled task the name of another one. If one of the two names is a
+ * default, the other key has the problem.
+ */
 export function taskNameProblems(config: ConfigValues, plugins: readonly Plugin[]): readonly Problem[] {
   const named = tasksOf(plugins).map((task) => {
     const effective = task.nameFrom === undefined ? undefined : config.explain(task.nameFrom)?.effective
@@ -44,7 +47,10 @@ export function taskNameProblems(config: ConfigValues, plugins: readonly Plugin[
   })
 }
 
-/** Rejects a new name of a scheduled task that another task of the product has once everything that is saved together applies. */
+/**
+ * Rejects a new name of a scheduled task if another task of the product would have it after all values of the same save
+ * apply.
+ */
 export function verifyTaskNames(config: ConfigValues, plugins: readonly Plugin[]): void {
   const tasks = tasksOf(plugins)
   for (const own of tasks) {
@@ -58,14 +64,16 @@ export function verifyTaskNames(config: ConfigValues, plugins: readonly Plugin[]
   }
 }
 
-/** Scheduled tasks of all plugins, with the values of their keys behind functions so that a live change counts. */
+/**
+ * Returns the scheduled tasks of all plugins. Functions read the values of their keys, so that a live change applies.
+ */
 export function bindScheduledTasks(hosts: readonly PluginHost[]): readonly BoundScheduledTask[] {
   return hosts.flatMap((host) =>
     (host.plugin.scheduledTasks ?? []).map((task): BoundScheduledTask => {
       const current = (member: unknown) => (typeof member === 'string' ? host.valueOf(member) : member)
       return {
         plugin: host.plugin.id,
-        // Read at use: what is kept in a database is not known yet when tasks are bound.
+        // Read at use, because stored values are not known yet when tasks are bound.
         get name() {
           return task.nameFrom === undefined ? task.name : (host.valueOf(task.nameFrom) as string)
         },

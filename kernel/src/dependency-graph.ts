@@ -1,15 +1,15 @@
-/** A name, each different, and the names that must come first; names of nobody are ignored. */
+/** A unique name, and the names that must come first. Unknown names are ignored. */
 interface Dependencies {
   readonly name: string
   readonly needs: readonly string[]
 }
 
 /**
- * Orders items so that everything an item needs comes before it. Among items that are free, the given order decides, so
- * the result is the same on every machine.
+ * Orders items so that everything an item needs comes before it. Independent items stay in the given order, so the
+ * result is the same on every machine.
  *
  * @param items all items, in preferred order
- * @returns the order, and one path per circle, each starting and ending with the same item
+ * @returns the order, and one path per cycle, which starts and ends with the same item
  */
 export function orderByDependency<T>(
   items: readonly T[],

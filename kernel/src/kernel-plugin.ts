@@ -8,16 +8,16 @@ const manifest: { readonly version: string; readonly engines: { readonly node: s
   import.meta.url,
 )('../package.json')
 
-/** Version of this kernel; plugins name the range that they work with. */
+/** Version of this kernel. Plugins declare the range that they support. */
 export const kernelVersion = manifest.version
 /** Range of the Node.js versions that the kernel supports. */
 export const nodeRange = manifest.engines.node
 
-/** With less than a second, which could be stored, no plugin would start or stop any more. */
+/** The minimum protects the product: with a shorter stored deadline no plugin could start or stop. */
 const deadline = (title: LocalizedText, description: LocalizedText, initial: string) =>
   key.duration({ title, description, default: initial, minimum: '1s', reload: 'live' })
 
-/** What the kernel itself declares, written down as plugins do it, so that one set of rules holds for both. Never set up. */
+/** The declarations of the kernel in the form of a plugin, so that the same rules apply. Never set up. */
 export const kernelPlugin = definePlugin({
   id: 'kernel',
   version: kernelVersion,
@@ -64,7 +64,7 @@ export const kernelPlugin = definePlugin({
       },
       values: ['auto', 'json', 'pretty'],
       default: 'auto',
-      // The logger is made before the database can be asked.
+      // The logger is created before the database can be read.
       scope: 'process',
     }),
   },

@@ -13,20 +13,20 @@ export interface ProductDeclaration {
   readonly name: string
   /** Version of the product, not of its API. */
   readonly version?: string
-  /** Every capability of the product. Order does not matter: the planner finds it. */
+  /** Every plugin of the product. The planner determines the order. */
   readonly plugins: readonly Plugin[]
-  /** Values of configuration keys; `.env`, the environment, the database and `--set` win over them. */
+  /** Values of configuration keys; `.env`, the environment, the database and `--set` override them. */
   readonly config?: Readonly<Record<string, JsonValue>>
 }
 
 const productBrand: unique symbol = Symbol.for('plinth.product') as never
 
-/** A product: the list of its plugins and where it lives. */
+/** A product: the list of its plugins and its location. */
 export interface Product extends Required<ProductDeclaration> {
   readonly [productBrand]: true
-  /** Directory that relative paths and `.env` are looked up in. */
+  /** Base directory of relative paths and of `.env`. */
   readonly root: string
-  /** The product file, when it was loaded from one. */
+  /** The product file, if the product was loaded from one. */
   readonly file: string | undefined
 }
 
@@ -42,7 +42,7 @@ export function defineProduct(declaration: ProductDeclaration): Product {
   })
 }
 
-/** True for what `defineProduct` made, also by another copy of the kernel. */
+/** True for a result of `defineProduct`, also of another copy of the kernel. */
 export function isProduct(value: unknown): value is Product {
   return (value as Product | undefined)?.[productBrand] === true && Array.isArray((value as Product).plugins)
 }
@@ -52,20 +52,20 @@ export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environm
   readonly roles?: readonly Role[]
 }
 
-/** A product with its plan and values: all that can be known without running a plugin. */
+/** A product with its plan and values: all information that is available without running a plugin. */
 export interface PreparedProduct {
   readonly product: Product
   readonly roles: readonly Role[]
   readonly plan: Plan
   readonly config: ConfigValues
-  /** The `.env` file, or where it would be; undefined for a product without one. */
+  /** The `.env` file, which may not exist; undefined for a product without one. */
   readonly settingsFile: ConfigSource['file']
-  /** Of the plan and of the configuration together. */
+  /** Problems of the plan and of the configuration together. */
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
 }
 
-/** Plans and configures a product. Runs no code of any plugin; every problem is in one list. */
+/** Plans and configures a product. Runs no code of plugins; all problems are in one list. */
 export function prepareProduct(product: Product, options: PrepareOptions = {}): PreparedProduct {
   const roles = options.roles ?? ['web', 'worker']
   const plan = planProduct(product.plugins, { kernelVersion, roles })
@@ -73,7 +73,7 @@ export function prepareProduct(product: Product, options: PrepareOptions = {}): 
   const sources = sourcesOf({ ...product, ...options })
   const settingsFile = sources.find(({ name }) => name === 'dotenv')?.file
   const config = new ConfigValues(plan.keys, sources, isProduction)
-  // Declarations of a plan with problems may have any shape.
+  // If the plan has problems, declarations may have any shape.
   const names = plan.problems.length === 0 ? taskNameProblems(config, plan.plugins) : []
   const problems = [...plan.problems, ...config.problems, ...names]
   return { product, roles, plan, config, settingsFile, problems, warnings: [...plan.warnings, ...config.warnings] }

@@ -1,4 +1,4 @@
-// The build for browsers: the one for Node.js loads a file searcher that nothing here needs, half of its start and 10 MB.
+// The browser build: the Node.js build loads a file search that is not needed here, half of its load time and 10 MB.
 import { type AwilixContainer, asFunction, asValue, createContainer } from 'awilix/browser'
 import { kernelError } from './errors/kernel-errors.ts'
 import { lockMethods, MapView } from './read-only.ts'
@@ -12,7 +12,9 @@ import {
 } from './refs.ts'
 import { assertContribution } from './shapes/contribution-check.ts'
 
-/** Registration of the plugin that requires a service, in its scope. A symbol, because no service has it as its id. */
+/**
+ * Registration of the plugin that requires a service, in its scope. A symbol, because no service can have it as its id.
+ */
 const consumerName = Symbol('consumer')
 
 interface ServiceCradle {
@@ -22,7 +24,7 @@ interface ServiceCradle {
 /**
  * The services and contributions of one product. A service is a scoped registration of awilix and each consumer has a
  * scope, so a provider creates one implementation per consumer. awilix disposes all registrations at the same time.
- * Therefore none has a disposer: the kernel stops the plugins in order.
+ * Therefore registrations have no disposers: the kernel stops the plugins in order.
  */
 export class Registry {
   readonly #services = createContainer<ServiceCradle>({ strict: true })
@@ -37,9 +39,9 @@ export class Registry {
   }
 
   /**
-   * awilix lets the last registration win silently; here a second one is an error.
+   * In awilix the last registration silently replaces earlier ones; here a second one is an error.
    *
-   * @param implementationFor gives each consumer its implementation; called once per consumer
+   * @param implementationFor returns the implementation for a consumer; called once per consumer
    */
   provide<T>(plugin: string, { id }: ServiceRef<T>, implementationFor: (consumer: Consumer) => T): void {
     if (this.provides(id)) throw kernelError('PLINTH_SERVICE_PROVIDED_TWICE', { plugin, service: id })
@@ -56,7 +58,7 @@ export class Registry {
     throw kernelError('PLINTH_SERVICE_UNKNOWN', { service: id, provider: from })
   }
 
-  /** The services of a plugin by the names that it gave them; an absent optional one is `undefined`. */
+  /** Returns the services of a plugin by the names that it declared; an absent optional one is `undefined`. */
   servicesOf(requirements: Requirements, consumer: Consumer): Readonly<Record<string, unknown>> {
     const given = Object.entries(requirements).map(([name, requirement]) => {
       const ref = refOf(requirement)
@@ -78,12 +80,12 @@ export class Registry {
     this.#at(point).set(name, implementation)
   }
 
-  /** Live view, by name. */
+  /** Returns a live view, by name. */
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T> {
     return new MapView(this.#at(point.id) as Map<string, T>)
   }
 
-  /** Id of the plugin that contributed it. */
+  /** Returns the id of the plugin that contributed it. */
   contributor({ id: point }: ExtensionPoint<Unchecked>, name: string): string | undefined {
     return this.#contributors.get(placeOf(point, name))
   }

@@ -47,11 +47,11 @@ const findingCodes: Readonly<Record<SourceFinding['rule'], KernelErrorCode>> = {
 const problemOf = ({ rule, place, details, plugin }: SourceFinding) =>
   problem(findingCodes[rule], place, details, plugin)
 
-/** The values of all keys, each with its origin. */
+/** The values of all keys, each with its source. */
 export class ConfigValues {
-  /** By the two ways in which a source names a key. */
+  /** By the two kinds of names in a source. */
   readonly #slots: Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, Slot>>>
-  /** Keys without a destination, then secrets with one: their value depends on the others. */
+  /** Keys without a destination first, then secrets with one, because their value depends on the others. */
   readonly #order: readonly Slot[]
   /** Secrets with a destination. */
   readonly #bound: readonly Slot[]
@@ -63,15 +63,15 @@ export class ConfigValues {
   #orphaned: readonly OrphanedValue[] = []
   #catalogue: readonly CatalogueEntry[] | undefined
   #applying: Promise<unknown> = Promise.resolve()
-  /** Changes of values in force so far. */
+  /** Number of changes of effective values so far. */
   #changes = 0
 
-  /** Problems of the sources: unknown keys, values that break their rule, missing required values. */
+  /** Problems of the sources: unknown keys, invalid values, missing required values. */
   readonly problems: readonly Problem[]
-  /** Things to mend that do not stop the product. */
+  /** Problems that do not stop the product. */
   readonly warnings: readonly Problem[]
 
-  /** @param sources weakest first */
+  /** @param sources lowest precedence first */
   constructor(keys: ReadonlyMap<string, OwnedKey>, sources: readonly ConfigSource[], isProduction = false) {
     this.#isProduction = isProduction
     const slots = Array.from(keys.values(), slotOf)
@@ -89,7 +89,7 @@ export class ConfigValues {
     for (const slot of this.#order) {
       const { key, plugin, env, declaration } = slot
       settle(slot, strongest(slot, slot.layers, this.#layerOf))
-      // A wrong value is reported as such; that there is no other one would say the same thing twice.
+      // An invalid value has its own problem. A second problem for the missing value would repeat it.
       if (declaration.required && slot.effective === undefined && !refused.has(key)) {
         missing.push(problem('PLINTH_CONFIG_REQUIRED', key, { key, env }, plugin))
       }
@@ -99,14 +99,18 @@ export class ConfigValues {
     this.warnings = findings.filter(({ isWarning }) => isWarning).map(problemOf)
   }
 
-  /** Value that the owner reads, decoded. Throws `PLINTH_CONFIG_UNDECLARED` when the plugin does not own the key. */
+  /**
+   * Returns the decoded value for the owner of the key.
+   *
+   * @throws PlinthError `PLINTH_CONFIG_UNDECLARED` if the plugin does not own the key
+   */
   get(plugin: string, key: string): unknown {
     const slot = this.#owned(plugin, key)
     const layer = this.#inForce(slot)
     return layer === slot.effective ? slot.value : readValue(slot.declaration, layer?.written)
   }
 
-  /** What is made of values, kept until one in force changes. */
+  /** Caches a result computed from values until an effective value changes. */
   derived<T>(make: () => T): () => T {
     let kept: { readonly changes: number; readonly made: T } | undefined
     return () => {
@@ -115,7 +119,7 @@ export class ConfigValues {
     }
   }
 
-  /** Where the value of a key comes from, with every source. Sensitive values are masked. */
+  /** Returns the value of a key with all its sources. Sensitive values are masked. */
   explain(key: string): Explanation | undefined {
     const slot = this.#slots.key.get(key)
     return slot && this.#explain(slot)
@@ -130,8 +134,9 @@ export class ConfigValues {
   }
 
   /**
-   * Says which stored values may be why the first of these plugins failed for this reason: those that it names, else those
-   * of the plugin, else those of the others. Empty when there are none.
+   * Describes the stored values that may have caused the failure of the first of these plugins. These are the values
+   * whose keys the reason contains, otherwise those of the plugin, otherwise those of the others. Empty if there are
+   * none.
    */
   storedOf(plugins: readonly string[], reason: string): string {
     const stored = this.list().filter((one) => plugins.includes(one.plugin) && one.effective.source === 'database')
@@ -142,18 +147,20 @@ export class ConfigValues {
     return rows && ` It runs on the ${rows}. To go on without: \`plinth config reset ${keys}\`, which works now.`
   }
 
-  /** All keys with their meaning and rules. */
+  /** All keys with their descriptions and rules. */
   get catalogue(): readonly CatalogueEntry[] {
     this.#catalogue ??= deepFreeze(catalogueOf(this.#slots.key.values()))
     return this.#catalogue
   }
 
-  /** Database values whose keys no loaded plugin declares. */
+  /** Stored values whose keys no loaded plugin declares. */
   get orphaned(): readonly OrphanedValue[] {
     return this.#orphaned
   }
 
-  /** In production, a warning for each key whose effective value is not safe there. See `KeyDeclaration.insecure`. */
+  /**
+   * Returns, in production, a warning for each key whose effective value is not safe. See `KeyDeclaration.insecure`.
+   */
   insecure(): readonly Problem[] {
     return [...this.#slots.key.values()].filter(this.#isInsecure).map(({ key, plugin, declaration }) => {
       const details = { key, reason: localize(declaration.insecure?.reason ?? '', 'en') }
@@ -162,8 +169,8 @@ export class ConfigValues {
   }
 
   /**
-   * A warning for each variable, of the process or of `.env`, that has no effect because a stored value overrides it
-   * (decision A14). It holds no value.
+   * Returns a warning for each variable, of the process or of `.env`, that has no effect because a stored value
+   * overrides it (decision A14). The warning contains no value.
    */
   overridden(): readonly Problem[] {
     return this.#order.flatMap((slot) => {
@@ -185,7 +192,8 @@ export class ConfigValues {
   }
 
   /**
-   * Masks every secret that any source has held so far, by value: one that was replaced may still be in use. Never throws.
+   * Masks by value every secret that any source has contained so far, because a replaced secret may still be in use.
+   * Never throws.
    *
    * @param more values that are secret in this text only
    */
@@ -193,19 +201,19 @@ export class ConfigValues {
     return this.#secrets.redact(text, more)
   }
 
-  /** From now on, keys of this plugin with `reload: 'restart'` keep their value: its set-up reads them. */
+  /** Fixes the keys of this plugin with `reload: 'restart'`, because its setup reads them. */
   seal(plugin: string): void {
     this.#sealed.add(plugin)
   }
 
-  /** Calls the listener with each new live value of a key. The answer ends it. */
+  /** Calls the listener with each new live value of a key. Call the returned function to unsubscribe. */
   onChange(plugin: string, key: string, listener: Listener): () => void {
     const { listeners } = this.#owned(plugin, key)
     listeners.add(listener)
     return () => listeners.delete(listener)
   }
 
-  /** Lets the owner of a key prove new values before they are stored. The answer ends it. */
+  /** Lets the owner of a key verify new values before they are stored. Call the returned function to unsubscribe. */
   onVerify(plugin: string, key: string, verifier: Verifier): () => void {
     const slot = this.#owned(plugin, key)
     slot.verifier = verifier
@@ -215,10 +223,11 @@ export class ConfigValues {
   }
 
   /**
-   * Asks the owner whether a value, by key in written form, would do; changes nothing. A value that breaks the rule of its
-   * key is refused. Throws `PLINTH_CONFIG_UNKNOWN_KEY`.
+   * Lets the owner verify a value in written form without changing anything. A value that violates the rule of its key
+   * is rejected.
    *
-   * @param entries all database values after the save; absent: those of now
+   * @param entries all database values after the save; absent: the current ones
+   * @throws PlinthError `PLINTH_CONFIG_UNKNOWN_KEY`
    */
   async verify(
     key: string,
@@ -231,7 +240,7 @@ export class ConfigValues {
       throw kernelError('PLINTH_CONFIG_UNKNOWN_KEY', { name: key, nearest: didYouMean(key, this.#slots.key.keys()) })
     }
     const { declaration } = slot
-    // A value of a deprecated key counts for the key that took over, so its owner judges it.
+    // A value of a deprecated key applies to its replacement, so the owner of that key verifies it.
     const inForce = this.#slots.key.get(declaration.deprecated?.replacement ?? '') ?? slot
     const { verifier } = inForce
     const rules = { ...inForce.declaration, sensitive: declaration.sensitive || inForce.declaration.sensitive }
@@ -248,12 +257,12 @@ export class ConfigValues {
       await verifier(readValue(rules, read.value), signal, after)
       return { outcome: 'verified' }
     } catch (error) {
-      // Masked here alone: a value that is only asked about must not stay a secret of the process.
+      // Masked only here: a value that is only verified must not stay a secret of the process.
       return { outcome: 'refused', reason: this.redact(reasonOf(error), rules.sensitive ? [written] : []) }
     }
   }
 
-  /** What `apply` would do with these entries, without doing it. */
+  /** Returns the changes that `apply` would make with these entries. */
   preview(entries: readonly ConfigEntry[]): ApplyPreview {
     const { changes, findings } = this.#foreseen(entries)
     const touched = [...changes.values()].filter(({ effect }) => effect !== 'none').map(({ slot }) => slot.plugin)
@@ -267,8 +276,9 @@ export class ConfigValues {
   }
 
   /**
-   * The destination that each secret has once these database values apply, by key: what is stored with a secret that was
-   * entered for it. Keys without a destination are left out. A deprecated key has the destination of the key that replaces it.
+   * Returns the destination of each secret after these database values apply, by key. It is stored with a secret that
+   * was entered for it. Keys without a destination are omitted. A deprecated key has the destination of its
+   * replacement.
    */
   destinations(entries: readonly ConfigEntry[]): ReadonlyMap<string, BoundDestination> {
     const { changes } = this.#foreseen(entries)
@@ -292,8 +302,8 @@ export class ConfigValues {
   }
 
   /**
-   * Replaces the values that come from the database. Live keys change at once, unless their owner refuses; keys that need
-   * a restart wait for it. Calls are carried out one after another.
+   * Replaces the values from the database. Live keys change immediately, unless their owner rejects the value. Keys
+   * that need a restart keep their value. Calls are executed one after another.
    */
   apply(entries: readonly ConfigEntry[]): Promise<ApplyReport> {
     const result = this.#applying.then(() => this.#apply(entries))
@@ -322,24 +332,27 @@ export class ConfigValues {
     return { ...keysOf(taken), refused, withheld, problems: findings.map(problemOf) }
   }
 
-  /** The value that applies now. A secret is withheld at once when its destination changes, before its own turn comes. */
+  /**
+   * Returns the value that applies now. If its destination changes, a secret is withheld immediately, even before its
+   * own change is applied.
+   */
   #inForce(slot: Slot): ConfigLayer | undefined {
     const { effective, layers } = slot
     if (effective === undefined || !hasDestination(slot)) return effective
     return strongest(slot, [...layers, effective], this.#layerOf)
   }
 
-  /** The value of a key that has no destination. */
+  /** Returns the effective value of a key without a destination. */
   readonly #layerOf: LayerOf = (key) => this.#slots.key.get(key)?.effective
 
-  /** The newest value of a key that has no destination; a restart may have to come before it applies. */
+  /** Returns the newest value of a key without a destination. It may only apply after a restart. */
   readonly #newestOf: LayerOf = (key) => this.#slots.key.get(key)?.layers.at(-1)
 
-  /** @param current the value that applied before the rows came */
+  /** @param current the value that applied before the rows were read */
   #change(slot: Slot, row: ConfigLayer | undefined, layerOf: LayerOf, current = this.#inForce(slot)): Change {
     const isUnchanged = slot.layers.find(({ source }) => source === 'database') === row
     const waits = slot.declaration.reload === 'restart' && this.#sealed.has(slot.plugin)
-    // Most rows are as they were: what they mean is then known, unless it depends on other keys.
+    // Most rows have not changed: their result is reused unless it depends on other keys.
     const { lastChange: last } = slot
     if (isUnchanged && last?.layers === slot.layers && last.current === current && last.waits === waits) {
       if (!hasDestination(slot)) return last.change
@@ -356,7 +369,10 @@ export class ConfigValues {
     return change
   }
 
-  /** Makes a live value effective; when a listener refuses, those before it get the old value back. Answers the reason. */
+  /**
+   * Makes a live value effective. If a listener rejects it, the listeners before it receive the old value again.
+   * Returns the reason.
+   */
   async #offer(slot: Slot, next: ConfigLayer | undefined): Promise<string | undefined> {
     const previous = slot.effective
     const accepted: Listener[] = []
@@ -385,7 +401,7 @@ export class ConfigValues {
     throw kernelError('PLINTH_CONFIG_UNDECLARED', { plugin, key })
   }
 
-  /** A source that is in use from now on: its secrets are masked everywhere. */
+  /** Reads a source that is in use from now on: its secrets are masked everywhere. */
   #read(source: ConfigSource): SourceReading {
     const known = source.name === 'database' ? this.#knownRows : undefined
     const reading = deepFreeze(readSource(source, this.#slots, known))

@@ -4,17 +4,17 @@ import { type BoundDestination, type ConfigLayer, type OwnedKey, sourceOrder } f
 import { deepFreeze } from '../read-only.ts'
 import type { Explanation, SourcedValue, WithheldSecret } from './explanation.ts'
 
-/** The value in force of a key, or the value that it is about to have. */
+/** Returns the effective value of a key, or its next value. */
 export type LayerOf = (key: string) => ConfigLayer | undefined
 
-/** Fingerprints of the values that the keys of a destination have. */
+/** Returns fingerprints of the values of the keys of a destination. */
 export const boundDestination = (keys: readonly string[], layerOf: LayerOf): BoundDestination =>
   Object.fromEntries(keys.map((key) => [key, fingerprintOf(layerOf(key))]))
 
 /**
- * The keys of its destination because of which a secret does not apply; empty while it applies (decision F.2). A stored secret
- * applies with the values that it was entered for. A secret of the process (file, environment, command line) applies while no
- * key of its destination is stored in the database.
+ * Returns the keys of its destination that keep a secret from applying; empty if it applies (decision F.2). A stored
+ * secret applies with the values that it was entered for. A secret of the process (file, environment, command line)
+ * applies while no key of its destination is stored in the database.
  *
  * @param keys the destination of the secret
  */
@@ -26,7 +26,7 @@ export function foreignKeys(secret: ConfigLayer, keys: readonly string[], layerO
     : keys.filter((key) => layerOf(key)?.source === 'database')
 }
 
-/** Layers never change, so each value is digested once. */
+/** Layers never change, so each value is hashed once. */
 const fingerprints = new WeakMap<ConfigLayer, string>()
 const fingerprintOfNothing = digest(undefined)
 
@@ -46,12 +46,12 @@ function digest(written: unknown): string {
 }
 
 export type Listener = (value: unknown) => void | Promise<void>
-/** @param after returns the value that any key has once all values that are saved together apply */
+/** @param after returns the value of any key after all values of the same save apply */
 export type Verifier = (value: unknown, signal: AbortSignal, after: (key: string) => unknown) => void | Promise<void>
 
 /** A key with its value. */
 export interface Slot extends OwnedKey {
-  /** Weakest first. */
+  /** Lowest precedence first. */
   layers: ConfigLayer[]
   effective: ConfigLayer | undefined
   /** Decoded effective value. */
@@ -60,7 +60,7 @@ export interface Slot extends OwnedKey {
   refused: string | undefined
   readonly listeners: Set<Listener>
   verifier: Verifier | undefined
-  /** The last change that was computed, and what it was computed from. */
+  /** The last computed change, and its inputs. */
   lastChange:
     | {
         readonly layers: readonly ConfigLayer[]
@@ -74,7 +74,7 @@ export interface Slot extends OwnedKey {
 /** The effect of the database row of a key, or of its absence, on the effective value. */
 export interface Change {
   readonly slot: Slot
-  /** Sources with that row, weakest first. */
+  /** Sources with that row, lowest precedence first. */
   readonly layers: ConfigLayer[]
   readonly next: ConfigLayer | undefined
   readonly effect: 'none' | 'live' | 'restart'
@@ -82,11 +82,14 @@ export interface Change {
 }
 
 export const rank = ({ source }: ConfigLayer) => sourceOrder.indexOf(source)
-/** The same secret for another destination is another value: what was made with its destination is out of date. */
+/**
+ * The same secret for another destination is another value, because objects made with the former destination are
+ * outdated.
+ */
 export const sameValue = (a: ConfigLayer | undefined, b: ConfigLayer | undefined) =>
   JSON.stringify([a?.written, a?.destination]) === JSON.stringify([b?.written, b?.destination])
 
-/** With the default of the declaration as its weakest source. */
+/** Creates the slot with the default of the declaration as its first source. */
 export function slotOf(owned: OwnedKey): Slot {
   const { default: written, sensitive } = owned.declaration
   const place = `default of ${owned.plugin}`
@@ -104,11 +107,11 @@ export function slotOf(owned: OwnedKey): Slot {
 
 export const hasDestination = ({ declaration }: Slot) => (declaration.destination ?? []).length > 0
 
-/** The strongest value of a key that applies. */
+/** Returns the applicable value of a key with the highest precedence. */
 export const strongest = ({ declaration }: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf) =>
   layers.findLast((layer) => foreignKeys(layer, declaration.destination ?? [], layerOf).length === 0)
 
-/** Values of a secret that do not apply. */
+/** Returns the values of a secret that do not apply. */
 export function withheldOf(slot: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf): WithheldSecret[] {
   return layers.flatMap((layer) => {
     const destination = foreignKeys(layer, slot.declaration.destination ?? [], layerOf)

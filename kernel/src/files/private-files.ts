@@ -4,19 +4,19 @@ const ownerAlone = 0o700
 const others = 0o077
 
 /**
- * Makes a directory, and those above it that are missing, for the owner of the process alone, whatever the umask is. Those
- * that exist stay as they are: they may not be ours.
+ * Creates a directory and its missing parents with access for the owner of the process only, with any umask. Existing
+ * directories are not changed, because they may belong to others.
  */
 export async function makePrivateDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: ownerAlone })
 }
 
 /**
- * Takes the rights of everybody but the owner from a file that holds secrets or data of people. Does nothing on Windows,
- * and where there is no such file.
+ * Removes the access of all users except the owner from a file with secrets or personal data. Has no effect on Windows
+ * or if the file does not exist.
  *
- * @returns the former rights, for example `0644`, when they were changed
- * @throws what the file system says when they cannot be changed
+ * @returns the former mode, for example `0644`, if it was changed
+ * @throws the error of the file system if the mode cannot be changed
  */
 export async function makePrivateFile(path: string): Promise<string | undefined> {
   if (process.platform === 'win32') return undefined

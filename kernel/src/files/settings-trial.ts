@@ -3,30 +3,30 @@ import { dirname, join } from 'node:path'
 import { codeOf } from '../errors/coded-error.ts'
 import { makePrivateDirectory } from './private-files.ts'
 
-/** Why a product went back to its previous settings. */
+/** Reason why a product returned to its previous settings. */
 export interface ReturnedTrial {
-  /** What `begin` was told of the settings. */
+  /** The `about` text passed to `begin`. */
   readonly about: string
-  /** Code of the error that the start ended with. */
+  /** Code of the error of the start. */
   readonly code: string
-  /** That error, with secrets masked. */
+  /** Message of that error, with secrets masked. */
   readonly reason: string
 }
 
-/** What is kept of a trial. The previous settings hold secrets, so they go when it has ended. */
+/** The stored data of a trial. The previous settings contain secrets, so they are deleted when it ends. */
 interface TrialRecord {
   readonly settingsFile: string
   readonly patienceMs: number
   readonly about: string
-  /** Text of the settings file before it was changed; null for no file; absent once it has been put back. */
+  /** Text of the settings file before the change; null if there was no file; absent after it was restored. */
   readonly previous?: string | null
   readonly returned?: ReturnedTrial
 }
 
 /**
- * A settings file that was changed while the product ran, until a start has shown that the product runs on it. What the
- * file held before is kept in `data/settings-trial.json` below the root of the product, for its owner alone, and put back
- * when no start succeeds in time: see `plinth start`.
+ * A settings file that was changed while the product ran, until a start has succeeded with it. The previous content is
+ * stored in `data/settings-trial.json` below the root of the product, readable only by its owner. It is restored if no
+ * start succeeds in time: see `plinth start`.
  */
 export class SettingsTrial {
   readonly #path: string
@@ -37,12 +37,12 @@ export class SettingsTrial {
   }
 
   /**
-   * Keeps the settings as they are now; call it before they are changed. A trial that is open already keeps what it has:
-   * nobody knows yet whether the product runs on anything newer.
+   * Stores the current settings; call it before they are changed. If a trial is open, its stored settings stay, because
+   * it is unknown whether the product runs with newer ones.
    *
    * @param settingsFile absolute path
-   * @param trial `patienceMs`: how long starts are tried, in milliseconds; `about`: handed back by `takeReturned`
-   * @throws what the file system says; nothing should be changed then
+   * @param trial `patienceMs`: maximum time of start attempts, in milliseconds; `about`: returned by `takeReturned`
+   * @throws the error of the file system; the settings should not be changed then
    */
   async begin(settingsFile: string, trial: { readonly patienceMs: number; readonly about: string }): Promise<void> {
     const open = await this.#read()
@@ -50,21 +50,21 @@ export class SettingsTrial {
     await this.#write({ ...trial, settingsFile, previous })
   }
 
-  /** How long starts are to be tried, in milliseconds; `undefined` when no trial is open. */
+  /** Returns the maximum time of start attempts in milliseconds, or `undefined` if no trial is open. */
   async patienceMs(): Promise<number | undefined> {
     const open = await this.#read()
     return open?.previous === undefined ? undefined : open.patienceMs
   }
 
-  /** The product runs on the settings, or on others that need no trial. */
+  /** Ends the trial, because the product runs with these or with other settings. */
   async end(): Promise<void> {
     await rm(this.#path, { force: true })
   }
 
   /**
-   * Puts the previous settings back. The reason is kept before that, so that it is there whatever happens in between.
+   * Restores the previous settings. The reason is stored first, so that it survives an interruption.
    *
-   * @throws what the file system says; the trial stays open then
+   * @throws the error of the file system; the trial stays open then
    */
   async giveBack({ code, reason }: Omit<ReturnedTrial, 'about'>): Promise<void> {
     const open = await this.#read()
@@ -77,7 +77,7 @@ export class SettingsTrial {
     await this.#write({ ...rest, returned })
   }
 
-  /** Why the last trial was given up, once; `undefined` when it was not. */
+  /** Returns once the reason why the last trial failed; `undefined` if it did not fail. */
   async takeReturned(): Promise<ReturnedTrial | undefined> {
     const { returned, previous } = (await this.#read()) ?? {}
     if (returned === undefined || previous !== undefined) return undefined
@@ -107,13 +107,13 @@ async function textOf(file: string): Promise<string | null> {
   })
 }
 
-/** Whole or not at all, for its owner alone. */
+/** Replaces the file atomically, readable only by its owner. */
 async function replace(file: string, text: string): Promise<void> {
   const part = `${file}.${process.pid}.part`
   try {
     await writeFile(part, text, { mode: 0o600 })
     await rename(part, file).catch(async (error: NodeJS.ErrnoException) => {
-      // A file that is mounted by itself, as containers do, can be filled but not replaced.
+      // A file that is mounted on its own, as in containers, can be written but not replaced.
       if (error.code !== 'EBUSY' && error.code !== 'EXDEV') throw error
       await copyFile(part, file)
     })

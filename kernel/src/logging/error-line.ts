@@ -3,19 +3,19 @@ import { reasonOf } from '../errors/coded-error.ts'
 import type { Clock } from '../time/clock.ts'
 
 export interface FailureTexts {
-  /** Logged with the reason at the first failure. */
+  /** Text of the line for the first failure, with the reason. */
   readonly failing: string
-  /** Logged with the number of failures when it is over. */
+  /** Text of the line for the end, with the number of failures. */
   readonly over: string
 }
 
-/** Time without a failure after which a success ends the state, so that a failure now and then does not fill the log. */
+/** Time without a failure after which a success ends the state, so that occasional failures do not fill the log. */
 interface QuietTime {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly ms: number
 }
 
-/** Logs a failure that repeats once per change of state: when it begins, and with their number when it is over. */
+/** Logs a repeated failure only when it begins, and with the number of failures when it ends. */
 export class FailureLog {
   readonly #log: Pick<Logger, 'error' | 'info'>
   readonly #texts: FailureTexts
@@ -23,7 +23,7 @@ export class FailureLog {
   #failures = 0
   #lastAt = 0
 
-  /** @param quiet omitted where the first success proves that all is well */
+  /** @param quiet omit it if the first success proves that the failure has ended */
   constructor(log: Pick<Logger, 'error' | 'info'>, texts: FailureTexts, quiet?: QuietTime) {
     this.#log = log
     this.#texts = texts
@@ -40,7 +40,7 @@ export class FailureLog {
     if (this.#failures++ === 0) this.#log.error({ ...details, reason: reasonOf(error) }, this.#texts.failing)
   }
 
-  /** Costs next to nothing while nothing fails. */
+  /** Costs almost nothing while nothing fails. */
   succeeded(): void {
     if (this.#failures === 0) return
     if (this.#quiet !== undefined && this.#quiet.clock.monotonic() - this.#lastAt < this.#quiet.ms) return
@@ -49,7 +49,7 @@ export class FailureLog {
   }
 }
 
-/** What a log line shows of an error. */
+/** The fields of an error in a log line. */
 export interface ErrorLine {
   readonly type: string
   readonly message: string
@@ -59,7 +59,10 @@ export interface ErrorLine {
   readonly [member: string]: unknown
 }
 
-/** Members that say where an error comes from. All others may hold whole requests, statements or the values of a caller. */
+/**
+ * Properties that locate the cause of an error. Other properties may contain whole requests, statements or values of a
+ * caller.
+ */
 const plainMembers = [
   'code',
   'errno',
@@ -76,13 +79,13 @@ const plainMembers = [
 const longestMember = 256
 const longestMessage = 8 * 1024
 const longestStack = 16 * 1024
-/** Errors in one line: an error, its causes and the errors in an aggregate. */
+/** Maximum errors in one line: an error, its causes and the errors in an aggregate. */
 const mostErrors = 10
 
 /**
- * The serializer of every log line for `err`: type, message, stack, causes and a few plain members, each within a bound. What
- * libraries hang on their errors beside that (requests with their headers, statements with their values) is left out. Never
- * throws, whatever was thrown.
+ * Serializes `err` in every log line: type, message, stack, causes and a few plain properties, each with a maximum
+ * length. Other properties that libraries add (requests with headers, statements with values) are omitted. Never
+ * throws, for any thrown value.
  */
 export function errorLine(error: unknown): ErrorLine {
   return lineOf(error, { left: mostErrors - 1 })
@@ -134,7 +137,7 @@ function member(owner: unknown, name: string): unknown {
   }
 }
 
-/** Of an object only what it is: it may be a request. */
+/** For an object only its type, because it may be a request. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return cut(value, longestMessage)
   if (typeof value === 'object' && value !== null)

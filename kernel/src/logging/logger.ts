@@ -6,7 +6,7 @@ import type { ConfigValues } from '../configuration/config-values.ts'
 import { kernelPlugin } from '../kernel-plugin.ts'
 import { errorLine } from './error-line.ts'
 
-/** Methods of `console` that write, and the level of their lines. */
+/** Methods of `console` that write, with the level of their lines. */
 const methods = {
   error: 'error',
   warn: 'warn',
@@ -20,11 +20,12 @@ const methods = {
 const longestText = 16 * 1024
 
 /**
- * Makes log lines of what libraries write by themselves: through `console` (kysely, ioredis, bullmq, mysql2, MikroORM), and as
- * warnings of the process (Node.js, undici, pino), which Node.js would print. That way they have a level and a time, and their
- * secrets are masked. For whoever owns the process, and for the whole of it. The answer ends it.
+ * Converts the output of libraries to log lines: calls of `console` (kysely, ioredis, bullmq, mysql2, MikroORM) and
+ * warnings of the process (Node.js, undici, pino), which Node.js would print. The lines have a level and a time, and
+ * their secrets are masked. Only for the owner of the process, because it affects the whole process. Call the returned
+ * function to stop.
  *
- * A library that takes a logger is given one (`ctx.log`); this is for the others.
+ * A library that accepts a logger receives one (`ctx.log`); this is for the others.
  */
 export function captureOutput(log: Logger): () => void {
   if (isCaptured) return () => {}
@@ -52,10 +53,10 @@ export function captureOutput(log: Logger): () => void {
   }
 }
 
-/** There is one console. Where a process runs several products, the lines are those of the first. */
+/** The console is shared. If a process runs several products, the first one logs the lines. */
 let isCaptured = false
 
-/** As `console` would print it; of an error only its message, the line has the rest. */
+/** Formats like `console`. For an error only the message, because the line contains the rest. */
 function textOf(parts: readonly unknown[]): string {
   try {
     return format(...parts.map((part) => (part instanceof Error ? part.message : part))).slice(0, longestText)
@@ -65,8 +66,8 @@ function textOf(parts: readonly unknown[]): string {
 }
 
 /**
- * The product's logger: pino JSON lines, every known secret masked. A command answers on standard output; only what needs
- * attention belongs beside its answer, on standard error. It never throws, whatever it is given.
+ * Creates the logger of the product: pino JSON lines, with every known secret masked. A command writes its result to
+ * standard output, so its log goes to standard error. Logging never throws.
  */
 export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
   const read = (key: string) => config.get(kernelPlugin.id, `platform.log.${key}`) as string
@@ -91,7 +92,7 @@ export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
   if (!isPretty) {
     return pino(options, pino.destination({ fd: stream.fd, sync: true }))
   }
-  // Loaded only where people read: it costs start-up time.
+  // Loaded only for output that people read, because it costs start-up time.
   const pretty: typeof PinoPretty = createRequire(import.meta.url)('pino-pretty')
   return pino(
     options,
@@ -101,7 +102,7 @@ export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
 
 type LogMethod = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>
 
-/** What cannot be written, for example because a getter throws, is left out; its message stays. */
+/** A line that cannot be written, for example because a getter throws, is replaced by its message. */
 const writeSafely: LogMethod = function writeSafely(args, method) {
   try {
     method.apply(this, args)
@@ -110,12 +111,12 @@ const writeSafely: LogMethod = function writeSafely(args, method) {
     try {
       method.apply(this, [{ isIncomplete: true }, message])
     } catch {
-      // Not even that: whoever logs must not fail because of it.
+      // Even this failed. Logging must never make its caller fail.
     }
   }
 }
 
-/** A line with its secrets masked, which is JSON all the same: a secret may be a number, or a part of what JSON is made of. */
+/** Masks secrets in a line and keeps it valid JSON: a secret may be a number, or a part of the JSON syntax. */
 export function maskedLine(line: string, redact: (text: string) => string): string {
   const masked = redact(line)
   if (masked === line || isJson(masked)) return masked
@@ -123,13 +124,16 @@ export function maskedLine(line: string, redact: (text: string) => string): stri
   return `${JSON.stringify({ level, time, msg: masked.trimEnd() })}\n`
 }
 
-/** DEL, the C1 controls, and the characters that change the direction of text (Unicode UAX #9): JSON does not escape them. */
+/**
+ * DEL, the C1 controls, and the characters that change the direction of text (Unicode UAX #9): JSON does not escape
+ * them.
+ */
 const terminalControls = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /**
- * A line that cannot control the terminal on which it is shown.
+ * Escapes the characters in a line that could control the terminal.
  *
- * @param isPretty the line is unescaped once more before it is shown
+ * @param isPretty the line is unescaped again before it is shown
  */
 export function visibleControls(line: string, isPretty: boolean): string {
   const prefix = isPretty ? '\\\\u' : '\\u'

@@ -6,7 +6,7 @@ import { codeOf } from '../errors/coded-error.ts'
 /** The environment that a process declares in `NODE_ENV`. */
 export interface NodeEnvironment {
   readonly isProduction: boolean
-  /** An unknown value, which counts as production. */
+  /** An unknown value, which is treated as production. */
   readonly unknown: string | undefined
 }
 
@@ -14,8 +14,8 @@ const development = new Set(['', 'development', 'dev', 'test', 'testing', 'local
 const production = new Set(['production', 'prod'])
 
 /**
- * Reads `NODE_ENV` in any case, with blanks around it, and shortened. An unknown value counts as production: the opposite would
- * open what its operator believes to be closed.
+ * Reads `NODE_ENV`, also abbreviated, in any case and with blanks around it. An unknown value is treated as production.
+ * Otherwise it could open access that its operator believes to be closed.
  */
 export function nodeEnvironmentOf(nodeEnvironment: string | undefined): NodeEnvironment {
   const name = (nodeEnvironment ?? '').trim().toLowerCase()
@@ -23,13 +23,13 @@ export function nodeEnvironmentOf(nodeEnvironment: string | undefined): NodeEnvi
   return { isProduction: !development.has(name), unknown: isKnown ? undefined : name.slice(0, 64) }
 }
 
-/** Who holds a lock or a lease. */
+/** Owner of a lock or a lease. */
 export interface ProcessIdentity {
-  /** Different for every holder, also within a process. */
+  /** Different for every owner, also within a process. */
   readonly token: string
-  /** For people. */
+  /** For operators. */
   readonly host: string
-  /** Equal for processes that can see each other by their ids: same boot of the same host, same container. */
+  /** Equal for processes that can see each other's ids: same boot of the same host, same container. */
   readonly space: string
   readonly pid: number
 }
@@ -38,12 +38,15 @@ export function processIdentity(): ProcessIdentity {
   return { token: randomUUID(), host: hostname(), space: processSpace(), pid: process.pid }
 }
 
-/** Host, process id and a random part, different at each call; at most 128 characters. What lists and rows show of a process. */
+/**
+ * Returns host, process id and a random part, different for each call; at most 128 characters. Lists and rows show a
+ * process by this name.
+ */
 export function instanceName(): string {
   return `${hostname().slice(0, 64)}:${process.pid}:${randomBytes(6).toString('hex')}`
 }
 
-/** False only when it is certain: this process would see it, and it is not there. */
+/** Returns false only if it is certain that the process does not exist. */
 export function mayBeAlive({ space, pid }: Pick<ProcessIdentity, 'space' | 'pid'>): boolean {
   if (space !== processSpace()) return true
   try {
@@ -56,7 +59,7 @@ export function mayBeAlive({ space, pid }: Pick<ProcessIdentity, 'space' | 'pid'
 
 let known: string | undefined
 
-/** Containers may share a host name and still not see each other's processes, so the name alone is not enough. */
+/** Containers may share a host name without access to each other's processes, so the name alone is not enough. */
 function processSpace(): string {
   known ??= createHash('sha256')
     .update(

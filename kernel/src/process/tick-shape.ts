@@ -1,11 +1,11 @@
 import { executionAsyncResource } from 'node:async_hooks'
 
 /**
- * One of the objects that Node.js makes for each call of `process.nextTick`, kept for the life of the process.
+ * One of the objects that Node.js creates for each call of `process.nextTick`, stored until the process ends.
  *
- * V8 forgets the shape of objects of which none has lived over some collections of the whole heap, and loading a product takes
- * so many. The keys of that object are computed, and once its shape is forgotten no compiled code makes it any more: each
- * call, of which a request takes several, takes five times as long until the process ends.
+ * V8 discards the shape of objects if none of them survives some collections of the whole heap. Loading a product
+ * causes that many. The keys of this object are computed, so no compiled code recreates a discarded shape. Each call,
+ * and a request makes several, would then take five times as long until the process ends.
  */
 const kept: object[] = []
 

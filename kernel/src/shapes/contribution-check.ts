@@ -8,7 +8,7 @@ const nonEmpty: Shape = { type: 'string', minLength: 1, maxLength: 200 }
 /**
  * Checks a contribution against the rules of its extension point.
  *
- * @throws PlinthError `PLINTH_CONTRIBUTION_INVALID` with every broken rule
+ * @throws PlinthError `PLINTH_CONTRIBUTION_INVALID` with every violated rule
  */
 export function assertContribution(
   plugin: string,
@@ -33,7 +33,7 @@ export function assertContribution(
   throw kernelError('PLINTH_CONTRIBUTION_INVALID', details)
 }
 
-/** A contribution whose name differs from the member that has to equal it. */
+/** Returns the problem of a contribution whose name differs from the property that must equal it. */
 function misnamed({ namedBy }: ExtensionPoint<Unchecked>, name: unknown, implementation: unknown): ShapeProblem[] {
   if (namedBy === undefined) return []
   const member = namedBy.split('.').reduce<unknown>((part, step) => Object(part)[step], implementation)

@@ -12,7 +12,7 @@ import { pathTo, type ShapeProblem, shapeProblems } from './shape-check.ts'
 const shapeTypes: readonly ShapeType[] = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'function']
 const knownShape: Shape = { properties: shapeOfShapes(), additionalProperties: false }
 
-/** The shape of a shape. */
+/** Returns the shape of a shape. */
 function shapeOfShapes() {
   const type: Shape = { type: 'string', enum: shapeTypes }
   const text: Shape = { type: 'string' }
@@ -44,7 +44,10 @@ function shapeOfShapes() {
 const isRecord = (value: unknown): value is object => typeof value === 'object' && value !== null
 const checked = new WeakSet<object>()
 
-/** What is wrong with a shape itself: an unknown keyword, an operand of the wrong type. Each shape is checked once. */
+/**
+ * Returns the problems of a shape itself: an unknown keyword, or an operand of the wrong type. Each shape is checked
+ * once.
+ */
 function problemsOfShape(shape: unknown, path: string): ShapeProblem[] {
   if (!isRecord(shape) || checked.has(shape)) {
     return isRecord(shape) ? [] : shapeProblems({ type: 'object' }, shape, path)
@@ -70,7 +73,7 @@ function problemsOfShape(shape: unknown, path: string): ShapeProblem[] {
   return problems
 }
 
-/** A member of a declaration: its shape, and an example for the error message. */
+/** A property of a declaration: its shape, and an example for the error message. */
 type Member = readonly [shape: Shape, example: string]
 
 const { localized, text, flag, list, map, record, integer, among } = shape
@@ -189,7 +192,10 @@ const members = {
 
 type CheckedMember = keyof typeof members
 
-/** Checks the members of a declaration against their shapes. Returns the plugin with the valid members, for other checks. */
+/**
+ * Checks the properties of a declaration against their shapes. Returns the plugin with the valid properties, for other
+ * checks.
+ */
 export function checkShapes(plugin: Plugin, report: Report): Plugin {
   const replaced: Record<string, unknown> = {}
   for (const [member, [expected, example]] of Object.entries(members) as [CheckedMember, Member][]) {
@@ -207,7 +213,7 @@ export function checkShapes(plugin: Plugin, report: Report): Plugin {
   return Object.keys(replaced).length === 0 ? plugin : { ...plugin, ...replaced }
 }
 
-/** What is wrong with the rules that the points of a plugin have for their contributions. */
+/** Returns the problems of the rules that the extension points of a plugin have for their contributions. */
 function pointProblems(points: readonly unknown[]) {
   return points.flatMap((point, index) => {
     const { names, shape: contract, namedBy } = Object(point) as Readonly<Record<string, unknown>>

@@ -1,9 +1,9 @@
 import { type Keyword, keywords, nearest } from '@plinth/config-schema/reading'
 import type { Shape, ShapeType } from './shape.ts'
 
-/** A part of a value that breaks its shape. */
+/** A part of a value that violates its shape. */
 export interface ShapeProblem {
-  /** From the value: `traits.idempotent`, `recipientKinds[0]`, `messages["zh-CN"]`; empty for the value itself. */
+  /** Path from the value: `traits.idempotent`, `recipientKinds[0]`, `messages["zh-CN"]`; empty for the value itself. */
   readonly path: string
   /** Follows the path and ends with a full stop: "must be a function, but is missing (did you write "sned"?)." */
   readonly clause: string
@@ -35,15 +35,15 @@ const nouns: Readonly<Record<ShapeType, string>> = {
 }
 
 /**
- * Every rule of a shape that a value breaks. A value of the wrong type breaks no other rule.
+ * Returns every rule of a shape that a value violates. For a value of the wrong type, only that problem is returned.
  *
- * @param path of the value, put before the paths of the problems
+ * @param path path of the value, put before the paths of the problems
  */
 export function shapeProblems(shape: Shape, value: unknown, path = ''): ShapeProblem[] {
   return within(path, problemsOf(shape, value))
 }
 
-/** Paths are only made for what is wrong: nearly all values are right. */
+/** Paths are only built for problems, because nearly all values are valid. */
 function within(place: string, problems: ShapeProblem[]): ShapeProblem[] {
   if (place === '' || problems.length === 0) return problems
   return problems.map(({ path, clause }) => ({ path: joined(place, path), clause }))
@@ -72,13 +72,13 @@ function problemsOf(shape: Shape, value: unknown): ShapeProblem[] {
   return memberProblems(shape, value)
 }
 
-/** Keywords about a value as a whole; their rules are those of configuration keys. */
+/** Keywords about a value as a whole, with the rules of configuration keys. */
 const wholeKeywords = [
   ...(['enum', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum'] as const),
   ...(['minItems', 'maxItems', 'minProperties', 'maxProperties'] as const),
 ]
 
-/** A shape in the form in which values are checked. */
+/** A shape in the form that the check uses. */
 interface Compiled {
   readonly types: readonly ShapeType[]
   readonly rules: readonly (readonly [name: (typeof wholeKeywords)[number], operand: unknown, keyword: Keyword])[]
@@ -117,7 +117,7 @@ const ruleOf = (name: string, operand: unknown) => keywords[name]?.rule(operand)
 const hintFor = ({ enum: values = [] }: Shape, value: unknown): string =>
   typeof value === 'string' ? didYouMean(value, values.map(String)) : ''
 
-/** A remark with the name that was probably meant; empty when no name is near. */
+/** Returns a hint with the name that was probably meant; empty if no name is near. */
 function didYouMean(name: string, candidates: readonly string[]): string {
   const near = nearest(name, candidates)
   return near === undefined ? '' : ` (did you mean "${near}"?)`
@@ -173,7 +173,7 @@ const isPlain = (value: object): boolean => {
   return prototype === null || prototype === Object.prototype
 }
 
-/** Names of the members of an object and of the classes that made it. */
+/** Returns the names of the properties of an object and of its prototypes. */
 function namesOf(value: object): readonly string[] {
   const names = Object.keys(value)
   let one: unknown = Object.getPrototypeOf(value)
@@ -186,10 +186,10 @@ function namesOf(value: object): readonly string[] {
 
 const plainName = /^[A-Za-z_$][\w$]*$/
 
-/** A member in a path. */
+/** Returns the part of a path for a property. */
 const stepTo = (name: string) => (plainName.test(name) ? name : `[${JSON.stringify(name)}]`)
 
-/** Path of a member. */
+/** Returns the path of a property. */
 export const pathTo = (path: string, name: string): string => joined(path, stepTo(name))
 
 const mustBe = (rule: string, value: unknown, hint = ''): ShapeProblem => ({
@@ -199,7 +199,7 @@ const mustBe = (rule: string, value: unknown, hint = ''): ShapeProblem => ({
 
 const longestShown = 60
 
-/** A value in a few words, for the author who wrote it. */
+/** Returns a short description of a value for its author. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'missing'
   if (typeof value === 'string') {

@@ -1,14 +1,15 @@
 /**
- * The shape of what a plugin declares or contributes. Shapes are data in the words of JSON Schema (2020-12), because plugins
- * are also written in plain JavaScript and no compiler has seen those.
+ * The shape of a declaration or a contribution of a plugin. Shapes are data with the keywords of JSON Schema (2020-12),
+ * because plugins may be written in plain JavaScript, which no compiler has checked.
  *
- * - `type` may also be `function`: JSON Schema has no word for it. A function may have members, as any object.
- * - A keyword applies to values of its type only. `enum` applies to text and numbers.
+ * - `type` may also be `function`, which JSON Schema does not have. A function may have properties, like any object.
+ * - A keyword applies only to values of its type. `enum` applies to text and numbers.
  * - `description` completes "must be ..." in place of `type`, `pattern` and `enum`.
- * - `discriminator` names the member by which one of the shapes in `oneOf` is selected: that member has an `enum` in each.
- * - Members are read through prototypes, so an instance of a class has the methods of the class.
- * - `additionalProperties: false` rejects unknown members of plain objects. Otherwise unknown members are ignored, except names
- *   close to the name of a member that is absent.
+ * - `discriminator` specifies the property that selects one of the shapes in `oneOf`. The property has an `enum` in
+ * each.
+ * - Properties are read through prototypes, so an instance of a class has the methods of the class.
+ * - `additionalProperties: false` rejects unknown properties of plain objects. Otherwise unknown properties are
+ * ignored, except names close to the name of a property that is absent.
  */
 export interface Shape {
   readonly type?: ShapeType | readonly ShapeType[]
@@ -38,8 +39,8 @@ type OptionalNames<T> = { [Name in keyof T]-?: Record<never, never> extends Pick
 type Members<T, Names extends keyof T> = { readonly [Name in Names]-?: Shape }
 
 /**
- * An object with these members. The compiler requires exactly the members of the contract, so that shape and contract stay
- * the same.
+ * An object with these properties. The compiler requires exactly the properties of the contract, so that shape and
+ * contract match.
  */
 function object<T extends object>(
   required: Members<T, Exclude<keyof T, OptionalNames<T>>>,
@@ -48,7 +49,7 @@ function object<T extends object>(
   return { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) }
 }
 
-/** As `object`, for plain data: a member that the contract does not have is rejected. */
+/** As `object`, for plain data: properties that are not in the contract are rejected. */
 function record<T extends object>(...members: Parameters<typeof object<T>>): Shape {
   return { ...object<T>(...members), additionalProperties: false }
 }
@@ -64,7 +65,7 @@ const localized: Shape = {
 }
 const anyFunction: Shape = { type: 'function' }
 
-/** Lower-case words, joined by one of these characters. */
+/** Lower-case words, joined by one of the separators. */
 const words = (separators: string, description: string): Shape => {
   const pattern = `^[a-z0-9]+(?:[${separators}][a-z0-9]+)*$`
   return { type: 'string', maxLength: 128, pattern, description }
@@ -75,16 +76,16 @@ export const shape = {
   object,
   record,
   text,
-  /** Text for people: `LocalizedText`. */
+  /** Text for users: `LocalizedText`. */
   localized,
   function: anyFunction,
   flag: { type: 'boolean' },
-  /** Any object, also an instance of a class. */
+  /** Any object, including an instance of a class. */
   anyObject: { type: 'object' },
   /** Any value. */
   anything: {},
   scalar: { type: ['string', 'number', 'boolean'] },
-  /** A whole number in this range, both ends included. */
+  /** An integer in this range, both ends included. */
   integer: (minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER): Shape => ({
     type: 'integer',
     minimum,
@@ -98,11 +99,11 @@ export const shape = {
   coded: words(':.\\-', 'lower-case words joined by colons, dots or hyphens, such as "acme:order:view"'),
   /** One of these texts. */
   among: (values: readonly string[]): Shape => ({ type: 'string', enum: values }),
-  /** A list with at least this number of items. */
+  /** A list with at least `minItems` items. */
   list: (items: Shape, minItems = 0): Shape => ({ type: 'array', items, ...(minItems > 0 && { minItems }) }),
-  /** An object whose members, of any name, have one shape. */
+  /** An object with properties of any name and one shape. */
   map: (additionalProperties: Shape): Shape => ({ type: 'object', additionalProperties }),
-  /** One of several objects, selected by the value of a member that has an `enum` in each. */
+  /** One of several objects, selected by the value of a property that has an `enum` in each. */
   variants: (propertyName: string, oneOf: readonly Shape[]): Shape => ({
     type: 'object',
     discriminator: { propertyName },

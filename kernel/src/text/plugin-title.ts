@@ -2,8 +2,8 @@ import type { LocalizedText } from '@plinth/config-schema'
 import type { Plugin } from '../plugin.ts'
 
 /**
- * What people read in place of the id of a plugin: its own title, else that of the group of keys which is named like it or like
- * the first part of its id, whoever titles that group; the id where nobody has a name for it.
+ * Returns the name of a plugin for users: its title, otherwise the title of the key group with its id or with the first
+ * part of its id, from any plugin, otherwise its id.
  */
 export function pluginTitle(
   id: string,

@@ -1,6 +1,7 @@
 /**
- * A text as a column of that many characters takes it on every database: without NUL, which PostgreSQL refuses, with
- * U+FFFD for halves of surrogate pairs, and cut between characters. Looks no further into a long text than it needs.
+ * Returns the part of a text that a column of the given length accepts on every database: without NUL, which PostgreSQL
+ * rejects, with U+FFFD for unpaired surrogates, and cut between characters. Reads only as much of a long text as
+ * necessary.
  *
  * @param length characters (code points) of the column
  */
@@ -16,17 +17,18 @@ export function columnText(text: string, length: number): string {
   return fitting
 }
 
-/** Values for the marks of a text. */
+/** Values for the placeholders of a text. */
 export type TextParams = Readonly<Record<string, string | number>>
 
-/** Names of the marks of a text that is known to the compiler, such as `place` of `No server at {{place}}.`. */
+/** Names of the placeholders of a literal text, such as `place` in `No server at {{place}}.`. */
 export type MarksOf<Text extends string> = Text extends `${string}{{${infer Name}}}${infer Rest}`
   ? Name | MarksOf<Rest>
   : never
 
 /**
- * Fills in the marks `{{name}}` of a text: messages, errors and templates of every plugin are written in this way, which
- * is also that of i18next. Values are not looked through for marks. A mark without a value stays, so that a test sees it.
+ * Replaces the placeholders `{{name}}` of a text. Messages, errors and templates of all plugins use this syntax, as
+ * does i18next. Placeholders inside values are not replaced. A placeholder without a value stays, so that a test can
+ * detect it.
  */
 export function fillText(text: string, params: TextParams): string {
   return text.replace(/\{\{(\w+)\}\}/g, (mark, name: string) =>
@@ -35,9 +37,9 @@ export function fillText(text: string, params: TextParams): string {
 }
 
 /**
- * Where a server is, for people and in URLs: `db.internal:5432`, `[::1]:5432`.
+ * Returns the address of a server for users and URLs: `db.internal:5432`, `[::1]:5432`.
  *
- * @param port null for the usual one, which is left out
+ * @param port null to omit it
  */
 export function hostAndPort(host: string, port: number | null): string {
   const name = host.includes(':') ? `[${host}]` : host
