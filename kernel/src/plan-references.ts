@@ -3,10 +3,10 @@ import { carriedOut, isPlugin, type MessageTree, type Plugin } from './plugin.ts
 import { refOf } from './refs.ts'
 import { shown } from './shapes/shape-check.ts'
 
-/** Texts of a catalogue that are named when they have no counterpart. */
+/** Maximum number of texts without a counterpart in a message. */
 const mostNamed = 5
 
-/** Finds declarations that would have no effect: those that no plugin carries out, and texts in one language only. */
+/** Reports declarations without an effect: those that no plugin implements, and texts in one language only. */
 export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   for (const member of carriedOut) {
     const declaring = plugins.filter((plugin) => {
@@ -32,7 +32,7 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   }
 }
 
-/** Places of texts for users that are written as plain text, which counts as English. */
+/** Returns the places of texts for users that are plain text, which is treated as English. */
 function englishTexts({ title, permissions = [], installTasks = [], scheduledTasks = [] }: Plugin): readonly string[] {
   const named = Object.entries({ permissions, installTasks, scheduledTasks }).flatMap(([member, list]) =>
     list.flatMap(({ displayName }, index) =>
@@ -42,7 +42,7 @@ function englishTexts({ title, permissions = [], installTasks = [], scheduledTas
   return typeof title === 'string' ? ['title', ...named] : named
 }
 
-/** Names of the texts of one tree that another does not have. */
+/** Returns the names of the texts of one tree that are missing in the other. */
 function missingTexts(tree: MessageTree = {}, other: MessageTree = {}, path = ''): string[] {
   return Object.entries(tree).flatMap(([name, node]) => {
     const counterpart = other[name]
@@ -51,7 +51,7 @@ function missingTexts(tree: MessageTree = {}, other: MessageTree = {}, path = ''
   })
 }
 
-/** A place that should contain a reference and contains something else. */
+/** A place with a value that is not a reference. */
 interface BrokenReference {
   readonly place: string
   readonly value: unknown
@@ -59,12 +59,15 @@ interface BrokenReference {
   readonly found: string
 }
 
-/** Ids are compared and shown; nearly any text will do. */
+/** Ids are only compared and shown, so almost any text is valid. */
 const refId = /^[^\s"]+$/
 
 const kinds = { service: 'a service', 'extension-point': 'an extension point' } as const
 
-/** Finds places without a reference: an import can be undefined at run time, and not every author has types. */
+/**
+ * Returns the places without a reference: an import can be undefined at run time, and not every plugin is written with
+ * types.
+ */
 export function brokenReferences(plugin: Plugin): readonly BrokenReference[] {
   const { requires = {} } = plugin
   const required = Object.entries(requires).flatMap(([name, need]) => broken(`requires.${name}`, need, 'service'))
@@ -100,7 +103,7 @@ function foundInstead(value: unknown, kind: keyof typeof kinds): string | undefi
     : `is a reference to ${other}, where a reference to ${kinds[kind]} is needed`
 }
 
-/** The reference that an author may have meant who wrote a plugin in its place. */
+/** Returns the reference that an author may have meant who wrote a plugin in its place. */
 export function offerOf({ id, provides = [], extensionPoints = [] }: Plugin) {
   const offered = [...provides, ...extensionPoints]
   const name = (offered[0]?.id.split('.').at(-1) ?? 'reference').replace(/-(.)/g, (_, letter) => letter.toUpperCase())

@@ -7,7 +7,7 @@ import type { Registry } from './registry.ts'
 import { shown } from './shapes/shape-check.ts'
 import { wireParts } from './wiring.ts'
 
-/** What all plugins of one product share. */
+/** Objects that all plugins of one product share. */
 interface Shared extends Pick<PluginRuntime, 'log' | 'clock' | 'roles' | 'root'> {
   readonly config: ConfigValues
   readonly registry: Registry
@@ -22,10 +22,10 @@ const undeclaredCodes = {
   extensionPoints: 'PLINTH_CONTRIBUTION_UNDECLARED',
 } as const
 
-/** One plugin while it runs: its context, and the hooks that it left. */
+/** One plugin while it runs: its context and its hooks. */
 export class PluginHost {
   readonly plugin: Plugin
-  /** In order of registration; those of `stop` run in reverse. */
+  /** In order of registration; `stop` hooks run in reverse. */
   readonly hooks = { ready: [] as Hook[], drain: [] as DrainHook[], stop: [] as Hook[] }
   readonly #shared: Shared
   #runtime: PluginRuntime | undefined
@@ -36,18 +36,21 @@ export class PluginHost {
     this.#shared = shared
   }
 
-  /** The part of the context that lasts; also what tasks and commands of the plugin receive. */
+  /** The part of the context that stays available; tasks and commands of the plugin also receive it. */
   get runtime(): PluginRuntime {
     this.#runtime ??= this.#createRuntime()
     return this.#runtime
   }
 
-  /** The value of an own key, also before its set-up: others ask for what its tasks are called and when they run. */
+  /**
+   * Returns the value of a key of the plugin, also before its setup, because names and delays of its tasks are read
+   * earlier.
+   */
   valueOf(key: string): unknown {
     return this.#shared.config.get(this.plugin.id, key)
   }
 
-  /** Runs the plugin's set-up and checks that it kept its promises. */
+  /** Runs the setup of the plugin and checks that it provided everything it declared. */
   async setUp(signal: AbortSignal): Promise<void> {
     const { config, registry } = this.#shared
     const { id, provides = [], setup } = this.plugin
@@ -61,7 +64,7 @@ export class PluginHost {
     if (missing !== undefined) throw kernelError('PLINTH_SERVICE_NOT_PROVIDED', { plugin: id, service: missing.id })
   }
 
-  /** Nothing more is accepted; a resource that a late set-up still hands in is released at once. */
+  /** Accepts no more registrations. A resource that a late setup registers is released immediately. */
   close(): void {
     this.#state = 'closed'
   }
@@ -170,7 +173,7 @@ export class PluginHost {
     throw kernelError(undeclaredCodes[member], { plugin: this.plugin.id, service: id, point: id })
   }
 
-  /** Keeps what releases a resource until the plugin stops; after that there is nothing to wait for. */
+  /** Stores the hook that releases a resource until the plugin stops. After that it runs immediately. */
   #release(hook: () => void | Promise<void>): void {
     if (this.#state !== 'closed') {
       this.hooks.stop.push(hook)
@@ -203,7 +206,7 @@ const releasingMethods = [
   Symbol.asyncDispose,
 ]
 
-/** Describes a result of `setup` that its author expects to be called; `undefined` for any other. */
+/** Describes a result of `setup` that its author expects to be called; `undefined` for other results. */
 function releaser(result: unknown): string | undefined {
   if (typeof result === 'function') return 'a function'
   const method = releasingMethods.find((name) => typeof Object(result)[name] === 'function')

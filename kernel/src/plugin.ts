@@ -21,26 +21,27 @@ import type { Resolvers } from './wiring.ts'
 export type Role = 'web' | 'worker' | 'cli'
 export const roles: readonly Role[] = ['web', 'worker', 'cli']
 
-/** The plugin's own configuration values, read by full key. Another plugin's keys are out of reach. */
+/** The configuration values of the plugin, by full key. Keys of other plugins are not accessible. */
 export interface ConfigView<K extends KeyDeclarations> {
   get<N extends keyof K & string>(key: N): ValueOf<K[N]>
   /**
-   * What is made of values, for who asks often: kept until a live value of the product changes.
+   * Caches a result computed from values until a live value of the product changes. For frequent reads.
    *
-   * @param make reads values and makes something of them; it must not throw and has no other effect
+   * @param make computes the result from values; it must not throw and must have no other effect
    */
   derived<T>(make: () => T): () => T
   /**
-   * Calls the listener when a key with `reload: 'live'` changes. A listener that throws refuses the value: the old one
-   * stays in force and the refusal is shown to the operator. Ends when the plugin stops.
+   * Calls the listener when a key with `reload: 'live'` changes. A listener that throws rejects the value: the old
+   * value stays effective, and the operator sees the reason. Ends when the plugin stops.
    */
   onChange<N extends keyof K & string>(key: N, listener: (value: ValueOf<K[N]>) => void | Promise<void>): void
   /**
-   * Proves a new value before it is stored, for example that a service accepts the secret; throws to refuse it. One
-   * verifier per key. It changes nothing, and gives up when the signal aborts. Ends when the plugin stops.
+   * Verifies a new value before it is stored, for example that a service accepts the secret; throws to reject it. One
+   * verifier per key. It must change nothing, and must cancel its work when the signal aborts. Ends when the plugin
+   * stops.
    *
-   * @param verifier `after` returns the value that another key of this plugin will have: one that is saved together with
-   *   this value, or waits for a restart
+   * @param verifier `after` returns the next value of another key of this plugin, which may be part of the same save or
+   * wait for a restart
    */
   onVerify<N extends keyof K & string>(
     key: N,
@@ -52,7 +53,10 @@ export interface ConfigView<K extends KeyDeclarations> {
   ): void
 }
 
-/** The members of a declaration that decide what the code of the plugin may use: its types and the kernel hold to them. */
+/**
+ * The properties of a declaration that determine what the code of the plugin may use. Its types and the kernel enforce
+ * them.
+ */
 export interface Declared {
   readonly requires: Requirements
   readonly provides: readonly ServiceRef<Unchecked>[]
@@ -70,7 +74,7 @@ type ListedIn<D, Member extends keyof Declared> = D extends { readonly [M in Mem
 /** The keys of a declaration. */
 export type KeysOf<D> = D extends { readonly config: infer K extends KeyDeclarations } ? K : Record<never, never>
 
-/** What a plugin's code may use at any time. */
+/** The objects that the code of a plugin may use at any time. */
 export interface PluginRuntime<D extends Partial<Declared> = Declared> {
   readonly plugin: Consumer
   /** Exactly the services that the plugin declared in `requires`. */
@@ -78,33 +82,33 @@ export interface PluginRuntime<D extends Partial<Declared> = Declared> {
   readonly config: ConfigView<KeysOf<D>>
   readonly log: Logger
   /**
-   * Masks by value every secret that the product's configuration has held, of whatever plugin. Never throws.
+   * Masks by value every secret of any plugin that the configuration has contained. Never throws.
    *
    * @param more values that are secret in this text only
    */
   redact(text: string, more?: Iterable<unknown>): string
   readonly clock: Clock
-  /** A service that the plugin provides itself; for its tasks and commands, which run after set-up. */
+  /** Returns a service that the plugin provides itself, for its tasks and commands, which run after setup. */
   own<Ref extends ListedIn<D, 'provides'>>(ref: Ref): TypeOf<Ref>
   /** Roles of this process. */
   readonly roles: ReadonlySet<Role>
-  /** Directory of the product file: relative paths in configuration start here. */
+  /** Directory of the product file, the base of relative paths in the configuration. */
   readonly root: string
 }
 
 /**
- * What `setup` receives. Order of the hooks over all plugins: set-up in dependency order; ready in reverse (a plugin
- * opens its doors when everybody who builds on it is ready); drain begins everywhere at once, in dependency order, and goes
- * on side by side; stop in exact reverse of set-up, and within a plugin in reverse order of registration.
+ * The argument of `setup`. Order of the hooks over all plugins: setup in dependency order; ready in reverse, so that a
+ * plugin accepts work only after its dependents are ready; drain starts in dependency order and runs concurrently; stop
+ * in reverse order of setup, and within a plugin in reverse order of registration.
  */
 export interface PluginContext<D extends Partial<Declared> = Declared> extends PluginRuntime<D> {
-  /** Aborts when the set-up deadline passes or the start is given up. */
+  /** Aborts when the setup deadline passes or the start is cancelled. */
   readonly signal: AbortSignal
   /**
-   * Creates the parts of the plugin with awilix: each once, in the order in which they need each other. The first call names
-   * their types. The second has two arguments: parts that exist already, such as services, and a resolver for each other
-   * part: `asClass` or `asFunction`. Classes and functions receive the cradle, an object with all parts. A class may keep
-   * it: a part that only a method reads may be created later.
+   * Creates the parts of the plugin with awilix, each once, in dependency order. The first call specifies their types. The
+   * second has two arguments: existing parts, such as services, and a resolver for each other part: `asClass` or
+   * `asFunction`. Classes and functions receive the cradle, an object with all parts. A class may store the cradle: a part
+   * that only a method reads may be created later.
    *
    * @example
    * interface Parts {
@@ -118,44 +122,51 @@ export interface PluginContext<D extends Partial<Declared> = Declared> extends P
     given: Given,
     resolvers: Resolvers<Parts, NoInfer<Given>>,
   ) => Parts
-  /** Hands out a service that the plugin declared in `provides`. */
+  /** Provides a service that the plugin declared in `provides`. */
   provide<Ref extends ListedIn<D, 'provides'>>(ref: Ref, implementation: TypeOf<Ref>): void
   /**
-   * Like `provide`, with an implementation of its own for each plugin that requires the service, so that the provider knows
-   * who calls. It is made once per consumer, before that one's set-up; whoever started the product appears as `kernel`.
+   * Like `provide`, with a separate implementation for each plugin that requires the service, so that the provider
+   * knows the caller. It is created once per consumer, before the setup of the consumer. Code that started the product
+   * is the consumer `kernel`.
    */
   provideEach<Ref extends ListedIn<D, 'provides'>>(
     ref: Ref,
     implementationFor: (consumer: Consumer) => TypeOf<Ref>,
   ): void
-  /** Contributes an implementation to a point that the plugin declared in `contributes`. Names are unique per point. */
+  /**
+   * Contributes an implementation to an extension point that the plugin declared in `contributes`. Names are unique per
+   * point.
+   */
   contribute<Ref extends ListedIn<D, 'contributes'>>(point: Ref, name: string, implementation: TypeOf<Ref>): void
   /**
-   * Contributions by name to a point that the plugin owns: complete at set-up, because contributors are set up first. Of a
-   * `live` point it is a view that is complete when all plugins are set up.
+   * Returns the contributions to an extension point of the plugin, by name. They are complete at setup, because
+   * contributors are set up first. For a `live` point it is a view that is complete when all plugins are set up.
    */
   contributions<Ref extends ListedIn<D, 'extensionPoints'>>(point: Ref): ReadonlyMap<string, TypeOf<Ref>>
-  /** Id of the plugin that contributed under a name to a point that this plugin owns; `undefined` when nobody did. */
+  /**
+   * Returns the id of the plugin that contributed under a name to an extension point of this plugin; `undefined` if
+   * there is no such contribution.
+   */
   contributor<Ref extends ListedIn<D, 'extensionPoints'>>(point: Ref, name: string): string | undefined
-  /** Runs after the last set-up. */
+  /** Runs after the last setup. */
   onReady(hook: () => void | Promise<void>): void
   /**
-   * Runs first on stop: take no new work, finish what runs. What others still have under way may ask for something until
-   * the plugin stops. The signal aborts at the drain deadline, which all plugins share; `deadlineMs` is that deadline in
+   * Runs first on stop: accept no new work and finish running work. Other plugins may still call this one until it
+   * stops. The signal aborts at the drain deadline, which all plugins share; `deadlineMs` is that deadline in
    * milliseconds, 1,000 or more.
    */
   onDrain(hook: (signal: AbortSignal, deadlineMs: number) => void | Promise<void>): void
-  /** Releases a resource. Also runs when this or a later set-up fails. */
+  /** Releases a resource. Also runs if this or a later setup fails. */
   onStop(hook: () => void | Promise<void>): void
 }
 
-/** A neutral database change; `@plinth/migrations` defines what it does. */
+/** A change of the database for any dialect; `@plinth/migrations` defines its content. */
 export interface ChangeSetDeclaration {
   /** Unique in its plugin, ordered by name, for example `0001-create-user`. */
   readonly id: string
 }
 
-/** Members of declarations that another plugin carries out. */
+/** Properties of declarations that another plugin implements. */
 export const carriedOut = [
   'entities',
   'migrations',
@@ -166,7 +177,7 @@ export const carriedOut = [
 ] as const
 export type CarriedOut = (typeof carriedOut)[number]
 
-/** Nested texts by locale; leaves may hold `{{placeholder}}`. */
+/** Nested texts by locale; leaves may contain `{{placeholder}}`. */
 export interface MessageTree {
   readonly [name: string]: string | MessageTree
 }
@@ -175,10 +186,10 @@ export interface MessageCatalogues {
   readonly 'zh-CN': MessageTree
 }
 
-/** What is declared elsewhere in the same declaration: no source for its types. */
+/** Properties declared elsewhere in the same declaration: types are not inferred from here. */
 type Settled<D extends Declared> = { readonly [Member in keyof D]: NoInfer<D[Member]> }
 
-/** A plugin as its author writes it. Everything but `setup` is readable without running any of its code. */
+/** The declaration of a plugin. Everything except `setup` can be read without running its code. */
 export interface PluginDeclaration<D extends Declared = Declared> {
   /**
    * Dotted lower-case id, for example `acme.sms`.
@@ -187,8 +198,8 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly id: string
   /**
-   * What people read in place of the id. When absent, the title of the group of keys that is named like the plugin, or like the
-   * first part of its id: see `pluginTitle`.
+   * Name of the plugin for users. When absent, the title of the key group with the id of the plugin, or with the first
+   * part of its id: see `pluginTitle`.
    *
    * @example title: { en: 'ACME text messages', 'zh-CN': 'ACME 短信' }
    */
@@ -200,7 +211,7 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly version: string
   /**
-   * Range of kernel versions that it works with, for example `^1.0.0`.
+   * Range of supported kernel versions, for example `^1.0.0`.
    *
    * @example kernel: '^1.0.0'
    */
@@ -212,33 +223,33 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly roles?: readonly Role[]
   /**
-   * True for the plugin that supplies configuration values, such as those kept in a database. It is set up, with everything
-   * that it needs, before all others, because their set-up reads these values without knowing from where they come. What it
-   * needs cannot take its own values from it.
+   * True for the plugin that supplies configuration values, for example from a database. It is set up with its
+   * dependencies before all others, because their setup reads these values. Its dependencies cannot receive their own
+   * values from it.
    *
    * @example suppliesConfiguration: false
    */
   readonly suppliesConfiguration?: boolean
   /**
-   * Services that it uses, under the names that its code gives them; `optional(service)` when it can do without.
+   * Services that it uses, under the names in its code; `optional(service)` for a service that it can run without.
    *
    * @example requires: { http, metrics: optional(metrics) }
    */
   readonly requires?: D['requires']
   /**
-   * Services that it hands out; each is provided once, in `setup`.
+   * Services that it provides, each once, in `setup`.
    *
    * @example provides: [smsBalance]
    */
   readonly provides?: D['provides']
   /**
-   * Points that it owns.
+   * Extension points that it owns.
    *
    * @example extensionPoints: [smsGateway]
    */
   readonly extensionPoints?: D['extensionPoints']
   /**
-   * Points that it contributes to; `optional(point)` when the plugin makes sense without their owner.
+   * Extension points that it contributes to; `optional(point)` if the plugin is useful without their owner.
    *
    * @example contributes: [notificationChannel, optional(rateLimitStore), quickstartCleanup, healthCheck]
    */
@@ -253,8 +264,8 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly config?: D['config']
   /**
-   * What people read as the heading of its keys, by group: the second segment of a key, or the `group` that it declares.
-   * Several plugins may have the same title for one group, not different ones; without any the group itself is shown.
+   * Headings above its keys, by group: the second segment of a key, or the `group` that it declares. Several plugins
+   * may declare the same title for one group, but not different ones. Without a title the group itself is shown.
    *
    * @example configGroups: { 'acme-sms': { en: 'ACME text messages', 'zh-CN': 'ACME 短信' } }
    */
@@ -266,7 +277,7 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly businessErrors?: readonly BusinessErrorsDeclaration[]
   /**
-   * Permissions that its routes ask for; each code belongs to one plugin.
+   * Permissions that its routes require; each code belongs to one plugin.
    *
    * @example permissions: [viewBalance]
    */
@@ -278,25 +289,25 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly migrations?: readonly ChangeSetDeclaration[]
   /**
-   * Entities for the database plugin; opaque to the kernel.
+   * Entities for the database plugin; the kernel does not inspect them.
    *
    * @example entities: [SmsMessage]
    */
   readonly entities?: readonly object[]
   /**
-   * Texts for people, in both languages.
+   * Texts for users, in both languages.
    *
    * @example messages: { en: { sms: { sent: '{{count}} sent' } }, 'zh-CN': { sms: { sent: '已发送 {{count}} 条' } } }
    */
   readonly messages?: MessageCatalogues
   /**
-   * Steps of the installation, which `@plinth/install` runs.
+   * Steps of the installation, which `@plinth/install` executes.
    *
    * @example installTasks: [checkAccount]
    */
   readonly installTasks?: readonly InstallTask<Settled<D>>[]
   /**
-   * Work that repeats, which `@plinth/scheduler` runs.
+   * Repeated work, which `@plinth/scheduler` executes.
    *
    * @example scheduledTasks: [pollBalance]
    */
@@ -308,20 +319,20 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly commands?: readonly CommandDeclaration<Settled<D>>[]
   /**
-   * What it carries out of the declarations of all plugins: a scheduler `scheduledTasks`, a database `entities` and
-   * `migrations`. The planner warns of declarations that no loaded plugin carries out.
+   * The declarations that this plugin implements for all plugins: for a scheduler `scheduledTasks`, for a database
+   * `entities` and `migrations`. The planner warns about declarations that no loaded plugin implements.
    *
    * @example carriesOut: ['messages']
    */
   readonly carriesOut?: readonly CarriedOut[]
   /**
-   * Milliseconds that set-up may take; `platform.kernel.setup-deadline` when absent.
+   * Maximum duration of setup in milliseconds; `platform.kernel.setup-deadline` when absent.
    *
    * @example setupDeadlineMs: 20_000
    */
   readonly setupDeadlineMs?: number
   /**
-   * Connects what was declared. Runs once in each process; what it opens is released in `onStop`.
+   * Implements the declarations. Runs once in each process; release in `onStop` everything that it opens.
    *
    * @example setup: ({ provide, contribute }) => {
    *   provide(smsBalance, { cents: () => 4711 })
@@ -330,36 +341,40 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   setup?(context: PluginContext<D>): void | Promise<void>
   /**
-   * Asked when the start of a web process failed: values by key, in written form, under which the product starts once more
-   * so that somebody can mend it in the browser. Nothing of the product runs meanwhile, and nothing must be changed.
+   * Called if the start of a web process failed. Returns values by key, in written form, with which the product starts
+   * again, so that an operator can fix it in the browser. No part of the product runs during the call, and it must not
+   * change anything.
    *
-   * @example fallbackStart: ({ code }) => (code === 'ACME_SMS_ACCOUNT' ? { 'platform.acme-sms.poll': '0s' } : undefined)
+   * @example fallbackStart: ({ code }) => (code === 'ACME_SMS_ACCOUNT' ? { 'platform.acme-sms.poll': '0s' } :
+   * undefined)
    */
   fallbackStart?(
     failed: FailedStart,
   ): Readonly<Record<string, string>> | undefined | Promise<Readonly<Record<string, string>> | undefined>
 }
 
-/** A start that failed, for a plugin that can help to mend it. */
+/** A failed start, for a plugin that can help to fix it. */
 export interface FailedStart extends StartFailure {
   /** Directory of the product. */
   readonly root: string
   readonly explain: ConfigAdmin['explain']
-  /** A value of a key of the plugin. */
+  /** Returns the value of a key of the plugin. */
   readonly get: (key: string) => unknown
 }
 
 const pluginBrand: unique symbol = Symbol.for('plinth.plugin') as never
 const origin: unique symbol = Symbol.for('plinth.plugin.origin') as never
 
-/** A plugin of whatever declaration, as the planner sees it. */
+/** A plugin with any declaration, as the planner uses it. */
 export interface Plugin extends PluginDeclaration {
   readonly [pluginBrand]: true
-  /** Made where the plugin was declared. */
+  /** Created where the plugin was declared. */
   readonly [origin]?: Error
 }
 
-/** Declares a plugin; its data are frozen. Has no side effect; problems are found by the planner, which reports all of all plugins at once. */
+/**
+ * Declares a plugin and freezes its data. Has no side effect. The planner reports the problems of all plugins together.
+ */
 export function definePlugin<
   const R extends Requirements = Record<never, never>,
   const P extends Declared['provides'] = readonly [],
@@ -378,10 +393,10 @@ export function definePlugin<
   return deepFreeze({ ...declaration, [pluginBrand]: true as const, [origin]: new Error('declared here') })
 }
 
-/** Stack of the place that declared a plugin: the frame of `definePlugin` comes first. */
+/** Returns the stack of the place that declared a plugin; the first frame is that of `definePlugin`. */
 export const originOf = (plugin: Plugin): string => plugin[origin]?.stack ?? ''
 
-/** True for what `definePlugin` made, also by another copy of the kernel. */
+/** True for a result of `definePlugin`, also of another copy of the kernel. */
 export function isPlugin(value: unknown): value is Plugin {
   return typeof value === 'object' && value !== null && (value as { [pluginBrand]?: unknown })[pluginBrand] === true
 }

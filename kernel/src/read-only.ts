@@ -1,4 +1,4 @@
-/** Looks at a map without a way to change it, also at run time: to JavaScript a `ReadonlyMap` is a plain `Map`. */
+/** A view of a map that cannot be changed, even at run time: in JavaScript a `ReadonlyMap` is a plain `Map`. */
 export class MapView<T> implements ReadonlyMap<string, T> {
   readonly #map: ReadonlyMap<string, T>
 
@@ -22,7 +22,10 @@ export class MapView<T> implements ReadonlyMap<string, T> {
   }
 }
 
-/** A frozen object with these members of another one, bound to it, and some of its own; there is no way to the rest. */
+/**
+ * Returns a frozen object with the listed properties of another one, bound to it, and some additional ones. The other
+ * properties are not accessible.
+ */
 export function facade<T extends object, N extends keyof T, O extends object>(
   target: T,
   names: readonly N[],
@@ -38,7 +41,7 @@ export function facade<T extends object, N extends keyof T, O extends object>(
 
 const frozen = new WeakSet<object>()
 
-/** Freezes plain objects and lists all the way down; what a class made (an entity, a pattern) stays as it is. */
+/** Freezes plain objects and lists recursively; instances of classes (an entity, a pattern) are not changed. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || frozen.has(value)) return value
   const prototype = Object.getPrototypeOf(value)
@@ -48,7 +51,7 @@ export function deepFreeze<T>(value: T): T {
   return Object.freeze(value)
 }
 
-/** Lets nobody replace a method of what a plugin gave; fields in which a class keeps its state stay writable. */
+/** Prevents replacement of methods of a plugin's object; fields with the state of a class stay writable. */
 export function lockMethods(given: unknown): void {
   if ((typeof given !== 'object' && typeof given !== 'function') || given === null) return
   for (const [name, { value, configurable }] of Object.entries(Object.getOwnPropertyDescriptors(given))) {

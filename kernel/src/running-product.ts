@@ -32,23 +32,23 @@ import { withinDeadline } from './time/deadlines.ts'
 
 export interface StartOptions extends PrepareOptions {
   readonly clock?: Clock
-  /** Instead of the product's own logger; secrets are not masked then. */
+  /** Replaces the logger of the product; secrets are not masked then. */
   readonly logger?: Logger
-  /** Makes log lines of what libraries write to the console; for whoever owns the process. */
+  /** Converts console output of libraries to log lines. Only for the owner of the process. */
   readonly capturesOutput?: boolean
-  /** Gives the start up when it aborts. */
+  /** Cancels the start when it aborts. */
   readonly signal?: AbortSignal
-  /** Who starts the product again when it asks for that; `external` when absent. */
+  /** The supervisor that restarts the product on request; `external` when absent. */
   readonly supervised?: Kernel['supervised']
-  /** Why the values of `fallback` count. */
+  /** Reason why the values of `fallback` apply. */
   readonly fallbackReason?: StartFailure
-  /** Receives the product before anything is set up, for whoever reports on a start that fails. */
+  /** Receives the product before anything is set up, to report on a start that fails. */
   readonly onCreated?: (running: RunningProduct) => void
-  /** Called when the product wants to be started again, before it stops: `stopped` tells when it has. */
+  /** Called when the product requests a restart, before it stops. `stopped` settles after the stop. */
   readonly onRestartRequest?: (reason: string) => void
 }
 
-/** What plugins see of the product, and of the configuration when they ask for it. */
+/** Properties of the product that plugins can use, and those of the configuration if they require it. */
 const kernelMembers = [
   'product',
   'plugins',
@@ -66,19 +66,19 @@ const adminMembers = [
 
 type Phase = TimelineEntry['phase']
 
-/** How long a step of a plugin takes before a log line says that it still goes on, and then again and again. */
+/** Interval of log lines about a step of a plugin that has not ended. */
 const slowStepMs = 5000
 type Failure = { readonly plugin: string; readonly phase: Phase; readonly error: unknown }
 
-/** Errors that already say which plugin held the start up, or that nobody did. */
+/** Errors that already contain the plugin that blocked the start, or that no plugin caused. */
 const endsOfStart: ReadonlySet<string> = new Set(['PLINTH_DEADLINE_PASSED', 'PLINTH_START_CANCELLED'])
 
 /**
- * Starts a product: plan, configure, set up every plugin in dependency order, then open the doors.
+ * Starts a product: plans, configures, sets up every plugin in dependency order, then runs the ready hooks.
  *
  * @throws StartRefusedError with every problem of the plan and the configuration; nothing was started
  * @throws PlinthError `PLINTH_START_FAILED`, `PLINTH_DEADLINE_PASSED`, `PLINTH_START_CANCELLED`: everything that was
- *   started has been stopped again; `cause` is what the plugin threw
+ * started has been stopped again; `cause` is the error of the plugin
  */
 export async function startProduct(product: Product, options: StartOptions = {}): Promise<RunningProduct> {
   const prepared = prepareProduct(product, options)
@@ -89,7 +89,7 @@ export async function startProduct(product: Product, options: StartOptions = {})
   return running
 }
 
-/** A product that was started, in the hands of whoever started it: no plugin gets hold of it. */
+/** A started product, owned by the code that started it. Plugins have no access to it. */
 export class RunningProduct implements Kernel, DeclaredTasks {
   readonly product: Kernel['product']
   readonly plan: Plan
@@ -99,7 +99,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly installTasks: DeclaredTasks['installTasks']
   readonly scheduledTasks: DeclaredTasks['scheduledTasks']
   readonly supervised: Kernel['supervised']
-  /** True in the role `cli`: it runs a command and serves nothing. */
+  /** True in the role `cli`: it runs a command and does not serve. */
   readonly isCommand: boolean
   readonly fallback: Kernel['fallback']
   readonly #values: ConfigValues
@@ -107,12 +107,12 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly #bornAt: number
   readonly #registry: Registry
   readonly #hosts: readonly PluginHost[]
-  /** Hosts whose set-up began, in that order. */
+  /** Hosts whose setup began, in that order. */
   readonly #begun: PluginHost[] = []
   readonly #timeline: TimelineEntry[] = []
-  /** Aborts when the start is given up. */
+  /** Aborts when the start is cancelled. */
   readonly #startup = new AbortController()
-  /** Aborts when the start has ended and errors that nobody handled have been reported. */
+  /** Aborts when the start has ended and unhandled errors have been reported. */
   readonly #started = new AbortController()
   readonly #end = Promise.withResolvers<void>()
   readonly #onRestartRequest: StartOptions['onRestartRequest']
@@ -167,7 +167,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     return Object.freeze([...this.#timeline])
   }
 
-  /** Settles when the product has stopped, as `stop` does, whoever asked for it. */
+  /** Settles like `stop` when the product has stopped, for every kind of stop request. */
   get stopped(): Promise<void> {
     return this.#end.promise
   }
@@ -176,22 +176,26 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     return this.#registry.contributions(point)
   }
 
-  /** A service of a loaded plugin. Throws `PLINTH_SERVICE_UNKNOWN`. */
+  /**
+   * Returns a service of a loaded plugin.
+   *
+   * @throws PlinthError `PLINTH_SERVICE_UNKNOWN`
+   */
   service<T>(ref: ServiceRef<T>): T {
     return this.#registry.service(ref, kernelPlugin)
   }
 
-  /** Masks by value every secret that the configuration has held. */
+  /** Masks by value every secret that the configuration has contained. */
   redact(text: string, more?: Iterable<unknown>): string {
     return this.#values.redact(text, more)
   }
 
-  /** The context of a loaded plugin that its tasks and commands receive. */
+  /** Returns the context that tasks and commands of a loaded plugin receive. */
   runtimeOf(plugin: string): PluginHost['runtime'] | undefined {
     return this.#hosts.find((host) => host.plugin.id === plugin)?.runtime
   }
 
-  /** Used by `startProduct` once. */
+  /** Called once by `startProduct`. */
   async start(signal: AbortSignal | undefined): Promise<void> {
     const giveUp = () => this.#giveUp(reasonOf(signal?.reason))
     if (signal?.aborted) giveUp()
@@ -223,8 +227,9 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   }
 
   /**
-   * Drains and stops everything; while the product starts, gives the start up. A second call waits for the first. Throws
-   * `StopFailedError` when hooks failed.
+   * Drains and stops everything; during the start, cancels the start. A second call waits for the first.
+   *
+   * @throws StopFailedError if hooks failed
    */
   stop(reason: string): Promise<void> {
     if (this.#state === 'starting') this.#giveUp(reason)
@@ -277,7 +282,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     if (failures.length > 0) throw new StopFailedError(failures)
   }
 
-  /** One step of the start; its error names the plugin, and keeps the advice of an error that brings its own. */
+  /** Runs one step of the start. Its error contains the plugin, and the advice of the original error. */
   async #startStep(host: PluginHost, phase: 'setup' | 'ready', hook: Hook, deadlineMs?: number): Promise<void> {
     try {
       await this.#step(host, phase, deadlineMs ?? this.#milliseconds('setup'), hook, this.#startup.signal)
@@ -294,7 +299,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     }
   }
 
-  /** Says every few seconds which plugin everybody waits for, until its step ends. */
+  /** Logs every few seconds which plugin blocks the others, until its step ends. */
   async #reportSlow(plugin: string, phase: Phase, ended: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic()
     while (!ended.aborted) {
@@ -304,7 +309,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     }
   }
 
-  /** Runs one hook of a plugin under a deadline and enters it into the timeline. */
+  /** Runs one hook of a plugin under a deadline and adds it to the timeline. */
   async #step(host: PluginHost, phase: Phase, ms: number, hook: Hook, outer?: AbortSignal): Promise<void> {
     const plugin = host.plugin.id
     const deadline = phase === 'ready' ? 'setup' : phase
@@ -329,20 +334,20 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   }
 }
 
-/** The kernel's own points are open to all plugins; those of a plugin to that plugin alone. */
+/** The extension points of the kernel are accessible to all plugins, those of a plugin only to that plugin. */
 const kernelContributions = (registry: Registry) =>
   (<T>(point: ExtensionPoint<T>) => {
     if (kernelPlugin.extensionPoints?.some(({ id }) => id === point.id)) return registry.contributions(point)
     throw kernelError('PLINTH_CONTRIBUTION_UNDECLARED', { plugin: kernelPlugin.id, point: point.id })
   }) satisfies Kernel['contributions']
 
-/** What a plugin threw that is not an error, as one. */
+/** Returns an error for a thrown value that is not an error. */
 function notAnError(thrown: unknown, plugin: Plugin) {
   const text = typeof thrown === 'string' ? `the text ${JSON.stringify(thrown)}` : String(thrown)
   return kernelError('PLINTH_NOT_AN_ERROR', { found: text, file: fileOf(plugin) ?? 'an unknown file' })
 }
 
-/** A member of undefined is most often read of a service that the plugin does not require. */
+/** A property of undefined is most often read from a service that the plugin does not require. */
 function hintAt(error: Error, { requires = {} }: Plugin): string {
   if (!(error instanceof TypeError) || !/\bof undefined\b/.test(error.message)) return ''
   const names = Object.keys(requires).join(', ') || 'no services'

@@ -9,7 +9,7 @@ import { table } from './output.ts'
 import { startPart } from './partial-start.ts'
 import type { CommandScope } from './scope.ts'
 
-/** What these commands answer for one key. */
+/** The output of these commands for one key. */
 type Described = CatalogueEntry & Omit<Explanation, 'key' | 'plugin'>
 
 export function addConfigCommands(program: Command, scope: CommandScope): void {
@@ -61,7 +61,7 @@ async function describeKeys(scope: CommandScope): Promise<readonly Described[]> 
   })
 }
 
-/** Plugins that supply stored values are set up to have them, and no others: one of those may be what a value keeps down. */
+/** Sets up only the plugins that supply stored values. Other plugins might fail because of a value to explain. */
 async function explainAll(prepared: PreparedProduct, scope: CommandScope): Promise<ReadonlyMap<string, Explanation>> {
   const byKey = (list: readonly Explanation[]) => new Map(list.map((explained) => [explained.key, explained]))
   const suppliers = prepared.plan.plugins

@@ -6,15 +6,18 @@ import type { RunningProduct } from '../running-product.ts'
 import type { Output } from './output.ts'
 import { endProcess, exitCodes } from './process-end.ts'
 
-/** Crashes of one process that are reported: what fails while the product stops must not fill the log. */
+/** Maximum number of reported crashes of one process. Repeated errors while the product stops must not fill the log. */
 const mostReported = 10
 
-/** Frames that lead to the end of a process: more than Node.js keeps by default, because the last caller may be a library. */
+/**
+ * Number of frames for the end of a process: more than the default of Node.js, because the last caller may be a
+ * library.
+ */
 const longStack = 50
 
 /**
- * What happens to errors that nobody caught, thrown or rejected: one masked line in the log with the plugin, where the
- * stack says it, and the stack; then the product drains and stops under its deadlines, and the process ends with 1.
+ * Handles uncaught errors and rejections. Logs one masked line with the stack and, if the stack shows it, the plugin.
+ * Then the product drains and stops under its deadlines, and the process ends with 1.
  */
 export class CrashWatch {
   readonly #output: Output
@@ -29,12 +32,12 @@ export class CrashWatch {
     return this.#crashes > 0
   }
 
-  /** The product that this process runs from now on. */
+  /** Sets the product that this process runs from now on. */
   readonly watch = (running: RunningProduct): void => {
     this.#running = running
   }
 
-  /** For the event `uncaughtException` of the process, which unhandled rejections end in as well. Never throws. */
+  /** For the event `uncaughtException` of the process, which also receives unhandled rejections. Never throws. */
   readonly onCrash = (error: unknown, origin: NodeJS.UncaughtExceptionOrigin): void => {
     this.#crashes += 1
     try {
@@ -44,13 +47,13 @@ export class CrashWatch {
     }
     if (this.#crashes > 1) return
     const stopped = this.#running?.stop('the process crashed') ?? Promise.resolve()
-    // A turn later, so that whoever waits for the same end has said what could not be released.
+    // One tick later, so that other code that waits for the end can first report resources that could not be released.
     void stopped.catch(() => undefined).finally(() => setImmediate(() => endProcess(exitCodes.failed)))
   }
 
   /**
-   * For an end of the process that nobody asked for. The plugin comes from the stack, which leads to the call of
-   * `process.exit()`. Synchronous, because the process ends after it.
+   * For an end of the process that the program did not request. The plugin is found in the stack, which contains the
+   * call of `process.exit()`. Synchronous, because the process ends afterwards.
    */
   readonly onUnexpectedEnd = (exitCode: number): void => {
     const limit = Error.stackTraceLimit
@@ -58,7 +61,7 @@ export class CrashWatch {
     const place = new Error(`exit code ${exitCode}`)
     Error.stackTraceLimit = limit
     const running = this.#running
-    // A library that ends the process is known by the start that called it.
+    // If a library ends the process, the plugin whose start called it is reported.
     const plugin = pluginOf(place.stack ?? '', running?.plugins ?? []) ?? startingPlugin()
     const by = plugin === undefined ? '' : ` by plugin "${plugin}"`
     const error = kernelError('PLINTH_PROCESS_ENDED', { exitCode, by }, place)
@@ -77,7 +80,7 @@ export class CrashWatch {
       return
     }
     const { message, stack = '' } = errorLine(error)
-    // An error without a stack, such as a rejected text, is known by the work that it ended.
+    // For an error without a stack, such as a rejected text, the plugin whose start it ended is reported.
     const plugin = pluginOf(stack, running.plugins) ?? startingPlugin()
     const { code, fix } = kernelError('PLINTH_UNHANDLED_ERROR', { reason: message })
     const known = plugin === undefined ? {} : { plugin }

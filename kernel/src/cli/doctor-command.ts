@@ -15,7 +15,7 @@ import { startPart } from './partial-start.ts'
 import { exitCodes, interruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
 
-/** How long each phase took, and each plugin in it, as a tree for people. Durations are in milliseconds. */
+/** Formats the duration of each phase, and of each plugin in it, as a tree. Durations are in milliseconds. */
 function timeTree(timeline: readonly TimelineEntry[]): string {
   const lines = [...Map.groupBy(timeline, ({ phase }) => phase)].flatMap(([phase, entries]) => {
     const took = entries.map(({ startedAtMs, durationMs }) => startedAtMs + durationMs)
@@ -35,11 +35,11 @@ interface Finding {
   /** Code of the problem. `start` reports the same one. */
   readonly code?: string
   readonly detail: string
-  /** Where an error without advice of its own was thrown. */
+  /** Stack of an error that has no advice. */
   readonly stack?: string
 }
 
-/** How long one health check may take here. */
+/** Deadline of one health check in milliseconds. */
 const checkDeadlineMs = 5000
 
 export function addDoctorCommand(program: Command, scope: CommandScope): void {
@@ -97,7 +97,9 @@ function nodeFinding(found: string): Finding {
   return { check, outcome: 'failed', code, detail: `${message} ${fix}` }
 }
 
-/** The plan and the values, for a server and for commands: a plugin may load in some of the roles only. */
+/**
+ * Checks the plan and the values for a server and for commands, because a plugin may load in some of the roles only.
+ */
 function planFindings(scope: CommandScope): Finding[] {
   const [server, command] = ([['web', 'worker'], ['cli']] as const).map((roles) =>
     prepareProduct(scope.product(), { ...scope.options(), roles }),
@@ -118,7 +120,7 @@ function planFindings(scope: CommandScope): Finding[] {
   ]
 }
 
-/** What their owners refuse of the values that are stored: what a command sets up may run on them where a server does not. */
+/** Verifies stored values with their owners: a value may work for the plugins of a command but not for a server. */
 async function judgeStored(config: ConfigAdmin, signal: AbortSignal): Promise<Finding[]> {
   const sensitive = new Set(config.catalogue.filter((entry) => entry.sensitive).map(({ key }) => key))
   const findings: Finding[] = []
@@ -132,7 +134,7 @@ async function judgeStored(config: ConfigAdmin, signal: AbortSignal): Promise<Fi
   return findings
 }
 
-/** One finding for work that ends well or fails, or one for each warning of a health check. */
+/** Returns one entry for work that succeeds or fails, or one for each warning of a health check. */
 async function judge(check: string, work: () => Promise<unknown>): Promise<Finding[]> {
   try {
     const warnings = warningsOf(await work())

@@ -7,18 +7,18 @@ import { kernelError } from '../errors/kernel-errors.ts'
 import { filesIn } from '../errors/stack.ts'
 import { isProduct, type Product } from '../product.ts'
 
-/** How long a second look at a file that cannot be read may take, in milliseconds. A busy machine takes seconds for it. */
+/** Deadline of the second import of a file that cannot be read, in milliseconds. It takes seconds on a busy machine. */
 const lookMs = 60_000
 
-/** Folder of the kernel: a frame in it belongs to a call of another file. */
+/** Directory of the kernel: a frame in it belongs to a call from another file. */
 const ownFolder = fileURLToPath(new URL('..', import.meta.url))
 
 const missingModule: ReadonlySet<unknown> = new Set(['ERR_MODULE_NOT_FOUND', 'ERR_PACKAGE_PATH_NOT_EXPORTED'])
 
 /**
- * The error of a product that cannot be imported: names the file that is wrong, which may be another one than the product
- * file. Node.js keeps the line of a syntax error in JavaScript to itself and prints it only where nobody catches the error,
- * so another process is sent to meet the same one.
+ * Returns the error of a product that cannot be imported, with the invalid file, which may differ from the product
+ * file. Node.js shows the line of a syntax error in JavaScript only if the error is not caught. Therefore a second
+ * process imports the file too.
  */
 function importFailure(error: unknown, path: string, file: string): PlinthError {
   const reason = reasonOf(error)
@@ -42,13 +42,13 @@ function importFailure(error: unknown, path: string, file: string): PlinthError 
   return kernelError('PLINTH_PRODUCT_IMPORT', { file: named(wrong), reason: placed, wrong }, error)
 }
 
-/** File and line of the innermost frame. */
+/** Returns file and line of the innermost frame. */
 function placeIn(stack: string): string | undefined {
   const place = /((?:file:\/\/|\/|[A-Za-z]:\\)[^()\n]*:\d+):\d+/.exec(stack)?.[1]
   return place?.startsWith('file:') ? fileURLToPath(place) : place
 }
 
-/** The lines before the name of the error: file and line, the code, a mark below it. */
+/** Returns the lines before the name of the error: file and line, the code, and the mark below it. */
 function frameIn(stack: string): { readonly file: string; readonly place: string; readonly text: string } | undefined {
   const [, place, text] = /^((?:file:|\/|[A-Za-z]:\\)[^\n]*:\d+)\n([\s\S]*?\^+)/.exec(stack) ?? []
   if (place === undefined) return undefined
@@ -65,7 +65,11 @@ function printedBy(file: string): string {
   return stderr
 }
 
-/** Loads the product that a file exports as default. Throws `PLINTH_PRODUCT_NOT_FOUND`, `PLINTH_PRODUCT_INVALID` or `PLINTH_PRODUCT_IMPORT`. */
+/**
+ * Loads the default export of a product file.
+ *
+ * @throws PlinthError `PLINTH_PRODUCT_NOT_FOUND`, `PLINTH_PRODUCT_INVALID`, `PLINTH_PRODUCT_IMPORT`
+ */
 export async function loadProduct(path: string): Promise<Product> {
   const file = resolve(path)
   if (!existsSync(file)) throw kernelError('PLINTH_PRODUCT_NOT_FOUND', { path })

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { serves, supervisorOf } from './supervisor-link.ts'
 
-// The supervisor stays as small as Node.js itself: whatever loads the kernel is imported by the branch that needs it.
+// The supervisor uses little more memory than Node.js itself: only the branch that needs the kernel imports it.
 const words = process.argv.slice(2)
 const supervisor = supervisorOf(process)
 

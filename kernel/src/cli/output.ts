@@ -10,7 +10,7 @@ export interface Streams {
 }
 
 export interface Output extends CommandOutput {
-  /** Prints what went wrong and what to do: on standard error, with `--json` as the one document on standard output. */
+  /** Prints the problem and its fix: on standard error, and with `--json` as the only document on standard output. */
   failure(error: unknown): void
 }
 
@@ -47,7 +47,10 @@ function describe(error: unknown): string {
   return `${code}: ${message}\nFix: ${fix}${stack === undefined ? '' : `\n${stack}`}`
 }
 
-/** Every error with a code and a fix: a business error is an answer, anything else without them a defect. */
+/**
+ * Returns an error with a code and a fix: a business error becomes a rejected command, other errors without both are
+ * unexpected.
+ */
 function explained(error: unknown): PlinthError {
   if (isPlinthError(error)) return error
   return kernelError(isBusinessError(error) ? 'PLINTH_COMMAND_REFUSED' : 'PLINTH_UNEXPECTED', {
@@ -55,7 +58,7 @@ function explained(error: unknown): PlinthError {
   })
 }
 
-/** Rows in aligned columns, the first row being the heading. */
+/** Formats rows as aligned columns; the first row is the heading. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')

@@ -7,7 +7,7 @@ import { type RunningProduct, type StartOptions, startProduct } from '../running
 import type { CommandScope } from './scope.ts'
 
 interface Part {
-  /** Ids of the plugins that the work cannot do without. */
+  /** Ids of the plugins that the work requires. */
   readonly needed: readonly string[]
   readonly setsUp: CommandSetup
   readonly signal?: AbortSignal
@@ -15,15 +15,15 @@ interface Part {
 
 interface Started {
   readonly running: RunningProduct
-  /** Errors of the plugins that were left out because they could not be set up. */
+  /** Errors of the plugins that were omitted because they could not be set up. */
   readonly failures: readonly unknown[]
 }
 
 /**
- * Starts as much of the product as a command needs, in the role `cli`. What is left out keeps its declarations: its keys,
- * tables and permissions are known, and none of its code runs.
+ * Starts the part of the product that a command needs, in the role `cli`. Omitted plugins keep their declarations:
+ * their keys, tables and permissions are known, and their code does not run.
  *
- * @throws as `startProduct` does, when something that is needed cannot be set up
+ * @throws as `startProduct`, if a required plugin cannot be set up
  */
 export async function startPart(scope: CommandScope, { needed, setsUp, signal }: Part): Promise<Started> {
   const product = scope.product()
@@ -55,8 +55,8 @@ export async function startPart(scope: CommandScope, { needed, setsUp, signal }:
 }
 
 /**
- * Plugins with all that they depend on in these ways. Those that supply configuration values are among them, unless one
- * of them needs each of the plugins itself.
+ * Returns plugins with all their dependencies of these kinds. Plugins that supply configuration values are included,
+ * unless one of them requires each of the plugins itself.
  */
 function withNeeds(
   { plugins, dependencies }: Plan,
@@ -67,14 +67,14 @@ function withNeeds(
   const isLater = asked.some((id) => plugins.findIndex((plugin) => plugin.id === id) > lastSupplier)
   const suppliers = plugins.filter(({ suppliesConfiguration }) => isLater && suppliesConfiguration)
   const needed = new Set([...asked, ...suppliers.map(({ id }) => id)])
-  // What is added to a set while it is walked is walked too.
+  // Iterating over a set includes the items that are added meanwhile.
   for (const id of needed) {
     for (const { on, via } of dependencies.get(id) ?? []) if (ways.includes(via)) needed.add(on)
   }
   return needed
 }
 
-/** A plugin with all that cannot do without it. */
+/** Returns a plugin and all plugins that require it. */
 function withDependents({ dependencies }: Plan, failed: string): ReadonlySet<string> {
   const dependents = new Set([failed])
   for (const one of dependents) {
@@ -85,7 +85,7 @@ function withDependents({ dependencies }: Plan, failed: string): ReadonlySet<str
   return dependents
 }
 
-/** The plugin as it was declared, but for its code; of new values it says that it cannot be asked, and why. */
+/** Returns the declaration of the plugin without its code. Verifying its values fails with the reason. */
 function withoutSetup(plugin: Plugin, left: ReadonlyMap<string, string>): Plugin {
   const reason = left.get(plugin.id)
   if (reason === undefined) return plugin

@@ -60,7 +60,7 @@ export function addPluginsCommands(program: Command, scope: CommandScope): void 
 
 const servicesOfKernel: ReadonlySet<string> = new Set(kernelPlugin.provides?.map(({ id }) => id))
 
-/** What a plugin requires, by service id. */
+/** Returns the services that a plugin requires, by id. */
 function requirementsOf({ requires = {} }: Plugin): { readonly ref: string; readonly via: 'requires' | 'optional' }[] {
   return Object.values(requires).map((need) => ({
     ref: refOf(need).id,
@@ -72,7 +72,7 @@ const summarize = (plugin: Plugin, state: string) => ({
   id: plugin.id,
   version: plugin.version,
   state,
-  /** Services of the kernel that it asks for: who can change the configuration of others stands here. */
+  /** The required services of the kernel. They show which plugins can change the configuration of others. */
   kernel: requirementsOf(plugin).flatMap(({ ref }) => (servicesOfKernel.has(ref) ? [ref] : [])),
   provides: (plugin.provides ?? []).map((ref) => ref.id),
 })
@@ -130,7 +130,7 @@ function why(name: string, prepared: PreparedProduct): Answer {
   })
 }
 
-/** What the planner would say of the product without the plugin. */
+/** Returns the problems of the product without the plugin. */
 function withoutIt(name: string, { plan, product, roles }: PreparedProduct): string[] {
   const rest = product.plugins.filter(({ id }) => id !== name)
   const { problems } = planProduct(rest, { kernelVersion, roles })

@@ -23,7 +23,7 @@ import { addStartCommand } from './start-command.ts'
 
 const productFiles = ['plinth.config.ts', 'plinth.config.js', 'plinth.config.mjs']
 
-/** Runs one `plinth` command line and answers its exit code; never throws. */
+/** Runs one `plinth` command line and returns its exit code. Never throws. */
 export async function runProgram(argv: readonly string[], surroundings: ProgramEnvironment): Promise<number> {
   let exitCode: number = exitCodes.ok
   const output = createOutput(surroundings, argv.includes('--json'))
@@ -67,7 +67,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
     if (error.exitCode === 0) return exitCodes.ok
     // The command may belong to a plugin of the product that could not be loaded.
     if (error.code === 'commander.unknownCommand' && found.product === undefined) output.failure(found.error)
-    // Help was shown because no command was named.
+    // Help was shown because the command line has no command.
     else if (error.code !== 'commander.help') {
       output.failure(usageError(error.message.replace(/^error: /, ''), commandIn(program, argv)))
     } else if (output.json) output.failure(usageError('No command was named.'))
@@ -90,7 +90,7 @@ function exitCodeOf(error: unknown): number {
 
 const usageError = (reason: string, command = 'plinth') => kernelError('PLINTH_CLI_USAGE', { reason, command })
 
-/** The command that a line calls, as far as it can be told: `plinth config get`. */
+/** Returns the command of a command line, as far as known: `plinth config get`. */
 function commandIn(program: Command, words: readonly string[]): string {
   let [command, name] = [program, program.name()]
   for (const word of words) {
@@ -102,7 +102,7 @@ function commandIn(program: Command, words: readonly string[]): string {
   return name
 }
 
-/** The product decides which commands there are, so its file is looked up before the command line is parsed. */
+/** The product determines the commands, so its file is loaded before the command line is parsed. */
 async function findProduct(
   argv: readonly string[],
   directory: string,
@@ -151,7 +151,7 @@ function prepareOptions(program: Command, { environment, directory }: ProgramEnv
   })
 }
 
-/** The group of that name: one of the kernel, or one that the first command in it brings about. */
+/** Returns the group with that name: one of the kernel, or a new one for the first command in it. */
 function subcommandOf(group: Command, name: string): Command {
   return group.commands.find((command) => command.name() === name) ?? group.command(name).summary(`${name} commands`)
 }
@@ -165,7 +165,7 @@ function addContributedCommand(
   const words = name.split(' ')
   const word = words.pop() ?? ''
   const group = words.reduce(subcommandOf, program)
-  // A name that is taken is a problem of the plan; whatever runs will say so.
+  // A duplicate name is a problem of the plan, which every command reports.
   if (group.commands.some((command) => command.name() === word)) return
   const command = group.command(word).summary(summary).description(summary)
   for (const { name, description } of parameters) command.argument(name, description)

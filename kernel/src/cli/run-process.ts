@@ -3,14 +3,14 @@ import { endProcess, expectEnd, onUnexpectedEnd } from './process-end.ts'
 import { runProgram } from './program.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
-/** How long what a plugin left open may keep the process alive, in milliseconds. */
+/** Maximum time that open resources of plugins may keep the process alive, in milliseconds. */
 const lingerMs = 1000
 
 const standardStreams = ['PipeWrap', 'TTYWrap']
 
-/** Runs a command line as this process, and makes sure that the process ends. */
+/** Runs a command line as this process, and ensures that the process ends. */
 export async function runProcess(words: readonly string[], supervisor: SupervisorLink | undefined): Promise<void> {
-  // A reader such as `head` may leave early; that is no failure of the program.
+  // A reader such as `head` may close the pipe early, which is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     endProcess()
@@ -26,7 +26,7 @@ export async function runProcess(words: readonly string[], supervisor: Superviso
     onUnexpectedEnd,
   })
   expectEnd()
-  // Does not hold the process itself: it fires only where something else does.
+  // This timer does not keep the process alive: it fires only if other resources do.
   setTimeout(() => {
     const open = process.getActiveResourcesInfo().filter((resource) => !standardStreams.includes(resource))
     const owned = stillOpen()

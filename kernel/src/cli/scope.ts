@@ -9,24 +9,24 @@ import type { CrashWatch } from './crash-watch.ts'
 import type { Output, Streams } from './output.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
-/** Values of `--set`, as far as the command line has been read. */
+/** Values of `--set` that have been read from the command line so far. */
 export interface Settings {
   readonly values: Readonly<Record<string, string>>
-  /** Keys whose value stands on the command line itself. */
+  /** Keys whose value is part of the command line itself. */
   readonly shown: readonly string[]
 }
 
 export const noSettings: Settings = { values: {}, shown: [] }
 
-/** Bytes of a value from a file or from standard input. */
+/** Maximum bytes of a value from a file or from standard input. */
 const largest = 1024 * 1024
 
 /**
- * Reads `key=value`, `key=@file` and `key=-` (standard input); `key=@@text` is the text `@text`. One line break at the end of
- * a file or of the input does not belong to the value.
+ * Reads `key=value`, `key=@file` and `key=-` (standard input); `key=@@text` is the text `@text`. One line break at the
+ * end of a file or of the input is removed.
  *
- * @param directory that files are named from
- * @param readInput everything on standard input
+ * @param directory base directory of relative paths
+ * @param readInput returns all of standard input
  */
 export function settingReader(directory: string, readInput = () => readFileSync(0)) {
   let inputKey: string | undefined
@@ -50,7 +50,7 @@ export function settingReader(directory: string, readInput = () => readFileSync(
 
 function fileContent(file: string, key: string): string {
   try {
-    // A pipe or a device would have no end.
+    // A pipe or a device might not end.
     if (!statSync(file).isFile()) throw new InvalidArgumentError(`The file for "${key}" is none: ${file}.`)
     return content(readFileSync(file), `The file for "${key}"`)
   } catch (error) {
@@ -64,7 +64,10 @@ function content(bytes: Buffer, what: string): string {
   return bytes.toString('utf8').replace(/\r?\n$/, '')
 }
 
-/** What to tell about secrets that every user of the machine reads in the list of processes. Holds no value. */
+/**
+ * Returns warnings about secrets that every user of the machine can read in the list of processes. They contain no
+ * value.
+ */
 export function shownSecrets({ shown }: Settings, product: Product | undefined): readonly string[] {
   const plugins = product?.plugins.filter(isPlugin) ?? []
   const isSecret = (key: string) => plugins.some(({ config }) => config?.[key]?.sensitive === true)
@@ -77,29 +80,29 @@ export function shownSecrets({ shown }: Settings, product: Product | undefined):
     )
 }
 
-/** What the program sees of its process. */
+/** The process as the program uses it. */
 export interface ProgramEnvironment extends Streams {
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Directory to look for the product file in. */
+  /** Directory of the product file. */
   readonly directory: string
-  /** Version of Node.js that runs the program, such as `24.21.0`; that of this process when absent. */
+  /** Node.js version that runs the program, such as `24.21.0`; that of this process when absent. */
   readonly nodeVersion?: string
-  /** Who starts this process again; nobody of ours when absent. */
+  /** The supervisor that restarts this process; none of this product when absent. */
   readonly supervisor?: SupervisorLink | undefined
-  /** Registers who hears of errors that nobody in the process caught. */
+  /** Registers a listener for uncaught errors of the process. */
   readonly onCrash?: (listener: NodeJS.UncaughtExceptionListener) => void
-  /** Registers a listener for an end of the process that the program did not ask for. */
+  /** Registers a listener for an end of the process that the program did not request. */
   readonly onUnexpectedEnd?: (listener: (exitCode: number) => void) => void
 }
 
-/** What every command works with. */
+/** The objects that every command uses. */
 export interface CommandScope {
   readonly output: Output
   readonly supervisor: SupervisorLink | undefined
   readonly nodeVersion: string
-  /** Reports errors that nobody caught. */
+  /** Reports uncaught errors. */
   readonly crashes: CrashWatch
-  /** Throws when there is no usable product file. */
+  /** @throws PlinthError if there is no usable product file */
   readonly product: () => Product
   readonly options: () => StartOptions
   /** Sets the exit code of the program. */

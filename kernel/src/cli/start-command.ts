@@ -41,7 +41,7 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
   const onRestartRequest = () => {
     isRequested = true
   }
-  // Whoever tells the process to end wins over a product that wants to be started again.
+  // A request to end the process has priority over a requested restart.
   const isRestart = () => isRequested && !signal.aborted && !scope.crashes.hasCrashed
   try {
     const options = { ...scope.options(), roles, signal, supervised, onRestartRequest } as const
@@ -55,7 +55,7 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
       start: (given) => startProduct(product, { ...options, signal: given }),
       startForGood: (given) => startWithFallback(product, { ...options, signal: given }, progress),
     })
-    // Its end is awaited below, whoever asked for it.
+    // The end is awaited below, for every kind of request.
     signal.addEventListener('abort', () => void running.stop(reasonOf(signal.reason)))
     stopWatchingOpened()
     scope.supervisor?.ready()
@@ -63,7 +63,7 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
   } catch (error) {
     const isGivenUp = isPlinthError(error) && error.code === 'PLINTH_START_CANCELLED'
     if (isGivenUp && (isRequested || signal.aborted || scope.crashes.hasCrashed)) scope.output.progress(error.message)
-    // A resource that could not be released must not keep the product down.
+    // A resource that could not be released must not prevent the restart.
     else if (isRestart()) scope.output.failure(error)
     else throw error
   }

@@ -1,36 +1,39 @@
 import { endProcess, exitCodes } from './process-end.ts'
 
-/** Options that stand before or after any command and take a value. */
+/** Options with a value that may be before or after any command. */
 const withValue: ReadonlySet<string> = new Set(['--product', '--set', '--settings-file'])
 
-/** Whether a command line is `plinth start`: the one command that serves until it is told to stop. */
+/** Returns whether a command line is `plinth start`, the only command that serves until it is stopped. */
 export function serves(words: readonly string[]): boolean {
   const command = words.find((word, index) => !word.startsWith('-') && !withValue.has(words[index - 1] ?? ''))
   return command === 'start'
 }
 
-/** Whether a command line takes a value from standard input (`--set key=-`). */
+/** Returns whether a command line reads a value from standard input (`--set key=-`). */
 export const readsInput = (words: readonly string[]): boolean =>
   words.some((word, index) => (words[index - 1] === '--set' && /^[^=]+=-$/.test(word)) || /^--set=[^=]+=-$/.test(word))
 
-/** Tells a process that a supervisor started it and starts it again when it asks for that. */
+/** Environment variable that marks a process whose supervisor restarts it on request. */
 const mark = 'PLINTH_SUPERVISED'
 
-/** What the supervisor tells the product's process. */
+/** Message of the supervisor to the process of the product. */
 export interface StopMessage {
   readonly stop: NodeJS.Signals
 }
 
-/** What the product's process tells the supervisor. */
+/** Message of the process of the product to the supervisor. */
 export interface ReadyMessage {
   readonly ready: true
 }
 
-/** The supervisor, seen from the product's process. */
+/** The supervisor as the process of the product uses it. */
 export interface SupervisorLink {
-  /** Aborts when the process is to stop: the supervisor passed a signal on or is gone, or a signal came to it alone. */
+  /**
+   * Aborts when the process must stop: the supervisor passed a signal on or has ended, or the process alone received a
+   * signal.
+   */
   readonly signal: AbortSignal
-  /** Says that the product has started: from now on it is started again when it crashes. */
+  /** Reports that the product has started: from now on it is restarted after a crash. */
   ready(): void
 }
 
@@ -39,7 +42,7 @@ export const markedEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.Proces
   [mark]: '1',
 })
 
-/** The supervisor of this process. Takes the mark away: what this process starts is not supervised. */
+/** Returns the supervisor of this process. Removes the mark, because child processes are not supervised. */
 export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefined {
   const isSupervised = process.env[mark] !== undefined
   delete process.env[mark]
@@ -53,13 +56,13 @@ export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefine
   if (!process.connected) onGone()
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
-      // While the supervisor lives, it counts: a terminal and systemd send each signal to both processes.
+      // While the supervisor runs, it handles signals: a terminal and systemd send each signal to both processes.
       if (end.signal.aborted && !process.connected) endProcess(exitCodes.interrupted)
       stop(`${name} received`)
     })
   }
   const isReady: ReadyMessage = { ready: true }
-  // It may go away at this very moment; the channel says so by itself.
+  // The supervisor may end at this moment; the channel reports that separately.
   const ready = () => void (process.connected && process.send?.(isReady, () => {}))
   return { signal: end.signal, ready }
 }

@@ -7,21 +7,21 @@ import { type Clock, systemClock } from '../time/clock.ts'
 import { exitCodes } from './process-end.ts'
 import { markedEnvironment, type ReadyMessage, readsInput, type StopMessage } from './supervisor-link.ts'
 
-/** How often a product may ask for a restart within `restartWindowMs`. */
+/** Maximum number of requested restarts within `restartWindowMs`. */
 const mostRestarts = 5
 const restartWindowMs = 60_000
 
-/** The crash that ends it all, counted over `crashWindowMs`. */
+/** Number of crashes within `crashWindowMs` at which the supervisor ends. */
 const mostCrashes = 8
 const crashWindowMs = 10 * 60_000
-/** Pause before a crashed product is started again; twice as long with each crash in the window. */
+/** Pause before a crashed product is started again; doubled with each crash in the window. */
 const firstPauseMs = 1000
 const longestPauseMs = 60_000
 
-/** Ends of a start that another start would not change: wrong command line, rejected plan or configuration. */
+/** Exit codes that another start would not change: invalid command line, rejected plan or configuration. */
 const endsForGood: ReadonlySet<number> = new Set([exitCodes.usage, exitCodes.refused])
 
-/** Counts events of the last `windowMs` milliseconds, the one that happens now included. */
+/** Counts events of the last `windowMs` milliseconds, including the current one. */
 function recentCount(windowMs: number): (now: number) => number {
   let times: number[] = []
   return (now) => {
@@ -31,12 +31,13 @@ function recentCount(windowMs: number): (now: number) => number {
 }
 
 /**
- * Runs a program in a child process and returns the exit code that it ends with. Starts it again at once when it ends with
- * the exit code `restart`, and after a growing pause when it crashed after it had been ready once. A program that served and
- * ends without being told to has crashed, also with the exit code 0 or by a signal that it sent to itself. SIGTERM and SIGINT are
- * passed on once, and end a pause; a second signal kills. The child sees by its channel when this process is gone.
+ * Runs a program in a child process and returns its exit code. Starts it again immediately if it ends with the exit
+ * code `restart`, and after an increasing pause if it crashed after it had been ready once. A program that served and
+ * ends without a request has crashed, even with the exit code 0 or by a signal that it sent to itself. SIGTERM and
+ * SIGINT are passed on once, and end a pause; a second signal kills. The child notices the end of this process by its
+ * channel.
  *
- * @param input what each child finds on its standard input; absent: that of this process
+ * @param input content of the standard input of each child; when absent, that of this process
  * @throws PlinthError `PLINTH_RESTART_LOOP`, `PLINTH_CRASH_LOOP`
  */
 export async function supervise(
@@ -53,7 +54,7 @@ export async function supervise(
   let wasReady = false
   const onSignal = (stop: NodeJS.Signals) => {
     if (asked.signal.aborted) isKilled = child?.kill('SIGKILL') ?? false
-    // Not as a signal: a terminal and systemd send theirs to the child as well, and it would seem to be the second one.
+    // Not as a signal: a terminal and systemd also send theirs to the child, which would treat this one as the second.
     else child?.send({ stop } satisfies StopMessage, () => {})
     asked.abort()
   }
@@ -69,14 +70,14 @@ export async function supervise(
           stdio: input === undefined ? undefined : ['pipe', 'inherit', 'inherit', 'ipc'],
         }),
       )
-      // A child that ends without reading it says why by itself.
+      // A child that ends without reading reports the reason itself.
       child.stdin?.on('error', () => {}).end(input)
       let isReady = false
       child.on('message', (_message: ReadyMessage) => {
         isReady = true
         wasReady = true
       })
-      // What the child sent last may arrive after its end, but before its channel closes.
+      // The last messages of the child may arrive after its end, but before its channel closes.
       const [[code, signal]] = await Promise.all([
         once(child, 'exit') as Promise<[number | null, NodeJS.Signals]>,
         once(child, 'disconnect'),
@@ -88,7 +89,7 @@ export async function supervise(
         if (restarts(clock.monotonic()) > mostRestarts) throw await restartLoop()
         continue
       }
-      // A product that served and was not told to stop has crashed, whatever its exit code.
+      // A product that served and was not requested to stop has crashed, with any exit code.
       if (!wasReady || (!isReady && endsForGood.has(end))) return end
       const count = crashes(clock.monotonic())
       if (count >= mostCrashes) throw await crashLoop()
@@ -108,14 +109,14 @@ export async function supervise(
 }
 
 /**
- * Whether a product that was told to stop has done so. It listens to signals for as long as it runs any code, so one that
- * killed it came when there was nothing left to do: a terminal's own copy, while Node.js was taking itself apart.
+ * Returns whether a product that was requested to stop has stopped. It handles signals while it runs code. A signal
+ * that killed it therefore arrived after its work, for example from the terminal while Node.js was shutting down.
  */
 function isStopped(end: number, signal: NodeJS.Signals | null, wasReady: boolean): boolean {
   return end === exitCodes.restart || (wasReady && (signal === 'SIGINT' || signal === 'SIGTERM'))
 }
 
-/** Loads the kernel's errors only now. */
+/** Loads the errors of the kernel only when needed. */
 async function restartLoop(): Promise<Error> {
   const { kernelError } = await import('../errors/kernel-errors.ts')
   return kernelError('PLINTH_RESTART_LOOP', { count: mostRestarts + 1, seconds: restartWindowMs / 1000 })
@@ -126,10 +127,10 @@ async function crashLoop(): Promise<Error> {
   return kernelError('PLINTH_CRASH_LOOP', { count: mostCrashes, minutes: crashWindowMs / 60_000 })
 }
 
-/** This process as the supervisor of its own program. */
+/** Runs this process as the supervisor of its own program. */
 export async function superviseProcess(words: readonly string[]): Promise<void> {
   try {
-    // Standard input can be read once, and the product may be started many times.
+    // Standard input can be read only once, but the product may be started several times.
     const input = readsInput(words) ? readFileSync(0) : undefined
     process.exitCode = await supervise(process.argv[1] ?? '', words, systemClock, input)
   } catch (error) {

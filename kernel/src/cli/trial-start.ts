@@ -7,11 +7,11 @@ import { type RunningProduct, type StartOptions, startProduct } from '../running
 import type { Clock } from '../time/clock.ts'
 
 /**
- * Starts a product for good. When that fails, a plugin may name values under which the product starts all the same, so
- * that somebody can mend it in the browser.
+ * Starts a product. If that fails, a plugin may return values with which the product can start, so that an operator can
+ * fix it in the browser.
  *
- * @param progress tells the operator how it goes on
- * @throws as the first start does, also when the second one fails
+ * @param progress reports the progress to the operator
+ * @throws the error of the first start, also if the second one fails
  */
 export async function startWithFallback(
   product: Product,
@@ -33,7 +33,7 @@ export async function startWithFallback(
   }
 }
 
-/** What the first plugin that can help says. */
+/** Returns the fallback values of the first plugin that has some. */
 async function fallbackFor(product: Product, options: StartOptions, failure: StartFailure) {
   const { plan, config } = prepareProduct(product, options)
   for (const { id, fallbackStart } of plan.plugins) {
@@ -48,34 +48,34 @@ async function fallbackFor(product: Product, options: StartOptions, failure: Sta
   return undefined
 }
 
-/** What a plugin said rather than where. */
+/** Returns the error of the plugin without the place of the failure. */
 function failureOf(error: unknown): StartFailure {
   const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
   return { code: isPlinthError(cause) ? cause.code : '', reason: reasonOf(cause) }
 }
 
-/** Pause before the next try; twice as long each time. */
+/** Pause before the next attempt; doubled each time. */
 const firstPauseMs = 1000
 const longestPauseMs = 15_000
 
 interface TrialStart<T> {
   readonly trial: SettingsTrial
-  /** Starts the product; gives up when the signal aborts, with everything released. */
+  /** Starts the product. If the signal aborts, cancels and releases all resources. */
   readonly start: (signal: AbortSignal) => Promise<T>
-  /** The same where nothing is on trial, or not any more; `start` when absent. */
+  /** Like `start`, for settings that are not, or no longer, on trial; `start` when absent. */
   readonly startForGood?: (signal: AbortSignal) => Promise<T>
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** Tells the operator how it goes on. */
+  /** Reports the progress to the operator. */
   readonly progress: (text: string) => void
 }
 
 /**
- * Starts a product whose settings may be on trial. While a server that the product needs cannot be reached, the start is
- * tried again after a growing pause. When the time of the trial is over, or after any other error, the previous settings are
- * put back and apply.
+ * Starts a product whose settings may be on trial. While a required server is not reachable, the start is repeated
+ * after increasing pauses. When the time of the trial is over, or after any other error, the previous settings are
+ * restored and used.
  *
- * @throws as the last start does
+ * @throws the error of the last start
  */
 export async function startOnTrial<T>({
   trial,
@@ -90,7 +90,7 @@ export async function startOnTrial<T>({
   const endsAt = clock.monotonic() + patienceMs
   const left = () => Math.max(0, endsAt - clock.monotonic())
   let why: unknown
-  // The end of the time breaks a start off: its error says less than an earlier one.
+  // The end of the trial cancels a start; an earlier error contains more information.
   const causeOf = (error: unknown) =>
     left() > 0 ? error : (why ?? new Error(`it took longer than ${inSeconds(patienceMs)}`))
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
@@ -119,10 +119,10 @@ export async function startOnTrial<T>({
 
 const inSeconds = (ms: number) => `${Math.ceil(ms / 1000)} s`
 
-/** With one full stop at its end, whatever the text ends with. */
+/** Returns the text with exactly one full stop at its end. */
 const sentence = (text: string) => `${text.replace(/[.\s]+$/, '')}.`
 
-/** A start that hangs ends with the trial. */
+/** Cancels a start that has not finished at the end of the trial. */
 async function inTime<T>(start: TrialStart<T>['start'], ms: number, clock: Clock, signal: AbortSignal): Promise<T> {
   const late = new AbortController()
   const done = new AbortController()

@@ -1,23 +1,24 @@
 import { fillText, type TextParams } from '../text/text.ts'
 
-/**
- * Envelope codes of business failures (decision B1). They travel in the body as strings while the HTTP status stays 200.
- */
+/** Envelope codes of business errors (decision B1). They are strings in the body; the HTTP status stays 200. */
 export type BusinessCode = '400' | '401' | '403' | '404' | '409' | '429' | '500' | '503' | (string & {})
 
 export interface BusinessErrorOptions {
   /** Stable dotted code of the exact reason, for example `notification.channel-unknown`. Sent as `data.reason`. */
   readonly reason?: string
-  /** Message catalogue key; defaults to `messages.` + reason. Without a translation the error's own text is sent. */
+  /**
+   * Key in the message catalogue; `messages.` + reason when absent. Without a translation the text of the error is
+   * sent.
+   */
   readonly messageKey?: string
   /** Values for the placeholders of the message. Never secrets. */
   readonly params?: TextParams
-  /** More members for `data`. Never secrets. `retryAfter`, in seconds, is sent as the header `Retry-After` too. */
+  /** More properties of `data`. Never secrets. `retryAfter`, in seconds, is also sent as the header `Retry-After`. */
   readonly data?: Readonly<Record<string, unknown>>
   readonly cause?: unknown
 }
 
-/** A failure that a caller may see and understand. Services throw it; they know nothing of HTTP. */
+/** A failure that a caller may see and understand. Services throw it, and do not depend on HTTP. */
 export class BusinessError extends Error {
   override readonly name = 'BusinessError'
   readonly code: BusinessCode
@@ -36,7 +37,7 @@ export class BusinessError extends Error {
   }
 }
 
-/** True for every business failure, by name, because another copy of the kernel may have made it. */
+/** True for every business error. Checks the name, because another copy of the kernel may have created it. */
 export const isBusinessError = (error: unknown): error is BusinessError =>
   error instanceof Error && error.name === 'BusinessError' && typeof (error as Partial<BusinessError>).code === 'string'
 
@@ -45,9 +46,9 @@ type PathsOf<Texts> = {
   [Key in keyof Texts & string]: Texts[Key] extends string ? Key : `${Key}.${PathsOf<Texts[Key]>}`
 }[keyof Texts & string]
 
-/** What a thrower adds to a declared failure. */
+/** Details of one thrown error in addition to its declaration. */
 export interface FailureDetails<Path> extends Omit<BusinessErrorOptions, 'reason' | 'messageKey'> {
-  /** Path of the text, where the reason has another name, or one text of several. */
+  /** Path of the text, if it differs from the reason. */
   readonly text?: Path
 }
 
@@ -55,19 +56,19 @@ type Details<Path, Name> = Name extends Path
   ? [details?: FailureDetails<Path>]
   : [details: FailureDetails<Path> & { readonly text: Path }]
 
-/** The business errors that a plugin declares: the codes by the names that follow the area in the reason. */
+/** The business errors that a plugin declares: codes by the part of the reason after the area. */
 export interface BusinessErrorsDeclaration {
   readonly area: string
   readonly codes: Readonly<Record<string, BusinessCode>>
 }
 
 /**
- * Declares the business failures of a plugin: their names with the envelope codes (decision B1). The stable reason is
- * `<area>.<name>`, the message key `messages.<area>.<text>`; the English text is sent where nothing translates.
+ * Declares the business errors of a plugin: their names with the envelope codes (decision B1). The stable reason is
+ * `<area>.<name>`, the message key `messages.<area>.<text>`; without a translation the English text is sent.
  *
  * The plugin lists the returned function in `businessErrors`, so that the API description contains the reasons.
  *
- * @param area beginning of the reasons, and name under which the plugin keeps its texts in `messages/`
+ * @param area first part of the reasons, and name of the plugin's texts in `messages/`
  * @param texts the English texts below that name
  *
  * @example

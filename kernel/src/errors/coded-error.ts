@@ -1,11 +1,11 @@
 import { fillText, type MarksOf, type TextParams } from '../text/text.ts'
 
-/** An error with a stable code and a line that says what to do. Plugins raise it for faults that an operator must mend. */
+/** An error with a stable code and a fix. Plugins throw it for errors that an operator must fix. */
 export class PlinthError extends Error {
   override readonly name: string = 'PlinthError'
   readonly code: string
   readonly fix: string
-  /** Nothing is wrong with what was asked for: it may succeed later. The HTTP layer answers such an error with 503. */
+  /** The request is valid and may succeed later. The HTTP layer returns 503 for such an error. */
   declare readonly unavailable?: true
 
   constructor(
@@ -21,25 +21,26 @@ export class PlinthError extends Error {
   }
 }
 
-/** True for every error with a code and a fix, also for one that another copy of the kernel made. */
+/** True for every error with a code and a fix, including those of another copy of the kernel. */
 export function isPlinthError(error: unknown): error is PlinthError {
   const { code, fix } = error instanceof Error ? (error as Partial<PlinthError>) : {}
   return typeof code === 'string' && typeof fix === 'string'
 }
 
 /**
- * Code of the error that caused another one: `PLINTH_START_FAILED` reports where an error occurred, its cause reports which.
- * Returns the code of the error itself when it has no cause with a code, and `PLINTH_UNEXPECTED` for an error without one.
+ * Returns the code of the cause of an error: `PLINTH_START_FAILED` reports where an error occurred, its cause reports
+ * which. Returns the code of the error itself if its cause has none, and `PLINTH_UNEXPECTED` for an error without a
+ * code.
  */
 export function causeCodeOf(error: unknown): string {
   const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
   return isPlinthError(cause) ? cause.code : 'PLINTH_UNEXPECTED'
 }
 
-/** Causes of an error that are read, one below the other. */
+/** Maximum depth of causes that are read. */
 const maxCauses = 5
 
-/** True for an error that may end without a change: the error, or one of its causes, is `unavailable`. */
+/** True for an error that may end without a change: the error or one of its causes is `unavailable`. */
 export function isUnavailable(error: unknown): boolean {
   let current = error
   for (let depth = 0; depth < maxCauses && current instanceof Error; depth++) {
@@ -49,18 +50,21 @@ export function isUnavailable(error: unknown): boolean {
   return false
 }
 
-/** Message of anything that was thrown. Node.js gives an error of several addresses a code and no message. */
+/** Returns the message of any thrown value. An error of Node.js for several addresses has a code but no message. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message || (codeOf(error) ?? error.name) : String(error)
 }
 
-/** Code of anything that was thrown: of a system call (`ENOENT`), a driver or the house; `undefined` where it has none. */
+/**
+ * Returns the code of any thrown value: of a system call (`ENOENT`), a driver or this project; `undefined` if it has
+ * none.
+ */
 export function codeOf(error: unknown): string | undefined {
   const code: unknown = Object(error).code
   return typeof code === 'string' ? code : undefined
 }
 
-/** What happened, and what to do about it. */
+/** The problem, and the action that fixes it. */
 export interface ErrorText {
   readonly text: string
   readonly fix: string
@@ -70,10 +74,10 @@ type Details<Lines extends string> = [MarksOf<Lines>] extends [never]
   ? [details?: undefined, cause?: unknown]
   : [details: Readonly<Record<MarksOf<Lines>, string | number>>, cause?: unknown]
 
-/** Makes the errors of one table; a call that leaves out a detail of the text does not compile. */
+/** Creates the errors of one table. A call without a detail of the text does not compile. */
 export interface ErrorTable<Table extends Readonly<Record<string, string>>> {
   <Code extends keyof Table & string>(code: Code, ...details: Details<Table[Code]>): PlinthError
-  /** The error reference in `docs/` is generated from here. */
+  /** Source of the error reference in `docs/`. */
   readonly table: Readonly<Record<keyof Table & string, ErrorText>>
 }
 
@@ -81,10 +85,10 @@ export interface ErrorTable<Table extends Readonly<Record<string, string>>> {
 export type ErrorCodeOf<Errors extends { readonly table: object }> = keyof Errors['table'] & string
 
 /**
- * Declares the coded errors of a package: by code, what happened on the first line and what to do about it on the second.
- * `{{name}}` marks a detail that the place of the error hands over.
+ * Declares the coded errors of a package by code: the problem on the first line and the fix on the second. `{{name}}` is a
+ * placeholder for a detail of the thrown error.
  *
- * @param unavailable codes of what may succeed later, unchanged
+ * @param unavailable codes of errors whose request may succeed later without a change
  * @throws TypeError for a text without a second line
  *
  * @example
@@ -104,7 +108,7 @@ export function errorTable<const Table extends Readonly<Record<string, string>>>
     return [code, { text, fix: fix.trim() }]
   })
   const table = Object.freeze(Object.fromEntries(texts)) as ErrorTable<Table>['table']
-  // The reason of another program may end with a full stop, as the text around it does.
+  // The reason of another program may end with a full stop, like the text around it.
   const fill = (text: string, details: TextParams) => fillText(text, details).replace(/(?<!\.)\.\.(?=\s|$)/g, '.')
   const create = (code: keyof Table & string, details: TextParams = {}, cause?: unknown) =>
     new PlinthError(code, fill(table[code].text, details), fill(table[code].fix, details), {

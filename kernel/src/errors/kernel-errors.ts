@@ -1,7 +1,7 @@
 import { fillText, type TextParams } from '../text/text.ts'
 import { type ErrorCodeOf, errorTable, PlinthError, reasonOf } from './coded-error.ts'
 
-/** Every error that the kernel raises. */
+/** All errors of the kernel. */
 export const kernelError = errorTable({
   PLINTH_PLAN_INVALID_PLUGIN: `{{reason}}
     Export the result of definePlugin({ id, version, kernel, ... }) and list it in the product file.`,
@@ -141,12 +141,12 @@ export const kernelError = errorTable({
 
 export type KernelErrorCode = ErrorCodeOf<typeof kernelError>
 
-/** One thing that is wrong with a product: found by the planner or the configuration, reported with all others. */
+/** One problem of a product. The planner and the configuration report all problems together. */
 export interface Problem {
   readonly code: KernelErrorCode
-  /** Plugin that has to change, when one is known. */
+  /** Plugin that has to change, if known. */
   readonly plugin?: string
-  /** Where: a member of the declaration, or a file and line, a variable, an argument. */
+  /** Property of the declaration, or file and line, variable or argument. */
   readonly place: string
   readonly message: string
   readonly fix: string
@@ -157,14 +157,14 @@ function fill(code: KernelErrorCode, details: TextParams): { readonly message: s
   return { message: fillText(text, details), fix: fillText(fix, details) }
 }
 
-/** @param details what the text of the code marks; `plugin` is filled in */
+/** @param details values for the placeholders of the text; `plugin` is added */
 export function problem(code: KernelErrorCode, place: string, details: TextParams, plugin?: string): Problem {
   return plugin === undefined
     ? { code, place, ...fill(code, details) }
     : { code, plugin, place, ...fill(code, { plugin, ...details }) }
 }
 
-/** The product was refused before anything started. */
+/** The product was rejected before anything started. */
 export class StartRefusedError extends PlinthError {
   override readonly name = 'StartRefusedError'
   readonly problems: readonly Problem[]
@@ -180,7 +180,7 @@ export function describeProblem({ code, plugin, place, message, fix }: Problem):
   return `  ${code}${plugin === undefined ? '' : ` in plugin "${plugin}"`} at ${place}\n    ${message}\n    Fix: ${fix}`
 }
 
-/** One or more hooks failed while the product stopped; everything else was released all the same. */
+/** One or more hooks failed while the product stopped; everything else was released. */
 export class StopFailedError extends PlinthError {
   override readonly name = 'StopFailedError'
   readonly errors: readonly unknown[]

@@ -5,7 +5,7 @@ import { originOf, type Plugin } from '../plugin.ts'
 import { isBusinessError } from './business-error.ts'
 import { isPlinthError } from './coded-error.ts'
 
-/** Files of the frames of a stack, the innermost first. */
+/** Returns the files of the frames of a stack, the innermost first. */
 export function filesIn(stack: string): string[] {
   return stack.split('\n').flatMap((line) => {
     if (line.includes('node:internal')) return []
@@ -15,10 +15,13 @@ export function filesIn(stack: string): string[] {
   })
 }
 
-/** File that declares a plugin. The first frame of its origin is `definePlugin`, the second the file that calls it. */
+/**
+ * Returns the file that declares a plugin. The first frame of its origin is `definePlugin`, the second the calling
+ * file.
+ */
 export const fileOf = (plugin: Plugin): string | undefined => filesIn(originOf(plugin))[1]
 
-/** Errors that say where something failed; what failed is their cause. */
+/** Errors that report where something failed; their cause is the failure. */
 const wrappers: ReadonlySet<string> = new Set([
   'PLINTH_START_FAILED',
   'PLINTH_PRODUCT_INVALID',
@@ -27,8 +30,8 @@ const wrappers: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The stack with its causes that an author needs to find a mistake; none for an error that brings its own advice, because
- * that one is for the operator. Bounded; masked as far as the error is.
+ * Returns the stack with its causes for an author. Returns none for an error with its own advice, because that is for
+ * the operator. The length is limited. Secrets are masked if they are in the error.
  */
 export function authorStack(error: unknown): string | undefined {
   if (!(error instanceof Error) || isBusinessError(error)) return undefined
@@ -36,7 +39,7 @@ export function authorStack(error: unknown): string | undefined {
   return wrappers.has(error.code) ? authorStack(error.cause) : undefined
 }
 
-/** Frames inside of Node.js help nobody to find a mistake. */
+/** Frames inside of Node.js do not help to find a mistake. */
 const nodeFrame = /^\s+at .*node:internal.*\n?/gm
 
 function stackOf({ type, message, stack = `${type}: ${message}`, cause, errors = [] }: ErrorLine): string {
@@ -45,8 +48,8 @@ function stackOf({ type, message, stack = `${type}: ${message}`, cause, errors =
 }
 
 /**
- * The plugin whose code threw, as far as the stack says: the innermost frame that stands in the file that declares a
- * plugin, or in a directory that one plugin alone is declared in or above.
+ * Returns the plugin whose code threw, as far as the stack shows it. That is the innermost frame in the file that
+ * declares a plugin, or in a directory that belongs to one plugin only.
  */
 export function pluginOf(stack: string, plugins: readonly Plugin[]): string | undefined {
   const declared = plugins.flatMap((plugin) => {
