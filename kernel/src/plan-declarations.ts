@@ -6,10 +6,10 @@ import { kernelPlugin } from './kernel-plugin.ts'
 import type { Plugin } from './plugin.ts'
 import type { TextParams } from './text/text.ts'
 
-/** Enters one problem of a plugin. */
+/** Reports one problem of a plugin. */
 export type Report = (code: KernelErrorCode, place: string, details: TextParams, plugin?: string) => void
 
-/** Commands of the `plinth` program itself; its groups take in others. */
+/** Commands of the `plinth` program itself; plugins may add commands to its groups. */
 const kernelCommands = ['start', 'doctor', 'help', 'config', 'plugins'].concat(
   ['list', 'get', 'explain'].map((word) => `config ${word}`),
   ['list', 'graph', 'why'].map((word) => `plugins ${word}`),
@@ -17,7 +17,9 @@ const kernelCommands = ['start', 'doctor', 'help', 'config', 'plugins'].concat(
 
 type NamesOf = (plugin: Plugin) => readonly string[]
 
-/** Members of a declaration whose names are unique over the product: what they name, and how. */
+/**
+ * Properties of a declaration with names that are unique in the product: the kind of name, and how to read the names.
+ */
 const uniqueNames = {
   provides: ['service', ({ provides = [] }) => provides.map(({ id }) => id)],
   extensionPoints: ['extension point', ({ extensionPoints = [] }) => extensionPoints.map(({ id }) => id)],
@@ -36,7 +38,7 @@ const duplicateCodes: Readonly<Record<string, KernelErrorCode>> = {
   extensionPoints: 'PLINTH_PLAN_DUPLICATE_EXTENSION_POINT',
 }
 
-/** The first plugin that declares each name in this member; every later one is reported. */
+/** Returns the first plugin that declares each name in this property; each later one is reported. */
 export function ownersBy(
   member: keyof typeof uniqueNames,
   plugins: readonly Plugin[],
@@ -63,7 +65,7 @@ const keyFaults: Readonly<Record<string, KernelErrorCode>> = {
   'secret-destination': 'PLINTH_PLAN_SECRET_DESTINATION',
 }
 
-/** The sound keys of all plugins. */
+/** Returns the valid keys of all plugins. */
 export function keysBy(plugins: readonly Plugin[], report: Report): ReadonlyMap<string, OwnedKey> {
   const { keys, faults } = collectKeys(
     plugins.map(({ id, config = {}, configGroups = {} }) => ({ plugin: id, keys: config, groups: configGroups })),
@@ -75,7 +77,7 @@ export function keysBy(plugins: readonly Plugin[], report: Report): ReadonlyMap<
   return keys
 }
 
-/** What plugins declare beside services, extension points and keys. */
+/** Checks declarations other than services, extension points and keys. */
 export function checkDeclarations(plugins: readonly Plugin[], report: Report): void {
   for (const member of ['permissions', 'installTasks', 'scheduledTasks', 'commands', 'migrations'] as const) {
     ownersBy(member, plugins, report)
@@ -84,13 +86,16 @@ export function checkDeclarations(plugins: readonly Plugin[], report: Report): v
   checkInstallTasks(plugins, report)
   checkGroupTitles(plugins, report)
   for (const { id, roles, migrations = [], entities = [] } of plugins) {
-    // The database is migrated by whatever process comes first, so every process must know all change sets.
+    // The first process of any role migrates the database, so every process must know all change sets.
     if (roles === undefined || migrations.length + entities.length === 0) continue
     report('PLINTH_PLAN_TABLES_IN_ROLES', 'roles', { roles: roles.join(', ') }, id)
   }
 }
 
-/** Members of scheduled tasks that may name a key: whether the key is of the right type, and what makes such a key. */
+/**
+ * Properties of scheduled tasks that may refer to a key: the check of its type, and the function that declares such a
+ * key.
+ */
 const taskKeys = {
   fixedDelay: [({ format }: JsonSchema) => format === 'duration', 'key.duration'],
   autoStartup: [({ type }: JsonSchema) => type === 'boolean', 'key.boolean'],
@@ -123,7 +128,7 @@ function checkInstallTasks(plugins: readonly Plugin[], report: Report): void {
   }
 }
 
-/** A heading has one text in each language: of two, nobody could say which is shown. */
+/** A heading has one text in each language: with two, it would be unclear which one to show. */
 function checkGroupTitles(plugins: readonly Plugin[], report: Report): void {
   const titles = new Map<string, { readonly plugin: string; readonly title: Localized }>()
   for (const { id, configGroups = {} } of plugins) {

@@ -11,7 +11,7 @@ import { carriedOut, isPlugin, type Plugin, type PluginDeclaration, type Role } 
 import { refOf } from './refs.ts'
 import { checkShapes } from './shapes/declaration-shapes.ts'
 
-/** Why one plugin comes before another. */
+/** Reason why one plugin comes before another. */
 export interface Dependency {
   /** Plugin that must be set up first. */
   readonly on: string
@@ -20,26 +20,26 @@ export interface Dependency {
   readonly ref: string
 }
 
-/** What would be started, and everything that speaks against it. */
+/** The plugins to start, and all problems. */
 export interface Plan {
-  /** Plugins that load in the given roles, in set-up order. */
+  /** Plugins that load in the given roles, in setup order. */
   readonly plugins: readonly Plugin[]
-  /** Listed plugins that load in other roles only. */
+  /** Listed plugins that load only in other roles. */
   readonly inactive: readonly Plugin[]
   /** Keys of all listed plugins and of the kernel. */
   readonly keys: ReadonlyMap<string, OwnedKey>
-  /** Provider by service id, over all listed plugins. */
+  /** Provider by service id, of all listed plugins. */
   readonly providers: ReadonlyMap<string, string>
-  /** Owner by extension point id, over all listed plugins. */
+  /** Owner by extension point id, of all listed plugins. */
   readonly owners: ReadonlyMap<string, string>
-  /** What each active plugin waits for. */
+  /** Dependencies of each active plugin. */
   readonly dependencies: ReadonlyMap<string, readonly Dependency[]>
   readonly problems: readonly Problem[]
-  /** Things to mend that do not stop the product. */
+  /** Problems that do not stop the product. */
   readonly warnings: readonly Problem[]
 }
 
-/** Members that the kernel reads, and those of the brand, which are no strings. */
+/** Properties that the kernel reads. The brand is a symbol and needs no entry. */
 const knownMembers: ReadonlySet<string> = new Set<keyof PluginDeclaration>([
   ...(['id', 'title', 'version', 'kernel', 'roles', 'requires', 'provides', 'extensionPoints', 'contributes'] as const),
   ...([
@@ -59,8 +59,8 @@ const knownMembers: ReadonlySet<string> = new Set<keyof PluginDeclaration>([
 const pluginId = /^[a-z][a-z0-9]*([.-][a-z0-9]+)*$/
 
 /**
- * Plans a product without running any code of its plugins. Pure: the same list gives the same plan, and every problem of
- * every plugin is found in one go.
+ * Plans a product without running code of its plugins. Pure: the same list gives the same plan. The problems of all
+ * plugins are reported together.
  */
 export function planProduct(
   listed: readonly unknown[],
@@ -100,7 +100,7 @@ const versionExamples = { version: 'version: "1.2.3"', kernel: 'kernel: "^1.0.0"
 
 function usablePlugins(listed: readonly unknown[], kernelVersion: string, report: Report): Plugin[] {
   const plugins = new Map<string, Plugin>()
-  // Most plugins name the same range, and comparing it is what takes time here.
+  // Most plugins declare the same range, and comparing it is slow.
   const fitting = new Set<string>()
   const invalid = (place: string, reason: string, id?: string) =>
     report('PLINTH_PLAN_INVALID_PLUGIN', place, { reason }, id)

@@ -2,12 +2,12 @@ import type { DeliveryOutcome, NotificationMessage, Recipient, SendContext } fro
 import { secretsOf } from '../contracts/notification-channel.ts'
 import { expectEqual, expectNoSecret, expectThat } from './conformance-case.ts'
 
-/** A message as the next hop got it, decoded to what the sender wrote. */
+/** A message as the next hop received it, decoded to the text of the sender. */
 export interface DeliveredMessage {
   readonly content: string
-  /** Absent only for a channel that carries none (`options.carriesSubject: false`). */
+  /** Absent only for a channel without subjects (`options.carriesSubject: false`). */
   readonly subject?: string
-  /** Whom the next hop was asked to reach. Absent only for a channel without `recipientKinds`. */
+  /** The requested recipients. Absent only for a channel without `recipientKinds`. */
   readonly recipients?: readonly Recipient[]
 }
 
@@ -16,7 +16,7 @@ function deepFreeze<T>(value: T): T {
   return value
 }
 
-/** Makes messages that share nothing with each other. */
+/** Returns a function that creates independent messages. */
 export function messageMaker(recipients: readonly Recipient[], attributes: Readonly<Record<string, unknown>>) {
   let made = 0
   const thawed = (content: string, changes: Partial<NotificationMessage> = {}): NotificationMessage => {
@@ -46,7 +46,7 @@ export const contextOf = ({ id }: NotificationMessage, changes: Partial<SendCont
 
 const isText = (value: unknown) => typeof value === 'string' && value.trim() !== ''
 
-/** What holds for every outcome, whatever became of the message. */
+/** Checks the rules that apply to every outcome. */
 export function expectWellFormed(
   outcome: DeliveryOutcome,
   message: NotificationMessage,
@@ -72,7 +72,7 @@ export function expectWellFormed(
   expectThat(rule, Number.isSafeInteger(ms) && ms >= 0, '>= 0', ms)
 }
 
-/** One delivery to one recipient; how a channel bundles recipients is its own business. */
+/** One delivery to one recipient; a channel may group recipients in any way. */
 interface Arrival {
   readonly content: string
   readonly subject: string | undefined
@@ -86,7 +86,7 @@ const arrivalsOf = (messages: readonly DeliveredMessage[]): Arrival[] =>
     (recipients.length === 0 ? [undefined] : recipients).map((recipient) => ({ content, subject, recipient })),
   )
 
-/** Throws unless exactly these messages arrived, each once with each recipient. The order is free. */
+/** @throws ConformanceError unless exactly these messages arrived, each once for each recipient, in any order */
 export function expectArrived(
   delivered: readonly DeliveredMessage[],
   messages: readonly NotificationMessage[],

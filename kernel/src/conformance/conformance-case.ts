@@ -2,23 +2,23 @@ import { inspect, isDeepStrictEqual } from 'node:util'
 import { type LocalizedText, localize } from '@plinth/config-schema'
 
 /**
- * One rule of a contract as a test. Free of any test runner: hand `run` to yours, for example
- * `for (const { name, run } of rateLimitStoreCases(create)) t.test(name, run)`.
+ * One rule of a contract as a test. Independent of test runners: pass `run` to yours, for example `for (const { name,
+ * run } of rateLimitStoreCases(create)) t.test(name, run)`.
  */
 export interface ConformanceCase {
   readonly name: string
-  /** Throws `ConformanceError` when the implementation breaks the rule. */
+  /** @throws ConformanceError if the implementation violates the rule */
   run(): Promise<void>
 }
 
-/** An implementation breaks its contract. */
+/** An implementation violates its contract. */
 export class ConformanceError extends Error {
   override readonly name = 'ConformanceError'
-  /** The broken rule, as the contract states it. */
+  /** The violated rule of the contract. */
   readonly rule: string
   readonly expected: unknown
   readonly actual: unknown
-  /** What the author of the implementation does about it. */
+  /** Action for the author of the implementation. */
   readonly advice: string | undefined
 
   constructor(rule: string, expected: unknown, actual: unknown, advice?: string) {
@@ -33,17 +33,17 @@ export class ConformanceError extends Error {
   }
 }
 
-/** Throws when the two differ. */
+/** @throws ConformanceError if the two differ */
 export function expectEqual(rule: string, actual: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(actual, expected)) throw new ConformanceError(rule, expected, actual)
 }
 
-/** Throws when the condition is false; `expected` says in words what should have been. */
+/** @throws ConformanceError if the condition is false; `expected` describes the expectation */
 export function expectThat(rule: string, holds: boolean, expected: string, actual: unknown): void {
   if (!holds) throw new ConformanceError(rule, expected, actual)
 }
 
-/** Throws when a text for people is missing or blank in a language. */
+/** @throws ConformanceError if a text for users is missing or blank in a language */
 export function expectNamed(rule: string, text: LocalizedText | undefined): void {
   const texts = ['en', 'zh-CN'].map((locale) => (text === undefined ? '' : localize(text, locale)))
   expectThat(
@@ -54,7 +54,7 @@ export function expectNamed(rule: string, text: LocalizedText | undefined): void
   )
 }
 
-/** The forms in which a secret may show. */
+/** Forms in which a secret may be shown. */
 const formsOf = (secret: string) => [
   secret,
   encodeURIComponent(secret),
@@ -62,7 +62,7 @@ const formsOf = (secret: string) => [
   Buffer.from(secret).toString('base64url'),
 ]
 
-/** Throws when one of the secrets shows in what was found, however deep. The error does not repeat it. */
+/** @throws ConformanceError if a secret is in the value at any depth. The error does not contain it */
 export function expectNoSecret(where: string, found: unknown, secrets: readonly string[]): void {
   const text = inspect(found, { depth: null, maxArrayLength: null, maxStringLength: null, breakLength: Infinity })
   const shown = secrets
@@ -71,22 +71,24 @@ export function expectNoSecret(where: string, found: unknown, secrets: readonly 
   expectEqual(`No secret is in ${where}`, shown, [])
 }
 
-/** Ends of the waits of a kit, in milliseconds of real time. */
+/** Limits of the waits of a kit, in milliseconds of real time. */
 export interface ConformanceLimits {
-  /** After which one call that has not settled counts as hanging; 5,000 when absent. */
+  /** Maximum duration of one call before it is treated as hanging; 5,000 when absent. */
   readonly patienceMs?: number
-  /** After which a whole case has failed, whatever it waits for; 120,000 when absent. */
+  /** Maximum duration of a whole case; 120,000 when absent. */
   readonly caseLimitMs?: number
 }
 
 type Awaitable<T> = T | Promise<T>
-/** What became of work. */
+/** Result of work. */
 type Settled<T> = { value: T } | { thrown: unknown } | { hanging: true }
 
 export interface Patience {
-  /** The value, what was thrown, or `hanging`: turns a hang into an answer. */
+  /** Returns the value, the thrown error, or `hanging` for a call that does not end. */
   settle<T>(work: () => Awaitable<T>): Promise<Settled<T>>
-  /** The value. A call that hangs breaks every contract. @throws ConformanceError, or what the work threw */
+  /**
+   * Returns the value. A call that hangs violates every contract. @throws ConformanceError, or the error of the work
+   */
   answer<T>(what: string, work: () => Awaitable<T>): Promise<T>
 }
 
@@ -120,17 +122,17 @@ export const patience = ({ patienceMs = 5000 }: ConformanceLimits = {}): Patienc
   }
 }
 
-/** Real time in which work that goes on after its answer would show. */
+/** Waits in real time for effects of work that continues after its result. */
 export const lateWork = () => new Promise<void>((resolve) => setTimeout(resolve, 200))
 
-/** Cases by name: what to do when the rule is broken, and the check. */
+/** Cases by name: the advice for a violated rule, and the check. */
 export type CaseBodies<Harness> = Readonly<
   Record<string, readonly [advice: string, check: (harness: Harness) => Awaitable<void>]>
 >
 
 /**
- * Builds the cases of a kit: each check gets a fresh harness, which is stopped afterwards whatever happens. Whatever it
- * throws becomes a `ConformanceError` that says what to do, and so does a case without an end.
+ * Builds the cases of a kit. Each check gets a new harness, which is always stopped afterwards. Every error, and a case
+ * that does not end, becomes a `ConformanceError` with advice.
  */
 export function casesOver<Harness extends { stop?(): Awaitable<void> }>(
   create: () => Awaitable<Harness>,

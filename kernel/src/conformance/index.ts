@@ -1,5 +1,6 @@
 /**
- * Conformance kit: the contracts of extension points as test cases for whoever implements them. Needs no test runner.
+ * Conformance kit: the contracts of extension points as test cases for authors of implementations. Needs no test
+ * runner.
  */
 export type { DeliveredMessage } from './channel-messages.ts'
 export {

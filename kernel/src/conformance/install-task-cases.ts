@@ -18,18 +18,18 @@ type Awaitable<T> = T | Promise<T>
 export interface InstallTaskHarness {
   /** From a running product: `product.service(kernel).installTasks.find(({ code }) => code === 'acme-uploads')`. */
   readonly task: BoundInstallTask
-  /** The task in the same world as a product sees it that was just started: nothing in memory is left. */
+  /** Returns the task in the same world for a newly started product, with no state in memory. */
   restarted(): Awaitable<BoundInstallTask>
   /**
-   * Everything that the task may leave behind, as plain data: files with contents, rows, settings. Without what differs
-   * from run to run by its nature, such as times of writing.
+   * Returns everything that the task may leave, as plain data: files with contents, rows, settings. Without data that
+   * differs in each run, such as write times.
    */
   snapshot(): Awaitable<unknown>
   stop?(): Awaitable<void>
 }
 
 export interface InstallTaskCaseOptions<Harness extends InstallTaskHarness> extends ConformanceLimits {
-  /** What the task writes to or asks for. `none` only for a task that cannot fail. */
+  /** The dependency of the task. `none` only for a task that cannot fail. */
   readonly dependency:
     | {
         /** Makes it fail, so that the task cannot do its work. */
@@ -38,19 +38,20 @@ export interface InstallTaskCaseOptions<Harness extends InstallTaskHarness> exte
         recover(harness: Harness): Awaitable<void>
       }
     | 'none'
-  /** Secrets that the task was given; none may show in a note or an error. */
+  /** Secrets of the task; none may be shown in a note or an error. */
   readonly secrets?: readonly string[]
 }
 
-/** Thrown by `note` in place of the death of the process. */
+/** Thrown by `note` to simulate the death of the process. */
 class Killed extends Error {
   override readonly message = 'note() of the conformance kit stands for the death of the process: let it through'
 }
 
 /**
- * The contract of `InstallTask` as cases. A crash is rehearsed at each `note()`, so a task notes each of its steps.
+ * Returns the contract of `InstallTask` as cases. Each call of `note()` simulates a crash, so a task must note each of
+ * its steps.
  *
- * @param create makes a world in which the task has not run; worlds share nothing
+ * @param create returns a world in which the task has not run; worlds are independent
  */
 export function installTaskCases<Harness extends InstallTaskHarness>(
   create: () => Awaitable<Harness>,
@@ -67,7 +68,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
     readonly thrown: unknown
     readonly ended: boolean
   }
-  /** Runs the task; `atNote` may throw or abort. Whatever becomes of it, no secret shows. */
+  /** Runs the task; `atNote` may throw or abort. Secrets must never be shown. */
   const attempt = async (
     task: BoundInstallTask,
     signal: AbortSignal = never,
@@ -104,7 +105,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
       await harness.stop?.()
     }
   }
-  /** What one undisturbed run leaves behind, and how often it notes. */
+  /** Returns the state after one undisturbed run, and its number of notes. */
   const undisturbed = () =>
     inNewWorld(async (harness) => ({ notes: await runToEnd(harness.task), state: await snapshotOf(harness) }))
 

@@ -19,32 +19,35 @@ import {
 } from './conformance-case.ts'
 import type { NextHop, NotificationChannelHarness } from './notification-channel-cases.ts'
 
-/** What the cases of a failing next hop need of the kit. */
+/** Parts of the kit that the cases of a failing next hop need. */
 interface Kit<Harness> {
   readonly nextHop: NextHop<Harness>
   readonly secrets: readonly string[]
   readonly patience: Patience
   frozen(content: string): NotificationMessage
-  /** Sends and checks what holds for every outcome. */
+  /** Sends and checks the rules of every outcome. */
   send(harness: Harness, message: NotificationMessage, changes?: Partial<SendContext>): Promise<DeliveryOutcome>
   delivered(harness: Harness): Promise<readonly DeliveredMessage[]>
 }
 
-/** Longest part of a secret that may show. */
+/** Maximum length of a part of a secret that may be shown. */
 const longestPart = 7
-/** Parts of a secret that must not show: what a text contains that was cut within it. */
+/** Returns parts of a secret that must not be shown: a text that was cut within the secret contains one of them. */
 const partsOf = (secret: string): readonly string[] =>
   secret.length <= longestPart + 1 ? [] : [secret.slice(0, longestPart + 1), secret.slice(-longestPart - 1)]
 
-/** Long enough for a connection to be made, short enough to wait for. */
+/** Long enough to connect, short enough for a test. */
 const deadline = () => AbortSignal.timeout(150)
 
-/** Cases over a next hop that is down, or takes messages and says nothing. */
+/** Returns cases for a next hop that is down, or accepts messages and does not respond. */
 export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Kit<Harness>): CaseBodies<Harness> {
   const { nextHop, secrets, patience, frozen, send, delivered } = kit
   const times = async (harness: Harness, { content }: NotificationMessage) =>
     (await delivered(harness)).filter((one) => one.content === content).length
-  /** Until the next hop has the message, where it says so: on a busy machine the way there takes its time. At most 1.2 s. */
+  /**
+   * Waits until the next hop has the message, if it reports that, because delivery takes time on a busy machine. At
+   * most 1.2 s.
+   */
   const reached = async (harness: Harness, message: NotificationMessage) => {
     for (let round = 0; round < 5 && (await times(harness, message)) === 0; round++) await lateWork()
     await lateWork()
@@ -153,7 +156,7 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
         const hanging = Array.from({ length: 20 }, (_, index) =>
           send(harness, frozen(`hanging ${index}`), { signal: controller.signal }),
         )
-        // They are looked at in the end; until then a failure of theirs is not unhandled.
+        // They are checked at the end; until then their rejections must not be unhandled.
         const ended = Promise.allSettled(hanging)
         try {
           await send(harness, frozen('meanwhile'), { signal: deadline() })

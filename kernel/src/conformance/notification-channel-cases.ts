@@ -26,43 +26,46 @@ type Awaitable<T> = T | Promise<T>
 
 export interface NotificationChannelHarness {
   readonly channel: NotificationChannel
-  /** Every message that reached the next hop, decoded to what the sender wrote. */
+  /** Returns every message that reached the next hop, decoded to the text of the sender. */
   delivered(): Awaitable<readonly DeliveredMessage[]>
   stop?(): Awaitable<void>
 }
 
-/** How the next hop of a channel misbehaves: the server, provider or file that takes its messages. */
+/** Failures of the next hop of a channel: the server, provider or file that receives its messages. */
 export interface NextHop<Harness> {
-  /** Makes it fail at once: no connection, or an answer that it cannot serve now. */
+  /** Makes it fail immediately: no connection, or a response that it is unavailable. */
   fail(harness: Harness): Awaitable<void>
-  /** Makes it take what it is sent and never answer. */
+  /** Makes it accept messages and never respond. */
   hang(harness: Harness): Awaitable<void>
-  /** Lets it work again for what is sent from now on. */
+  /** Makes it work again for new messages. */
   recover(harness: Harness): Awaitable<void>
-  /** Makes it reject what it is sent and repeat the whole request in its response, credentials included. Absent: it cannot. */
+  /** Makes it reject messages and repeat the whole request in its response, with credentials. Absent if it cannot. */
   echo?(harness: Harness): Awaitable<void>
 }
 
 export interface NotificationChannelCaseOptions<Harness extends NotificationChannelHarness> extends ConformanceLimits {
-  /** `none` only for a channel that hands its messages to nobody, such as one that keeps them in memory. */
+  /** `none` only for a channel without a next hop, such as one that stores messages in memory. */
   readonly nextHop: NextHop<Harness> | 'none'
-  /** Two recipients or more, of every kind that the channel lists; none for a channel that needs none. */
+  /** Two recipients or more, of every kind that the channel lists; empty for a channel that needs no recipient. */
   readonly recipients?: readonly Recipient[]
   /** Attributes that the channel needs to deliver. */
   readonly attributes?: Readonly<Record<string, unknown>>
-  /** Secrets that the channel was given: keys, tokens, endpoints with a token. None may show in an outcome. */
+  /** Secrets of the channel: keys, tokens, endpoints with a token. None may be shown in an outcome. */
   readonly secrets?: readonly string[]
-  /** As the channel's trait says: `each` gives every message one of the recipients. */
+  /** According to the trait of the channel: `each` passes one recipient to each send. */
   readonly recipientsAs?: 'together' | 'each'
   /** False for a channel whose format has no subject, such as SMS. */
   readonly carriesSubject?: boolean
-  /** `crlf` for a format whose lines end with CRLF, such as mail (RFC 2045, 6.8): contents arrive with these. Default: as written. */
+  /**
+   * `crlf` for a format whose lines end with CRLF, such as mail (RFC 2045, 6.8): contents arrive with these. Default:
+   * as written.
+   */
   readonly lineEnds?: 'as-written' | 'crlf'
-  /** Characters that the format of the next hop takes; the channel must reject a longer content rather than cut it. */
+  /** Maximum characters in the format of the next hop; the channel must reject a longer content and must not cut it. */
   readonly longestContent?: number
 }
 
-/** Contents that formats, templates and line protocols trip over. */
+/** Contents that formats, templates and line protocols often process incorrectly. */
 const awkwardContents = [
   'plain',
   'two\nlines\r\nand\ttabs',
@@ -87,9 +90,9 @@ const recipientKinds: Readonly<Record<Recipient['kind'], true>> = {
 }
 
 /**
- * The contract of `NotificationChannel` as cases.
+ * Returns the contract of `NotificationChannel` as cases.
  *
- * @param create makes a channel that is switched on and whose next hop is reachable and has received nothing
+ * @param create returns an enabled channel with a reachable next hop that has received nothing
  */
 export function notificationChannelCases<Harness extends NotificationChannelHarness>(
   create: () => Awaitable<Harness>,
@@ -105,7 +108,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
 
   const fits = ({ content }: NotificationMessage) => content.length <= longestContent
 
-  /** Sends and checks what holds for every outcome. */
+  /** Sends and checks the rules of every outcome. */
   const send = async ({ channel }: Harness, message: NotificationMessage, changes: Partial<SendContext> = {}) => {
     const settled = await settle(() => channel.send(message, contextOf(message, changes)))
     if ('thrown' in settled) expectNoSecret('an exception', settled.thrown, [...secrets, ...secretsOf(message)])
@@ -295,7 +298,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
     ],
   }
 
-  /** In how many pieces the next hop gets one message: one, or one for each recipient. */
+  /** Returns the number of deliveries for one message: one, or one for each recipient. */
   const deliveriesOfOne = async () => {
     const harness = await create()
     try {

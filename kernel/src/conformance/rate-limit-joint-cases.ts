@@ -15,16 +15,16 @@ import type { RateLimitStoreHarness } from './rate-limit-store-cases.ts'
 import { boundedStore } from './rate-limit-world.ts'
 
 export interface RateLimitJointOptions<Harness extends RateLimitStoreHarness> extends ConformanceLimits {
-  /** Cuts the store off from what it depends on. Absent only for a store that depends on nothing (`traits.shared` false). */
+  /** Disconnects the store from its dependency. Absent only for a store without one (`traits.shared` false). */
   readonly disconnect?: (harness: Harness) => void | Promise<void>
 }
 
 const windowMs = 3_600_000
 
 /**
- * The contract of `RateLimitStore.consumeAll` as cases, for stores that have it. No time passes in them.
+ * Returns the contract of `RateLimitStore.consumeAll` as cases, for stores that have it. No time passes in them.
  *
- * @param create makes a store that is empty and shares nothing with an earlier one
+ * @param create returns an empty store that shares nothing with an earlier one
  */
 export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
   create: (clock: Clock) => Harness | Promise<Harness>,
@@ -45,7 +45,7 @@ export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
   type World = Awaited<ReturnType<typeof world>>
 
   const request = (key: string, limit: number, cost = 1): RateLimitRequest => ({ key, limit, windowMs, cost })
-  /** Units of a key that nobody has taken. */
+  /** Returns the remaining units of a key. */
   const left = async (store: RateLimitStore, key: string, limit: number) => {
     const { allowed, remaining } = await store.peek(request(key, limit))
     return allowed ? remaining + 1 : remaining
@@ -124,7 +124,7 @@ export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
         const calls = Array.from({ length: 100 }, (_, call) =>
           Promise.resolve().then(() => {
             const requests = [request('address', 30), request('account', 7)]
-            // Half of them in the other order: two calls must not wait for each other.
+            // Half of them in reverse order: two calls must not wait for each other.
             return consumeAll(call % 2 === 0 ? requests : requests.toReversed())
           }),
         )

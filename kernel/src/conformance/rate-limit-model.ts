@@ -3,15 +3,15 @@ import { manualClock } from '../testing/manual-clock.ts'
 import type { Clock } from '../time/clock.ts'
 import { expectEqual } from './conformance-case.ts'
 
-/** Random choices that the same seed repeats exactly. */
+/** Random choices that are the same for the same seed. */
 interface Dice {
-  /** A whole number from 0 to `sides` - 1. */
+  /** Returns an integer from 0 to `sides` - 1. */
   roll(sides: number): number
-  /** One of the items; the list is not empty. */
+  /** Returns one of the items; the list must not be empty. */
   pick<T>(items: readonly [T, ...T[]]): T
 }
 
-/** The mulberry32 generator: small, and good enough to choose test steps. */
+/** The mulberry32 generator: small, and sufficient for test steps. */
 export function dice(seed: number): Dice {
   let state = seed >>> 0
   const roll = (sides: number): number => {
@@ -28,7 +28,7 @@ interface Playable {
   stop?(): void | Promise<void>
 }
 
-/** Plays one random sequence of calls on a new store and compares every decision with the model of its algorithm. */
+/** Runs one random sequence of calls on a new store and compares every decision with the model of its algorithm. */
 export async function playSequence(
   create: (clock: Clock) => Playable | Promise<Playable>,
   algorithm: RateLimitStore['traits']['algorithm'],
@@ -39,7 +39,7 @@ export async function playSequence(
   const { store } = harness
   const model = new rateLimitModels[algorithm]()
   const { roll, pick } = dice(seed)
-  // Two rules on one key: neither may change what the other limits.
+  // Two rules on one key: neither may affect the other.
   const keys = ['a', 'a', 'b', 'c'].map((key) => ({ key, limit: 1 + roll(12), windowMs: pick([1, 7, 1000, 60_000]) }))
   const steps: string[] = []
   try {
@@ -77,19 +77,19 @@ export async function playSequence(
   }
 }
 
-/** What a decision must look like; a member that is absent may be anything in range. */
+/** The expected decision; absent properties may have any value in range. */
 type ExpectedDecision = Partial<RateLimitDecision>
 
-/** The obvious implementation of an algorithm, slow and without purge: what a store is compared with. */
+/** The simplest implementation of an algorithm, slow and without purge, as reference for a store. */
 interface RateLimitModel {
-  /** Decides at `nowMs` and, when `take` is set, remembers it. */
+  /** Decides at `nowMs` and, if `take` is set, stores the decision. */
   decide(request: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision
   reset(key: string): void
-  /** Tells the model about units that the store admitted though the model left it the choice. */
+  /** Adds units that the store admitted where the model allows both decisions. */
   admitted(request: RateLimitRequest, nowMs: number): void
 }
 
-/** What is held of each key and window. */
+/** State by key and window. */
 class Held<T> {
   readonly #byKey = new Map<string, Map<string, T>>()
 
@@ -107,7 +107,7 @@ class Held<T> {
   }
 }
 
-/** The window starts with the first hit and is never extended; windows of different lengths count apart. */
+/** The window starts with the first hit and is never extended; windows of different lengths are counted separately. */
 class FixedWindow implements RateLimitModel {
   readonly #windows = new Held<{ readonly endMs: number; used: number }>()
 
@@ -115,7 +115,7 @@ class FixedWindow implements RateLimitModel {
     const { limit, windowMs, cost } = request
     const running = this.#windows.get(request, windowMs)
     const window = running && running.endMs > nowMs ? running : { endMs: nowMs + windowMs, used: 0 }
-    // A rule with a lower limit may find more used than it grants.
+    // For a rule with a lower limit, more units may be used than it grants.
     const remaining = Math.max(0, limit - window.used)
     if (cost > limit) return { allowed: false, remaining }
     if (cost > remaining) {
@@ -135,7 +135,7 @@ class FixedWindow implements RateLimitModel {
   admitted(): void {}
 }
 
-/** Starts full, refills evenly. Levels are kept in units times milliseconds, so that nothing is rounded. */
+/** Starts full, refills evenly. Levels are in units times milliseconds, so that nothing is rounded. */
 class TokenBucket implements RateLimitModel {
   readonly #buckets = new Held<{ atMs: number; level: number }>()
 
@@ -163,8 +163,8 @@ class TokenBucket implements RateLimitModel {
 }
 
 /**
- * Sliding windows differ in how closely they remember the past, so this model only states the bounds: no interval of the
- * window's length admits more than the limit, and after two idle windows the whole quota is back.
+ * Sliding windows differ in precision, so this model only checks the bounds: no interval of the window's length admits
+ * more than the limit, and after two idle windows the whole quota is available again.
  */
 class SlidingWindow implements RateLimitModel {
   readonly #hits = new Held<{ readonly atMs: number; readonly cost: number }[]>()

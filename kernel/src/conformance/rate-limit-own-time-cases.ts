@@ -3,10 +3,10 @@ import { type CaseBodies, ConformanceError, expectEqual, expectThat } from './co
 import { dice, rateLimitModels } from './rate-limit-model.ts'
 import { longestMs, type RateLimitWorld } from './rate-limit-world.ts'
 
-/** How long a case over windows of an hour may take, so that no token of a bucket comes back meanwhile. */
+/** Maximum duration of a case with windows of an hour, so that no token of a bucket is refilled meanwhile. */
 const slownessMs = 60_000
 
-/** A window in which something is measured; doubled while the machine is too slow for it. */
+/** Windows for measurements; the next longer one is used if the machine is too slow. */
 const windowsMs = [400, 800, 1600, 3200, 6400]
 
 const tooSlow = () =>
@@ -17,7 +17,7 @@ const tooSlow = () =>
     'Run the kit on a machine with less load.',
   )
 
-/** Cases for a store with a time of its own, in real time. A slow machine makes them longer, never wrong. */
+/** Returns cases for a store with its own time, in real time. A slow machine makes them longer but not incorrect. */
 export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBodies<RateLimitWorld<Harness>> {
   const nowMs = () => performance.now()
   const request = (key: string, windowMs: number, limit: number, cost: number): RateLimitRequest => ({
@@ -27,7 +27,9 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
     cost,
   })
 
-  /** A decision of a window of an hour: what counts is exact, times may be off by what a slow machine takes. */
+  /**
+   * Compares a decision with a window of an hour: counts are exact, times may differ by the delay of a slow machine.
+   */
   const expectAlike = (
     rule: string,
     actual: RateLimitDecision,
@@ -104,7 +106,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
           const secondAt = nowMs()
           await store.consume(of(limit - 1))
           if (nowMs() > began + windowMs - toleranceMs) continue
-          // Denials on the way must change nothing.
+          // Denied calls meanwhile must change nothing.
           let back = false
           while (!back && nowMs() < begunBy + windowMs + toleranceMs) {
             await store.consume(of(limit + 1))
@@ -116,7 +118,8 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
           back ||= (await store.consume(of(limit))).allowed
           const isFixed = algorithm === 'fixed-window'
           if (isFixed) expectEqual('One window after its first hit the whole quota is back', back, true)
-          // A window after the second hit it is back everywhere; three of four units of a bucket earlier.
+          // One window after the second hit, all units are available again; three of four units of a bucket are
+          // available earlier.
           const share = algorithm === 'token-bucket' ? 0.75 : 1
           if (nowMs() > secondAt + share * windowMs - toleranceMs) continue
           if (!isFixed) expectEqual(`${algorithm}: hits in the second half of a window count on after it`, back, false)
@@ -142,7 +145,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
         for (const waitMs of windowsMs) {
           await pass(waitMs)
           const moved = (await timed()) - first
-          // What a call takes may show in the answer; the time between the calls may not.
+          // The duration of a call may affect the result; the time between the calls may not.
           const offMs = calledMs + 2 * toleranceMs + 10
           if (offMs > waitMs / 2) continue
           expectThat('resetAtMs stays while a window runs', Math.abs(moved) <= offMs, `within ${offMs} ms`, moved)

@@ -23,32 +23,32 @@ import { boundedStore, drain, longestMs, type RateLimitWorld, rateLimitRequest }
 
 export interface RateLimitStoreHarness {
   readonly store: RateLimitStore
-  /** Another instance with the same quota, as a second process would have it. Every shared store has one. */
+  /** Another instance with the same quota, as in a second process. Required for a shared store. */
   readonly other?: RateLimitStore
-  /** Keys that the store holds now, over all keys. */
+  /** Returns the number of keys in the store. */
   entries(): number | Promise<number>
   stop?(): void | Promise<void>
 }
 
 export interface RateLimitStoreCaseOptions<Harness extends RateLimitStoreHarness> extends ConformanceLimits {
   /**
-   * Only for a store whose time cannot be injected, such as one that uses the time of a server: lets that time pass.
-   * Waits in the cases stay below two seconds.
+   * Only for a store whose time cannot be injected, such as one with the time of a server: waits until that time has
+   * passed. Waits in the cases are shorter than two seconds.
    */
   readonly ownTime?: {
     pass(ms: number): Promise<void>
-    /** Milliseconds by which its answers may be off. */
+    /** Maximum error of its results in milliseconds. */
     readonly toleranceMs: number
   }
-  /** Cuts the store off from what it depends on. Absent only for a store that depends on nothing (`traits.shared` false). */
+  /** Disconnects the store from its dependency. Absent only for a store without one (`traits.shared` false). */
   readonly disconnect?: (harness: Harness) => void | Promise<void>
-  /** Calls after which a started purge must have removed what expired; 4096 when absent. */
+  /** Number of calls after which a started purge must have removed expired keys; 4096 when absent. */
   readonly purgeCalls?: number
-  /** Seed of the random sequences; the same when absent, so that a failure repeats. */
+  /** Seed of the random sequences; constant when absent, so that a failure can be repeated. */
   readonly seed?: number
 }
 
-/** A context that tells of its deadline by `onEnd` alone. */
+/** Returns a context that reports its deadline only by `onEnd`. */
 function endsSoon(): StoreContext {
   const endsAt = performance.now() + 100
   return {
@@ -61,13 +61,13 @@ function endsSoon(): StoreContext {
   }
 }
 
-/** Times before 2001 in milliseconds: a store that gives seconds since the epoch is below it for the next centuries. */
+/** Times before 2001 in milliseconds: a store that returns seconds since the epoch stays below it for centuries. */
 const leastEpochMs = 1_000_000_000_000
 
 /**
- * The contract of `RateLimitStore` as cases.
+ * Returns the contract of `RateLimitStore` as cases.
  *
- * @param create makes a store that is empty and shares nothing with an earlier one; its time comes from the clock
+ * @param create returns an empty store that shares nothing with an earlier one; its time comes from the clock
  */
 export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
   create: (clock: Clock) => Harness | Promise<Harness>,
@@ -75,7 +75,7 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
 ): ConformanceCase[] {
   const { ownTime, disconnect, purgeCalls = 4096, seed = 20_260_101 } = options
   const toleranceMs = ownTime?.toleranceMs ?? 0
-  /** A window that is short enough to wait for. */
+  /** A window that is short enough for a real wait. */
   const shortMs = ownTime === undefined ? 60_000 : 300
 
   const bounds = patience(options)

@@ -1,7 +1,7 @@
 import { type CaseBodies, expectEqual, expectThat } from './conformance-case.ts'
 import { drain, longestMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-world.ts'
 
-/** Keys that stores tend to mix up or to trip over. */
+/** Keys that stores often confuse or process incorrectly. */
 const awkwardKeys = [
   'a',
   'a:b',
@@ -21,7 +21,7 @@ const awkwardKeys = [
   'a ',
 ]
 
-/** Cases about keys: which of them are the same, and how one is forgotten. */
+/** Returns cases about keys: which of them are equal, and how one is removed. */
 export function keyCases<Harness>(): CaseBodies<RateLimitWorld<Harness>> {
   return {
     'keys do not touch each other': [
@@ -60,18 +60,18 @@ export function keyCases<Harness>(): CaseBodies<RateLimitWorld<Harness>> {
   }
 }
 
-/** How time passes in a kit. */
+/** The time model of a kit. */
 interface Timing<Harness> {
-  /** True when the store's time cannot be injected. */
+  /** True if the time of the store cannot be injected. */
   readonly hasOwnTime: boolean
   readonly toleranceMs: number
-  /** A window that is short enough to wait for. */
+  /** A window that is short enough for a real wait. */
   readonly shortMs: number
   readonly purgeCalls: number
   entries(harness: Harness): Promise<number>
 }
 
-/** Cases in which time passes, on either kind of clock. */
+/** Returns cases in which time passes, for both kinds of clock. */
 export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimitWorld<Harness>> {
   const { hasOwnTime, toleranceMs, shortMs, purgeCalls, entries } = timing
   const injected: CaseBodies<RateLimitWorld<Harness>> = {
@@ -93,7 +93,7 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
       async ({ store, pass }) => {
         const of = rateLimitRequest({ windowMs: shortMs })
         await drain(store, of)
-        // A sliding window may remember its predecessor: two windows are enough for all.
+        // A sliding window may include its predecessor, so two windows are enough for all algorithms.
         await pass((store.traits.algorithm === 'sliding-window' ? 2 : 1) * shortMs + toleranceMs)
         await drain(store, of)
       },
@@ -149,7 +149,7 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
         for (let index = 0; index < passing; index++) {
           await store.consume(rateLimitRequest({ key: `passing:${index}`, windowMs: shortMs }))
         }
-        // Where time passes by itself, the first of them may be gone before the last one comes.
+        // With real time, the first of them may expire before the last one is added.
         const certain = !hasOwnTime ? lasting + passing : lasting
         const held = await entries(harness)
         expectThat('entries() counts the keys that the store holds', held >= certain, `>= ${certain}`, held)
@@ -172,7 +172,7 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
       async ({ store, pass }) => {
         const of = rateLimitRequest({ windowMs: 30 * 86_400_000 })
         await drain(store, of)
-        // Node.js timers above 24.8 days fire at once; this lets one fire.
+        // Node.js timers above 24.8 days fire immediately; this wait lets one fire.
         await new Promise((resolve) => setTimeout(resolve, 10))
         if (!hasOwnTime) await pass(24 * longestMs)
         expectEqual('A window of 30 days is still running', (await store.consume(of)).allowed, false)

@@ -4,19 +4,19 @@ import { expectEqual, type Patience } from './conformance-case.ts'
 
 type Awaitable<T> = T | Promise<T>
 
-/** What each case of the rate limit kit gets. */
+/** The objects for each case of the rate limit kit. */
 export interface RateLimitWorld<Harness> {
   readonly harness: Harness
   readonly store: RateLimitStore
-  /** Another instance with the same quota; the same one for a store that shares nothing. */
+  /** Another instance with the same quota; the same instance for a store that is not shared. */
   readonly other: RateLimitStore
-  /** Moves the store's time, unless it has a time of its own. */
+  /** Controls the time of the store, unless it has a time of its own. */
   readonly clock: ManualClock
   pass(ms: number): Promise<void>
   stop(): Promise<void>
 }
 
-/** A store whose calls hang no longer than the kit waits, and which meets no request that can be changed. */
+/** Returns a store whose calls end within the patience of the kit, and which receives frozen requests. */
 export function boundedStore(store: RateLimitStore, { answer }: Patience): RateLimitStore {
   const bounded = <T>(what: string, given: Awaitable<T>): Awaitable<T> =>
     given instanceof Promise ? answer(what, () => given) : given
@@ -39,7 +39,7 @@ export function boundedStore(store: RateLimitStore, { answer }: Patience): RateL
   }
 }
 
-/** The longest window of the cases, except where they are about length. */
+/** The longest window of the cases, except in cases about length. */
 export const longestMs = 3_600_000
 
 export const rateLimitRequest = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => ({
@@ -50,7 +50,7 @@ export const rateLimitRequest = (changes: Partial<RateLimitRequest> = {}): RateL
   ...changes,
 })
 
-/** Takes the whole quota in one go. */
+/** Takes the whole quota in one call. */
 export async function drain(store: RateLimitStore, of: RateLimitRequest): Promise<void> {
   const decision = await store.consume({ ...of, cost: of.limit })
   expectEqual('A fresh key has its whole quota', [decision.allowed, decision.remaining], [true, 0])

@@ -1,12 +1,12 @@
 import type { LocalizedText } from '@plinth/config-schema'
 import type { Declared, KeysOf, PluginRuntime } from '../plugin.ts'
 
-/** Where a command writes. With `--json` exactly one JSON document goes to standard output, through `result`. */
+/** Output of a command. With `--json` exactly one JSON document is written to standard output, by `result`. */
 export interface CommandOutput {
   readonly json: boolean
-  /** The answer: printed as JSON with `--json`, otherwise as the given text. */
+  /** Prints the result: as JSON with `--json`, otherwise as the given text. */
   result(value: unknown, text: string): void
-  /** Progress and remarks for people: standard error. */
+  /** Prints progress and notes for people to standard error. */
   progress(text: string): void
 }
 
@@ -19,19 +19,19 @@ export interface CommandInvocation {
 }
 
 /**
- * Which plugins a command sets up. `all`: every one, or the command fails. `needed`: the plugin of the command and what it
- * uses, no other. `possible`: the same, and of the others each that can be set up. What is not required and cannot be set up
- * is reported and left out, so that the command works while a value keeps another plugin from starting.
+ * The plugins that a command sets up. `all`: every plugin, or the command fails. `needed`: only the plugin of the
+ * command and its dependencies. `possible`: in addition, all others that can be set up. If such a plugin cannot be set
+ * up, it is reported and omitted, so that the command works even if a value keeps another plugin from starting.
  */
 export type CommandSetup = 'all' | 'needed' | 'possible'
 
 /**
- * A command of the `plinth` program that a plugin brings. The product is set up in the role `cli` first: services are
- * there, nothing listens and nothing migrates by itself.
+ * A command of the `plinth` program that a plugin declares. The product is first set up in the role `cli`: services are
+ * available, but nothing listens and nothing migrates automatically.
  */
 export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
   /**
-   * Words after `plinth`: `migrate`, or a group and a word, `config set`. The group may be one of the kernel.
+   * Words after `plinth`: `migrate`, or a group and a word, `config set`. The group may belong to the kernel.
    *
    * @example name: 'sms balance'
    */
@@ -59,11 +59,11 @@ export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
    */
   readonly setsUp?: CommandSetup
   /**
-   * Answers the exit code; nothing means 0.
+   * Returns the exit code; undefined means 0.
    *
    * @example run: (_, { args, output }) => output.result({ cents: 4711 }, `${args[0] ?? 'acme'}: 47.11`)
    */
-  // biome-ignore lint/suspicious/noConfusingVoidType: most commands end without a word
+  // biome-ignore lint/suspicious/noConfusingVoidType: most commands return nothing
   readonly run: (runtime: PluginRuntime<D>, invocation: CommandInvocation) => number | void | Promise<number | void>
 }
 
@@ -74,8 +74,8 @@ export interface InstallTaskContext<D extends Partial<Declared>> extends PluginR
 }
 
 /**
- * One step of the installation (document 3, "Install task contract"). A task may be killed at any moment and run again:
- * `run` must end in the same state however often it was started.
+ * One step of the installation (document 3, "Install task contract"). A task may be killed at any time and run again:
+ * `run` must reach the same state after any number of starts.
  */
 export interface InstallTask<D extends Partial<Declared> = Declared> {
   /**
@@ -95,7 +95,7 @@ export interface InstallTask<D extends Partial<Declared> = Declared> {
    */
   readonly order: number
   /**
-   * Codes of tasks that run before this one when they are registered.
+   * Codes of registered tasks that run before this one.
    *
    * @example dependencies: ['write-settings']
    */
@@ -107,13 +107,13 @@ export interface InstallTask<D extends Partial<Declared> = Declared> {
    */
   readonly required: boolean
   /**
-   * Whether the operator may be offered another try.
+   * Whether the operator may retry it.
    *
    * @example retryable: true
    */
   readonly retryable: boolean
   /**
-   * True when nothing is left to do; the task is skipped then. Writes nothing.
+   * True if no work is left; the task is then skipped. Writes nothing.
    *
    * @example isCompleted: ({ config }) => config.get('platform.acme-sms.poll') === 0
    */
@@ -124,7 +124,7 @@ export interface InstallTask<D extends Partial<Declared> = Declared> {
   readonly run: (context: InstallTaskContext<D>) => void | Promise<void>
 }
 
-/** A permission that roles can be given. */
+/** A permission that can be assigned to roles. */
 export interface PermissionDeclaration {
   /**
    * Colon-separated code, for example `rate-limit:view`.
@@ -147,7 +147,7 @@ export interface ScheduledTaskContext<D extends Partial<Declared>> extends Plugi
   readonly signal: AbortSignal
 }
 
-/** Work that repeats with a fixed delay: the next run starts that long after the last one ended, on one instance at a time. */
+/** Work that repeats with a fixed delay between the end of a run and the next start, on one instance at a time. */
 export interface ScheduledTask<D extends Partial<Declared> = Declared> {
   /**
    * Unique name, for example `member-points.expire`.
@@ -156,7 +156,8 @@ export interface ScheduledTask<D extends Partial<Declared> = Declared> {
    */
   readonly name: string
   /**
-   * The own string key that renames it; its default is `name`. What it allows keeps clear of the tasks of other plugins.
+   * String key of the plugin that renames it; its default is `name`. Restrict its values so that they differ from tasks
+   * of other plugins.
    *
    * @example nameFrom: 'platform.acme-sms.task-name'
    */
@@ -166,20 +167,20 @@ export interface ScheduledTask<D extends Partial<Declared> = Declared> {
    */
   readonly displayName: LocalizedText
   /**
-   * Milliseconds between the end of a run and the start of the next, or the own duration key that says so.
+   * Milliseconds between the end of a run and the start of the next, or the duration key of the plugin with this value.
    *
    * @example fixedDelay: 'platform.acme-sms.poll'
    */
   readonly fixedDelay: number | (keyof KeysOf<D> & string)
   /**
-   * Whether it runs by itself after start, or the own boolean key that says so.
+   * Whether it runs automatically after start, or the boolean key of the plugin with this value.
    *
    * @example autoStartup: true
    */
   readonly autoStartup: boolean | (keyof KeysOf<D> & string)
   /**
-   * True for a task that lets something expire, releases holds or deletes. It does not run on an instance whose clock differs from
-   * the database's; the scheduler checks this before each run. False when absent.
+   * True for a task that expires or deletes data, or releases holds. It does not run on an instance whose clock differs
+   * from that of the database; the scheduler checks this before each run. False when absent.
    *
    * @example irreversible: true
    */

@@ -2,7 +2,7 @@ import { type LocalizedText, localize } from '@plinth/config-schema'
 import { extensionPoint } from '../refs.ts'
 import { shape } from '../shapes/shape.ts'
 
-/** Who a message is for (document 2, "Recipient kinds"). */
+/** Recipient of a message (document 2, "Recipient kinds"). */
 export type Recipient =
   | { readonly kind: 'user'; readonly userId: number }
   | { readonly kind: 'email'; readonly address: string }
@@ -16,69 +16,69 @@ export type Recipient =
 
 export type RecipientKind = Recipient['kind']
 
-/** Part of a text, from `start` up to but not including `end`, in UTF-16 units. */
+/** Part of a text, from `start` (inclusive) to `end` (exclusive), in UTF-16 units. */
 export type TextRange = readonly [start: number, end: number]
 
-/** One message, ready to be sent (document 2, "Message"). */
+/** One message, ready to send (document 2, "Message"). */
 export interface NotificationMessage {
   /** Assigned by the facade, unique per message. */
   readonly id: string
   readonly subject: string
   readonly content: string
   /**
-   * Where a template or a text of the catalogue put values of variables into subject and content: ranges in ascending order that
-   * do not overlap. A channel that reads markup shows these parts as they are written. Absent: the message was not rendered.
+   * Ranges of subject and content where a template or a catalogue text inserted values of variables, ascending and
+   * without overlap. A channel with markup shows these parts literally. Absent if the message was not rendered.
    */
   readonly valueRanges?: { readonly subject: readonly TextRange[]; readonly content: readonly TextRange[] }
   /**
-   * HTML form of `content`, for channels that show HTML; the others send `content`. Whoever writes it has escaped what came
-   * from people.
+   * HTML form of `content`, for channels that show HTML; other channels send `content`. The author of the HTML must
+   * have escaped user input.
    */
   readonly html?: string
   readonly template?: string
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   /**
-   * Names of variables whose values are secret, such as a one-time code. Subject and content may hold them in clear; a
-   * log, result or record does not: whoever writes one masks them, `redact(text, secretsOf(message))`.
+   * Names of variables with secret values, such as a one-time code. Subject and content may contain them in clear text.
+   * Logs, results and records must not: the code that writes them masks the values, `redact(text, secretsOf(message))`.
    */
   readonly secretVariables?: readonly string[]
   readonly recipients: readonly Recipient[]
-  /** Channel-private data. May end up in send records: never keys, tokens or passwords. */
+  /** Channel-private data. May be stored in send records: never keys, tokens or passwords. */
   readonly attributes: Readonly<Record<string, unknown>>
   /** BCP 47 language tag. */
   readonly locale?: string
 }
 
-/** Values of the secret variables of a message, in written form. */
+/** Returns the values of the secret variables of a message, in written form. */
 export function secretsOf({ variables, secretVariables = [] }: NotificationMessage): string[] {
   return secretVariables.map((name) => String(variables[name] ?? '')).filter((value) => value !== '')
 }
 
 export interface SendContext {
-  /** Aborts when the caller's deadline passes or the product stops; the channel must give up then. */
+  /** Aborts when the caller's deadline passes or the product stops; the channel must then cancel the send. */
   readonly signal: AbortSignal
   /** Same key, same message: an idempotent channel sends it once. */
   readonly idempotencyKey: string
-  /** 1 for the first try. */
+  /** 1 for the first attempt. */
   readonly attempt: number
-  /** True: all recipients want the message, their preferences were asked. */
+  /** True: all recipients want the message, according to their preferences. */
   readonly isWanted?: boolean
 }
 
-/** What a provider said, for the operator. Never signing secrets, tokens or request headers. */
+/** Response of a provider, for the operator. Never signing secrets, tokens or request headers. */
 export interface ProviderAnswer {
   readonly provider?: string
   readonly providerCode?: string
   readonly providerMessage?: string
-  /** What the operator can do about it: a text, or the key of one (`messages.<path>`), which the facade translates. */
+  /** Action for the operator: a text, or a catalogue key (`messages.<path>`), which the facade translates. */
   readonly hint?: string
 }
 
 /**
- * - `accepted`: the next hop took responsibility.
- * - `rejected`: it will never be sent as it is; trying again is useless.
- * - `deferred`: not sent, try again later.
- * - `unknown`: it may or may not have been sent (a timeout); only an idempotent channel may try again.
+ * - `accepted`: the next hop accepted responsibility.
+ * - `rejected`: it can never be sent unchanged; a retry is useless.
+ * - `deferred`: not sent; retry later.
+ * - `unknown`: it may have been sent (a timeout); only an idempotent channel may retry.
  */
 export type DeliveryOutcome =
   | ({ readonly outcome: 'accepted'; readonly messageId?: string } & ProviderAnswer)
@@ -87,71 +87,76 @@ export type DeliveryOutcome =
       readonly outcome: 'deferred'
       readonly errorCode: string
       readonly errorMessage: string
-      /** Milliseconds to wait, when the provider said so. */
+      /** Milliseconds to wait, if the provider specified them. */
       readonly retryAfterMs?: number
     } & ProviderAnswer)
   | ({ readonly outcome: 'unknown'; readonly errorCode: string; readonly errorMessage: string } & ProviderAnswer)
 
 export type OutcomeName = DeliveryOutcome['outcome']
 
-/** What a message may say to one provider of a channel, as a form asks for it. */
+/** Data that a message may contain for one provider of a channel, as a form shows it. */
 export interface ChannelAttribute {
-  /** As a message has it, such as `webhook.acme.priority`. */
+  /** Name in the message, such as `webhook.acme.priority`. */
   readonly name: string
   readonly title: LocalizedText
   /** Values may also be written as text: `a,b` for a list, JSON for `object` and `objects` (a list of objects). */
   readonly type: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
-  /** The only values that are allowed; absent: any. */
+  /** The allowed values; any when absent. */
   readonly values?: readonly string[]
-  /** Inclusive; of an integer its value, of a list the number of its items. */
+  /** Inclusive; for an integer its value, for a list the number of its items. */
   readonly minimum?: number
   readonly maximum?: number
-  /** True: holds a token, or says who gets the message; a form may not give it. */
+  /** True if it contains a token or determines the recipient; a form may not set it. */
   readonly sensitive: boolean
 }
 
-/** A service behind a channel that messages may name. */
+/** A service behind a channel that messages may specify. */
 export interface ChannelProvider {
   readonly code: string
   readonly displayName: LocalizedText
-  /** Forms in which it shows a message. */
+  /** Forms in which it can show a message. */
   readonly messageTypes: readonly string[]
   readonly attributes: readonly ChannelAttribute[]
-  /** Name of the attribute without which it reaches nobody, such as a chat; absent: it reaches somebody by itself. */
+  /**
+   * Name of the attribute that selects the recipient, such as a chat, and is required; when absent, the provider has a
+   * fixed recipient.
+   */
   readonly receiver?: string
 }
 
-/** What can be proved of a channel without sending anything, each after the one before. */
+/** Checks of a channel that send nothing, in their order. */
 export const channelChecks = ['configuration', 'address', 'connection', 'credentials'] as const
 export type ChannelCheck = (typeof channelChecks)[number]
 
-/** Configuration keys that decide whether something can be sent: their names, never their values. */
+/** Names, never values, of the configuration keys that a send requires. */
 export interface ConfigNeeds {
   /** The most important ones first. */
   readonly keys: readonly string[]
-  /** Those that have no value, and without which nothing can be sent. */
+  /** Required keys without a value. */
   readonly missingKeys: readonly string[]
 }
 
-/** What a channel knows of itself in this process. */
+/** State of a channel in this process. */
 export interface ChannelCondition extends ConfigNeeds {
-  /** True: the operator has switched this provider off; absent: false. */
+  /** True if the operator has disabled this provider; false when absent. */
   readonly isOff?: boolean
-  /** Milliseconds for which it is asked after others, or not at all, because it failed; absent or 0: it does not rest. */
+  /**
+   * Milliseconds for which it is used after others, or not at all, because it failed; absent or 0: it is used normally.
+   */
   readonly restsForMs?: number
-  /** Milliseconds for which it takes no more messages, because it had as many as it takes; absent or 0: it takes them. */
+  /** Milliseconds for which it accepts no messages, because its limit is reached; absent or 0: it accepts messages. */
   readonly limitedForMs?: number
 }
 
-/** Why a channel could not send now, for its operator: what `verify` throws. Holds no secret. */
+/** Reason why a channel cannot send now, for its operator; `verify` throws it. Contains no secret. */
 export class ChannelFault extends Error {
   override readonly name = 'ChannelFault'
-  /** What failed. */
+  /** The failed check. */
   readonly check: ChannelCheck
-  /** What held before that. */
+  /** The checks that passed before. */
   readonly checked: readonly ChannelCheck[]
   readonly reason: LocalizedText
-  /** What the next hop or a library said, in its own words; may be empty. */
+  /** Original message of the next hop or a library; may be empty. */
   readonly detail: string
 
   constructor(check: ChannelCheck, reason: LocalizedText, checked: readonly ChannelCheck[] = [], detail = '') {
@@ -164,18 +169,21 @@ export class ChannelFault extends Error {
   }
 }
 
-/** By name, because another copy of the kernel may have made it. */
+/** Checks the name, because another copy of the kernel may have created it. */
 export const isChannelFault = (error: unknown): error is ChannelFault =>
   error instanceof Error && error.name === 'ChannelFault' && 'check' in error && 'reason' in error
 
-/** A way to deliver messages. Contributed under its code, in lower case: `ctx.contribute(notificationChannel, 'acme', channel)`. */
+/**
+ * A channel that delivers messages. Contributed under its code, in lower case: `ctx.contribute(notificationChannel,
+ * 'acme', channel)`.
+ */
 export interface NotificationChannel {
   /**
    * @example displayName: 'ACME SMS'
    */
   readonly displayName: LocalizedText
   /**
-   * Kinds that it can reach; an empty list means that it needs no recipient.
+   * Supported kinds; an empty list means that it needs no recipient.
    *
    * @example recipientKinds: ['mobile']
    */
@@ -184,27 +192,27 @@ export interface NotificationChannel {
    * @example traits: { idempotent: false, recipients: 'each' }
    */
   readonly traits: {
-    /** True when the same idempotency key never sends twice, so that an `unknown` outcome may be tried again. */
+    /** True if the same idempotency key never sends twice, so that an `unknown` outcome may be retried. */
     readonly idempotent: boolean
     /**
-     * `each`: the channel is given one recipient per send, so that every recipient has an outcome of its own, as SMS needs.
-     * `together`, the default: all recipients of a message, up to 1,000 at a time.
+     * `each`: the channel receives one recipient per send, so that every recipient has a separate outcome, as SMS
+     * needs. `together`, the default: all recipients of a message, up to 1,000 at a time.
      */
     readonly recipients?: 'together' | 'each'
     /**
-     * `as-written`: subject and content reach the channel as the sender wrote them, because it translates them when they are
-     * read. `resolved`, the default: keys of the catalogue are replaced by texts in the language of the message.
+     * `as-written`: the channel receives subject and content unchanged, because it translates them when they are read.
+     * `resolved`, the default: catalogue keys are replaced by texts in the language of the message.
      */
     readonly texts?: 'resolved' | 'as-written'
   }
   /**
-   * False while the operator has switched the channel off; absent means always on. Asked before every send.
+   * False while the operator has disabled the channel; always enabled when absent. Checked before every send.
    *
    * @example enabled: () => true
    */
   enabled?(): boolean
   /**
-   * Services behind it, for pages that send messages; absent: it has none that a message may name.
+   * Services behind it, for pages that send messages; absent if messages cannot specify any.
    *
    * @example providers: () => [{ code: 'acme', displayName: 'ACME', messageTypes: ['text'], attributes: [] }]
    */
@@ -216,20 +224,23 @@ export interface NotificationChannel {
    */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
   /**
-   * Proves that the current configuration can reach the next hop; sends nothing. Gives up when the signal aborts. Answers
-   * what it checked; nothing stands for configuration and connection. Throws when it could not send: a `ChannelFault` says in
-   * both languages why, another error by its message. Absent: nobody can say more than whether keys are missing.
+   * Checks without sending that the next hop can be reached with the current configuration. Cancels when the signal
+   * aborts. Returns the checks that passed; undefined means configuration and connection. Throws if it could not send:
+   * a `ChannelFault` contains the reason in both languages, another error its message. If absent, only missing keys are
+   * reported.
    *
-   * @param provider code of one of its providers; absent: those that it would use for a message that names none
+   * @param provider code of one of its providers; absent: those that it would use for a message without a provider
+   *
    * @example verify: async (signal) => assert(await account(signal), 'The account is closed.')
    */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a verify that answers nothing is what most channels have
+  // biome-ignore lint/suspicious/noConfusingVoidType: most channels return nothing
   verify?(signal: AbortSignal, provider?: string): Promise<readonly ChannelCheck[] | void>
   /**
-   * What an operator has to fill in, and whether it rests. Asked whenever somebody looks at it, so it answers from memory.
-   * Absent: the keys of its plugin, of which none is missing.
+   * Returns the keys that an operator has to set, and whether the channel is paused. Called for each view, so it must
+   * return from memory. If absent: the keys of its plugin, with none missing.
    *
-   * @param provider code of one of its providers; absent: of the channel as a whole
+   * @param provider code of one of its providers; absent: the channel as a whole
+   *
    * @example condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] })
    */
   condition?(provider?: string): ChannelCondition

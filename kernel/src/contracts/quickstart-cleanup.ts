@@ -2,34 +2,34 @@ import type { LocalizedText } from '@plinth/config-schema'
 import { extensionPoint } from '../refs.ts'
 import { shape } from '../shapes/shape.ts'
 
-/** Demo data of one kind that would be removed. */
+/** Demo data of one kind to remove. */
 export interface CleanupTarget {
   /** Stable and kebab-case, for example `boards`. Unique in its preview. */
   readonly type: string
   readonly displayName: LocalizedText
-  /** Rows. */
+  /** Number of rows. */
   readonly count: number
 }
 
-/** Something real that hangs on the demo data, so that nothing of it is removed. */
+/** Real data that depends on the demo data and prevents its removal. */
 export interface CleanupBlocker {
   /** Stable and kebab-case, for example `real-posts`. */
   readonly code: string
-  /** What it is, and what to do about it. */
+  /** Description and action. */
   readonly message: LocalizedText
-  /** How many there are; 0 does not block. */
+  /** Number of such items; 0 does not block. */
   readonly count: number
 }
 
-/** Without targets nothing is left to do; with a blocker nothing may be done. */
+/** Without targets no work is left; with a blocker the removal is not allowed. */
 export interface CleanupPreview {
   readonly targets: readonly CleanupTarget[]
   readonly blockers: readonly CleanupBlocker[]
 }
 
 /**
- * Demo data of one module that an operator may remove (document 3, "Demo-data cleanup"). Both methods talk to the
- * database of the product and to nothing else.
+ * Demo data of one module that an operator may remove (document 3, "Demo-data cleanup"). Both methods use only the
+ * database of the product.
  */
 export interface QuickstartCleanup {
   /**
@@ -39,21 +39,22 @@ export interface QuickstartCleanup {
    */
   readonly displayName: LocalizedText
   /**
-   * Kind of data that goes, kebab-case, for example `demo-boards`. Whoever removes it has to repeat it.
+   * Kind of the removed data, kebab-case, for example `demo-boards`. The operator types it to confirm.
    *
    * @example dataType: 'demo-messages'
    */
   readonly dataType: string
   /**
-   * Only reads. Is also asked inside the transaction of `execute`, before and after it.
+   * Only reads. Also called inside the transaction of `execute`, before and after it.
    *
-   * @example preview: async () => ({ targets: [{ type: 'messages', displayName: 'Messages', count: 3 }], blockers: [] })
+   * @example preview: async () => ({ targets: [{ type: 'messages', displayName: 'Messages', count: 3 }], blockers: []
+   * })
    */
   preview(signal: AbortSignal): Promise<CleanupPreview>
   /**
-   * Removes the demo data and answers the rows removed per type of target. Called inside a transaction of the product's
-   * database, which is rolled back when this throws or when the preview still finds a target afterwards; it may be called
-   * again after a conflict. Must have ended all of its work when it returns.
+   * Removes the demo data and returns the removed rows per type of target. Called inside a transaction of the product's
+   * database. The transaction is rolled back if this throws or if the preview still finds a target afterwards. It may
+   * be called again after a conflict. All its work must have ended when it returns.
    *
    * @param signal aborts when the operation takes too long or the product stops
    *
@@ -62,7 +63,7 @@ export interface QuickstartCleanup {
   execute(signal: AbortSignal): Promise<Readonly<Record<string, number>>>
 }
 
-/** Cleanups, contributed under their module codes: kebab-case, for example `forum`. Owned by the kernel, so any plugin may contribute. */
+/** Cleanups by module code: kebab-case, for example `forum`. Owned by the kernel, so any plugin may contribute. */
 export const quickstartCleanup = extensionPoint<QuickstartCleanup>('kernel.quickstart-cleanup', {
   live: true,
   names: shape.kebab,

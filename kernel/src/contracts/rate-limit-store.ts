@@ -2,27 +2,30 @@ import { extensionPoint } from '../refs.ts'
 import { shape } from '../shapes/shape.ts'
 
 export interface RateLimitRequest {
-  /** Complete key, prefix included. The store treats it as opaque. */
+  /** Complete key with its prefix. The store does not interpret it. */
   readonly key: string
   /** Quota per window, a safe integer >= 1. */
   readonly limit: number
   /** Window, or refill period of a bucket, in milliseconds, >= 1. */
   readonly windowMs: number
-  /** Units to take, a safe integer >= 1; what is less is refused as invalid. A cost above the limit is denied and changes nothing. */
+  /**
+   * Units to take, a safe integer >= 1; smaller values are rejected as invalid. A cost above the limit is denied and
+   * changes nothing.
+   */
   readonly cost: number
 }
 
 /**
- * What every store asks of a request before it counts. A cost below 1 would add quota in one store and be free in another,
- * and after NaN nothing is ever limited again.
+ * Checks a request before a store counts it. A cost below 1 would add quota in one store and be free in another, and
+ * after NaN no limit would apply.
  *
- * @throws RangeError for a cost, a limit or a window that is no safe integer from 1
+ * @throws RangeError if a cost, a limit or a window is not a safe integer of at least 1
  */
 export function checkRateLimitRequest({ cost, limit, windowMs }: RateLimitRequest): void {
   if (!isWholeFromOne(cost) || !isWholeFromOne(limit) || !isWholeFromOne(windowMs)) refuse({ cost, limit, windowMs })
 }
 
-/** Apart, so that the check is short enough to become part of each decision. */
+/** A separate function, so that the check is short enough to be inlined. */
 function refuse(numbers: Omit<RateLimitRequest, 'key'>): never {
   const [name, value] = Object.entries(numbers).find(([, one]) => !isWholeFromOne(one)) ?? []
   throw new RangeError(`Rate limit "${name}" must be a whole number from 1 up to 2^53 - 1, not ${String(value)}`)
@@ -34,24 +37,24 @@ export interface RateLimitDecision {
   readonly allowed: boolean
   /** Units left after this decision, >= 0. */
   readonly remaining: number
-  /** When the window ends, or for a bucket a hint; milliseconds since the epoch. */
+  /** End of the window, or an estimate for a bucket; milliseconds since the epoch. */
   readonly resetAtMs: number
   /** Milliseconds to wait before the same request can pass; 0 when allowed, >= 1 and <= windowMs when denied. */
   readonly retryAfterMs: number
 }
 
 export interface StoreContext {
-  /** The caller's deadline. A store that cannot decide before it aborts must throw. */
+  /** Deadline of the caller. A store that cannot decide before it aborts must throw. */
   readonly signal: AbortSignal
   /**
-   * True when the deadline has passed. Given by a caller that stops waiting then by itself, so that a store which asks
-   * here before it acts can leave the signal alone: making one for every call costs more than deciding.
+   * True if the deadline has passed. Set by a caller that stops waiting at its deadline itself. A store that checks
+   * this before it acts need not read the signal, whose creation for each call costs more than the decision.
    */
   isOver?(): boolean
   /**
-   * Calls back once when the deadline passes, unless the returned function was called before. Given to a store whose
-   * `traits.endsCalls` is true, which gets one context for all calls of one millisecond: it ends what it asked for together
-   * with one callback.
+   * Calls back once when the deadline passes, unless the returned function was called before. Set for a store with
+   * `traits.endsCalls`, which receives one context for all calls of one millisecond. One callback then cancels all its
+   * requests.
    */
   onEnd?(giveUp: (reason: Error) => void): () => void
 }
@@ -59,27 +62,27 @@ export interface StoreContext {
 type Awaitable<T> = T | Promise<T>
 
 /**
- * Decides quota. Requests of one key and one window share a quota (a bucket is of one limit as well). Requests of one key with
- * different windows count apart: what one takes or starts never shortens, extends or lifts what another limits. Every decision is one atomic step; all or nothing: a denied request takes no quota.
- * A store either answers in time or throws: it never allows because it failed. No key outlives its window by more than
- * one purge.
+ * Decides quota. Requests with the same key and window share a quota; a bucket also depends on the limit. Requests with
+ * the same key and different windows are counted separately and do not affect each other. Every decision is one atomic
+ * step: a denied request takes no quota. A store either decides in time or throws: it never allows a request because of
+ * an error. No key stays longer than its window plus one purge.
  */
 export interface RateLimitStore {
   /**
    * @example traits: { shared: false, algorithm: 'fixed-window' }
    */
   readonly traits: {
-    /** True when several processes share one quota. */
+    /** True if several processes share one quota. */
     readonly shared: boolean
     readonly algorithm: 'fixed-window' | 'token-bucket' | 'sliding-window'
     /**
-     * True when `consume` and `peek` throw by themselves as soon as the deadline of their context passes, whatever they wait
-     * for: see `StoreContext.onEnd`. The limiter then keeps no deadline of its own for each call.
+     * True if `consume` and `peek` throw as soon as the deadline of their context passes, for any kind of wait: see
+     * `StoreContext.onEnd`. The limiter then needs no deadline for each call.
      */
     readonly endsCalls?: boolean
   }
   /**
-   * Takes `cost` units. In-process stores may answer synchronously.
+   * Takes `cost` units. In-process stores may return synchronously.
    *
    * @throws RangeError for a request out of range, as `peek` and `consumeAll` do; see `checkRateLimitRequest`
    *
@@ -87,29 +90,29 @@ export interface RateLimitStore {
    */
   consume(request: RateLimitRequest, context?: StoreContext): Awaitable<RateLimitDecision>
   /**
-   * What `consume` would answer, taking nothing.
+   * Returns the result that `consume` would return, without taking units.
    *
    * @example peek: ({ key, ...window }) => decide(window, used.of(key))
    */
   peek(request: RateLimitRequest, context?: StoreContext): Awaitable<RateLimitDecision>
   /**
-   * Takes the costs of all requests or of none, in one atomic step. Their keys differ. Answers in the order of the
-   * requests: `allowed` says whether that request alone could pass. Nothing was taken unless all of them are, and then
-   * `remaining` is what is left untouched. Absent: the limiter peeks at all and takes one after the other, so that callers
-   * that meet at the last unit may lose what they took before.
+   * Takes the costs of all requests or of none, in one atomic step. The keys are distinct. Returns the decisions in the
+   * order of the requests: `allowed` is true if that request alone could pass. Units are only taken if all are allowed;
+   * otherwise `remaining` is the unchanged quota. If absent, the limiter peeks at all and then takes one after another,
+   * so that concurrent callers at the last unit may lose units that they took before.
    *
    * @example consumeAll: (requests) => requests.map(({ key, cost, ...window }) => decide(window, used.add(key, cost)))
    */
   consumeAll?(requests: readonly RateLimitRequest[], context?: StoreContext): Awaitable<readonly RateLimitDecision[]>
   /**
-   * Forgets the key with all of its windows.
+   * Removes the key with all its windows.
    *
    * @example reset: (key) => used.forget(key)
    */
   reset(key: string, context?: StoreContext): Awaitable<void>
 }
 
-/** Stores, contributed under their names: `ctx.contribute(rateLimitStore, 'memory', store)`. */
+/** Stores, by name: `ctx.contribute(rateLimitStore, 'memory', store)`. */
 export const rateLimitStore = extensionPoint<RateLimitStore>('rate-limit.store', {
   from: '@plinth/rate-limit',
   names: shape.kebab,

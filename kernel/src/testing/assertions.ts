@@ -1,7 +1,7 @@
 import type { JsonValue } from '@plinth/config-schema'
 import type { RunningProduct } from '../running-product.ts'
 
-/** Test that asserts; tap's `t` is one. */
+/** A test with assertions, such as tap's `t`. */
 interface Asserting {
   strictSame(found: unknown, wanted: unknown, ...message: [] | [string]): boolean
   not(found: unknown, unwanted: unknown, ...message: [] | [string]): boolean
@@ -10,11 +10,11 @@ interface Asserting {
 }
 
 /**
- * Asserts that work rejects with an error that has the expected members. They are compared as by `assertMembers`: `t.rejects`
- * accepts a code that only contains the expected one.
+ * Asserts that work rejects with an error that has the expected properties. They are compared as in `assertMembers`:
+ * `t.rejects` accepts a code that only contains the expected one.
  *
  * @param work promise, or function that returns one
- * @param expected members, or a class
+ * @param expected properties, or a class
  * @returns whether it rejects with such an error
  */
 export async function rejectsWith(
@@ -48,17 +48,18 @@ export function throwsWith(
 
 function assertError(t: Omit<Asserting, 'not'>, error: unknown, expected: unknown, message: [] | [string]): boolean {
   const isExpected = assertMembers(t, error, expected, ...message)
-  // The comparison prints the expected members only.
+  // The comparison prints only the expected properties.
   if (!isExpected) t.comment(error)
   return isExpected
 }
 
 /**
- * Asserts that a value has the expected members and ignores other members of its objects. Texts are equal, lists have the same length,
- * and null is null. `t.match` accepts a text that only contains the expected one, and any list where none is expected.
+ * Asserts that a value has the expected properties and ignores other properties of its objects. Texts must be equal,
+ * lists must have the same length, and null matches only null. `t.match` accepts a text that only contains the expected
+ * one, and any list if none is expected.
  *
  * @param expected may contain a RegExp for a text, or a class such as `String` or `Date` for any value of it
- * @returns whether it has them
+ * @returns whether the value has them
  */
 export const assertMembers = (
   t: Pick<Asserting, 'strictSame'>,
@@ -67,7 +68,7 @@ export const assertMembers = (
   ...message: [] | [string]
 ): boolean => t.strictSame(membersIn(found, expected), expected, ...message)
 
-/** Reduces a value to the expected members. An accepted pattern stands for the value that it accepts. */
+/** Reduces a value to the expected properties. If a pattern accepts the value, returns the pattern. */
 function membersIn(found: unknown, expected: unknown): unknown {
   if (expected instanceof RegExp) return typeof found === 'string' && expected.test(found) ? expected : found
   if (typeof expected === 'function') return Object(found) instanceof expected ? expected : found
@@ -88,16 +89,16 @@ export type KeyValues = Readonly<Record<string, JsonValue>>
 export interface KeyEffect<T> {
   /** Value to compare with. If omitted, the default of the key applies, because the key is not set. */
   readonly compared?: JsonValue
-  /** Value that must lead to another observation. */
+  /** Value that must change the observation. */
   readonly changed: JsonValue
   /**
-   * Uses the product with these values and returns the behaviour as JSON data. Runs once for each of the two values. It must
-   * not read the key back from the configuration.
+   * Uses the product with these values and returns the behaviour as JSON data. Called once for each of the two values.
+   * It must not read the key from the configuration.
    */
   readonly observe: (values: KeyValues, key: string) => T | Promise<T>
 }
 
-/** Observations of one key, by default and with the changed value. */
+/** Observations of one key, with the default and with the changed value. */
 export interface KeyObservations<T> {
   readonly key: string
   readonly before: T
@@ -106,10 +107,10 @@ export interface KeyObservations<T> {
 
 /**
  * Proves that a key has an effect: observes the product with the default and with a changed value, and fails if both
- * observations are equal. The assertion has the name `effect of <key>`. Write the key as a literal, because the proof that
- * each key has an effect reads it from the source.
+ * observations are equal. The assertion has the name `effect of <key>`. Write the key as a literal, because the proof
+ * for all keys reads it from the source.
  *
- * @param keys one key, or several that have the same effect: `platform.a.{b,c}` is `platform.a.b` and `platform.a.c`
+ * @param keys one key, or several with the same effect: `platform.a.{b,c}` is `platform.a.b` and `platform.a.c`
  * @returns the observations of each key in the order of the keys, for assertions about their contents
  * @throws Error from `observe`
  */
@@ -129,13 +130,13 @@ export async function effectOf<T>(
 }
 
 /**
- * Gives live keys of a running product these values, as the config centre does. Live keys that the values leave out get back
- * the value that they were started with, so that one product serves all observations of `effectOf`.
+ * Applies values to live keys of a running product, like the config centre. Other live keys return to their values at
+ * the start, so that one product serves all observations of `effectOf`.
  */
 export const applyValues = ({ config }: Pick<RunningProduct, 'config'>, values: KeyValues) =>
   config.apply(Object.entries(values).map(([name, written]) => ({ name, by: 'key', written, place: 'test' })))
 
-/** Returns the keys that a text with alternatives in braces lists. */
+/** Returns the keys in a text with alternatives in braces. */
 export function expandKeys(keys: string): string[] {
   const [, before, choices = '', after] = /^([^{]*)\{([^{}]*)\}(.*)$/s.exec(keys) ?? []
   return before === undefined

@@ -1,30 +1,30 @@
 import { type ConformanceCase, ConformanceError } from '../conformance/conformance-case.ts'
 
-/** Faulty implementations, by which a conformance kit is judged. */
+/** Broken implementations that test a conformance kit. */
 export interface FaultTable<Fault> {
-  /** By the case that must refuse it, then by what is wrong with it. */
+  /** By the case that must reject it, then by its error. */
   readonly refused: Readonly<Record<string, Readonly<Record<string, Fault>>>>
-  /** What no case can see, with the reason. */
+  /** Errors that no case can detect, with the reason. */
   readonly survivors: Readonly<Record<string, { readonly reason: string; readonly fault: Fault }>>
 }
 
 export interface KitVerdict {
-  /** Cases that refuse the correct implementation. */
+  /** Cases that reject the correct implementation. */
   readonly wronglyRefused: readonly string[]
-  /** Faults that the case named in the table passes. */
+  /** Errors that the case in the table does not detect. */
   readonly missed: readonly string[]
-  /** Survivors of the table that some case does refuse. */
+  /** Survivors of the table that a case rejects. */
   readonly noSurvivors: readonly string[]
-  /** Cases for which the table has no fault. */
+  /** Cases without an error in the table. */
   readonly unproven: readonly string[]
-  /** Refusals that do not say which rule is broken, or what to do about it. */
+  /** Rejections without the violated rule or without advice. */
   readonly vague: readonly string[]
   readonly faults: number
-  /** Share of the faults that the kit refuses, 0 to 1. */
+  /** Share of the errors that the kit rejects, 0 to 1. */
   readonly share: number
 }
 
-/** What each failing case threw. The cases run at the same time. */
+/** Returns the error of each failing case. The cases run concurrently. */
 async function failuresOf(cases: readonly ConformanceCase[]): Promise<ReadonlyMap<string, unknown>> {
   const failures = new Map<string, unknown>()
   const runs = cases.map(({ name, run }) => run().catch((error: unknown) => failures.set(name, error)))
@@ -39,9 +39,9 @@ const isVague = (error: unknown) =>
   !error.message.includes(`\n  to do:    ${error.advice}`)
 
 /**
- * Runs a kit against a correct implementation and every faulty one.
+ * Runs a kit against a correct implementation and every broken one.
  *
- * @param kit the cases over the implementation with this fault; over the correct one without
+ * @param kit returns the cases for the implementation with this error; without one, for the correct implementation
  */
 export async function judgeKit<Fault>(
   kit: (fault?: Fault) => readonly ConformanceCase[],

@@ -2,19 +2,21 @@ import type { Clock } from '../time/clock.ts'
 
 /** A clock that stands still until a test moves it. */
 export interface ManualClock extends Clock {
-  /** Moves time on, waking sleepers in the order of their time; work that they start runs before the next one wakes. */
+  /**
+   * Advances time and wakes sleepers in the order of their time; work that they start runs before the next one wakes.
+   */
   advance(ms: number): Promise<void>
-  /** Moves the wall clock alone, as a correction of the system time would; sleepers and `monotonic` do not notice. */
+  /** Changes only the wall clock, like a correction of the system time; sleepers and `monotonic` are not affected. */
   shiftWallClock(ms: number): void
-  /** How many sleep right now, but for those that do not keep the process alive: nobody waits for them. */
+  /** Number of current sleeps, except those that do not keep the process alive. */
   readonly sleepers: number
-  /** True while a sleep of exactly this length goes on. */
+  /** True during a sleep of exactly this length. */
   isAsleepFor(ms: number): boolean
 }
 
 const runStartedWork = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** @param startMs wall clock at the beginning, milliseconds since the epoch */
+/** @param startMs initial wall clock in milliseconds since the epoch */
 export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
   let elapsed = 0
   let wallOffset = startMs

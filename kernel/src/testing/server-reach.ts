@@ -2,12 +2,12 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 
-/** Below those that systems give to whoever asks for any port, and to connections: nobody is given one before it is used. */
+/** Below the ports that systems assign to connections and for port 0, so that the port stays free until it is used. */
 const ports = { first: 20_000, end: 32_000 }
 
 /**
- * A port that nobody listens on, for a server that has to be told its port, or for an address at which nobody is. A server
- * that can choose by itself listens on port 0 instead.
+ * Returns a port without a listener, for a server that needs a fixed port, or for an address without a server. A server
+ * that can choose its port listens on port 0 instead.
  */
 export async function freePort(host = '127.0.0.1'): Promise<number> {
   for (;;) {
@@ -24,7 +24,7 @@ export async function freePort(host = '127.0.0.1'): Promise<number> {
   }
 }
 
-/** Whether somebody listens on a port of this machine. */
+/** Returns whether a server listens on a port of this machine. */
 const listens = (port: number) =>
   new Promise<boolean>((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', timeout: 10_000 })
@@ -36,11 +36,12 @@ const listens = (port: number) =>
   })
 
 /**
- * The reason to skip tests that need a server of this machine; `false` when it serves. Only a port on which nobody listens
- * is a reason: a server that is there and refuses (a wrong password, no rights) would otherwise hide all of its tests.
+ * Returns the reason to skip tests that need a server of this machine; `false` if it is available. The only reason is a
+ * port without a listener. A server that rejects the use (a wrong password, missing permissions) would otherwise skip
+ * all its tests.
  *
- * @param use one use of the server, as the tests make of it; without one it is enough that somebody listens
- * @throws what the use threw
+ * @param use one use of the server, as in the tests; without it a listener is enough
+ * @throws the error of the use
  */
 export async function skipWithoutServer(
   name: string,

@@ -7,8 +7,8 @@ import { type RunningProduct, type StartOptions, startProduct } from '../running
 import { systemClock } from '../time/clock.ts'
 
 /**
- * Database values as a configuration centre hands them over when all of them are entered now: each secret with the
- * destination that it has with these values. Without its destination a stored secret does not apply.
+ * Returns database values as the config centre passes them if all are entered now: each secret with its current
+ * destination. Without its destination a stored secret does not apply.
  */
 export function boundEntries(
   config: Pick<ConfigAdmin, 'destinations'>,
@@ -22,15 +22,15 @@ export function boundEntries(
 }
 
 /**
- * The environment of a program that a test starts: nothing of this machine's but where programs lie, how the test itself
- * runs Node.js, and what was compiled before, without which each start compiles all sources anew.
+ * Returns the environment of a program that a test starts. From this machine it contains only the search path, the
+ * options of Node.js, and the compile cache, without which each start compiles all sources again.
  */
 export function programEnvironment(own: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const inherited = ['PATH', 'NODE_OPTIONS', 'NODE_COMPILE_CACHE'].filter((name) => process.env[name] !== undefined)
   return { ...Object.fromEntries(inherited.map((name) => [name, process.env[name]])), ...own }
 }
 
-/** A machine that runs many tests at once is slow, not broken. */
+/** A machine that runs many tests at the same time is slow. */
 const patience = {
   'platform.kernel.setup-deadline': '5m',
   'platform.kernel.drain-deadline': '1m',
@@ -42,14 +42,16 @@ export type TestPlugins = (product: Product, options: StartOptions) => readonly 
 
 const additions: TestPlugins[] = []
 
-/** Lets `startForTest` add plugins to each product that it starts, for example one that replaces an external time or service. */
+/**
+ * Adds plugins to each product that `startForTest` starts, for example one that replaces an external time or service.
+ */
 export function addToTests(plugins: TestPlugins): void {
   additions.push(plugins)
 }
 
 /**
- * Starts a product for a test: silent, cut off from the environment and from `.env` unless the options say otherwise. On the
- * clock of the machine, deadlines of start and stop that the product does not set itself are longer than usual.
+ * Starts a product for a test: without log output, and without the environment and `.env` unless the options set them.
+ * With the system clock, deadlines of start and stop are longer than usual unless the product sets them.
  *
  * Stop it when the test ends: `t.teardown(() => running.stop('test ended'))`.
  */

@@ -3,17 +3,18 @@ import { once } from 'node:events'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { reasonOf } from '../errors/coded-error.ts'
 
-/** Of a wait in vain. Nobody expects it to take so long; a busy machine may come near to it. */
+/** Maximum duration of a wait. Long enough for a busy machine. */
 const defaultPatienceMs = 120_000
 
 /**
- * Waits in real time until databases, files, sockets or other processes fulfil a condition, at most two minutes by default.
+ * Waits in real time until databases, files, sockets or other processes fulfil a condition, at most two minutes by
+ * default.
  *
- * @param what the condition, in the words of the error
- * @param longestPauseMs between two checks. They become rarer the longer it takes, so that others get more done. With 0 the
- *   condition is checked in each turn of the event loop
- * @param patienceMs longest wait
- * @throws Error when it is not fulfilled in time, or what the condition throws
+ * @param what text of the condition for the error
+ * @param longestPauseMs maximum pause between two checks. The pauses increase, to leave time for other work. With 0 the
+ * condition is checked in each tick of the event loop
+ * @param patienceMs maximum wait
+ * @throws Error if it is not fulfilled in time, or the error of the condition
  */
 export async function until(
   condition: () => unknown,
@@ -35,28 +36,28 @@ const patienceMs = 300_000
 /** Exit code and signal. */
 export type ProcessEnd = readonly [number | null, NodeJS.Signals | null]
 
-/** Process that a test started. Each wait for it ends: with its end, or after five minutes. */
+/** A process that a test started. Each wait for it ends at its end or after five minutes. */
 export interface WatchedProcess {
   readonly child: ChildProcess
   /** Messages that it has sent so far. */
   readonly messages: readonly unknown[]
-  /** Everything that it has written so far to its piped streams. */
+  /** Returns all output of its piped streams so far. */
   output(): string
   /**
    * Waits until a condition is fulfilled.
    *
-   * @param what the condition, in the words of the error
-   * @returns what the condition returned
-   * @throws Error with the output, when the process ends before or when it takes too long
+   * @param what text of the condition for the error
+   * @returns the result of the condition
+   * @throws Error with the output, if the process ends first or the wait takes too long
    */
   until<T>(condition: () => T, what: string): Promise<NonNullable<Awaited<T>>>
-  /** Waits until it has ended and everything that it wrote and sent is read. @throws Error when it takes too long */
+  /** Waits until it has ended and all its output and messages are read. @throws Error if it takes too long */
   ended(): Promise<ProcessEnd>
   /** Sends a signal, unless it has ended, and waits for the end. */
   end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<ProcessEnd>
 }
 
-/** Process that has run to its end, with everything that it wrote. */
+/** A process that has ended, with all its output. */
 export interface ProcessOutcome {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -67,7 +68,7 @@ export interface ProcessOutcome {
 /**
  * Waits for the end of a process that was just started.
  *
- * @throws Error with the output, when it takes longer than five minutes. The process is killed then.
+ * @throws Error with the output, if it takes longer than five minutes. The process is then killed.
  */
 export async function outcomeOf(child: ChildProcess): Promise<ProcessOutcome> {
   let stdout = ''
@@ -102,7 +103,7 @@ export function watchProcess(t: { teardown(work: () => unknown): void }, child: 
   child.on('error', (error) => {
     output += `${error}\n`
   })
-  // Not `exit`, which may come before the last that it has written or sent.
+  // Not `exit`, which may come before the last output and messages.
   child.on('close', (code, signal) => {
     end = [code, signal]
   })

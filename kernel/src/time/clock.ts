@@ -1,20 +1,22 @@
-/** The only source of time in the product; tests inject their own. */
+/** The only source of time in the product; tests inject another one. */
 export interface Clock {
   /** Wall clock, milliseconds since the epoch (UTC). */
   now(): number
-  /** Milliseconds that never go back; only differences mean something. */
+  /** Milliseconds that never decrease; only differences have a meaning. */
   monotonic(): number
-  /** Resolves after `ms` milliseconds, or at once when `signal` aborts. Never rejects. Whoever sleeps in a loop passes a
-   * signal and aborts it on stop: a sleeper keeps the process alive, unless it says that it need not. */
+  /**
+   * Resolves after `ms` milliseconds, or immediately when `signal` aborts. Never rejects. Pass a signal to sleep in a
+   * loop, and abort it on stop: a sleep keeps the process alive unless `keepsAlive` is false.
+   */
   sleep(ms: number, signal?: AbortSignal, options?: SleepOptions): Promise<void>
 }
 
 export interface SleepOptions {
-  /** False for what is not worth waiting for when nothing else is left to do. Default: true. */
+  /** False if the process may end during the sleep. Default: true. */
   readonly keepsAlive?: boolean
 }
 
-/** Node.js timers overflow above this and would fire at once. */
+/** Node.js timers overflow above this value and would fire immediately. */
 const longestTimer = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -34,7 +36,7 @@ export const systemClock: Clock = {
     }),
 }
 
-/** How often the same time is answered at most: a loop of promises is one turn. */
+/** Maximum number of readings with the same result, because a loop of promises runs in one tick. */
 const readingsOfOneTime = 32
 let turnMs = 0
 let readingsLeft = 0
@@ -60,8 +62,9 @@ function systemTurnTime(): number {
 }
 
 /**
- * Monotonic time for what decides in less time than a clock takes to read: the time at which somebody first asked in this
- * turn of the event loop, or 32 readings ago. Never ahead of the clock, never going back. A clock that a test injects is read each time.
+ * Returns monotonic time for decisions that take less time than reading a clock: the time of the first reading in this
+ * tick of the event loop, or of up to 32 readings ago. Never ahead of the clock, never decreasing. An injected clock is
+ * read each time.
  */
 export function turnTime(clock: Pick<Clock, 'monotonic'>): () => number {
   return clock === systemClock ? systemTurnTime : () => clock.monotonic()

@@ -1,11 +1,11 @@
 import type { Clock } from './clock.ts'
 
-/** One reason for all ends: without one, each end would make an exception with a stack. */
+/** One shared reason: without it, each end would create an exception with a stack. */
 const over = new Error('The work is over')
 
 /**
- * Runs work under a deadline. When the deadline passes, the work's signal aborts and `late` makes the error; when `outer`
- * aborts, the same happens with its reason. Whatever the work still does then is left to end by itself.
+ * Runs work under a deadline. When the deadline passes, the signal of the work aborts and `late` creates the error.
+ * When `outer` aborts, the same happens with its reason. Work that then continues is not awaited.
  *
  * @param ms deadline in milliseconds
  */
@@ -33,13 +33,13 @@ export async function withinDeadline<T>(
   }
 }
 
-/** Nothing is waited for any more. */
+/** Reason to stop the timer when no wait is left. */
 const noWait = new Error('No wait is left')
 
 class Wait {
   /** Monotonic milliseconds. */
   readonly endsAt: number
-  /** Absent once the wait is over. */
+  /** Undefined after the wait has ended. */
   expired: (() => void) | undefined
   before: Wait | undefined = undefined
   after: Wait | undefined = undefined
@@ -51,8 +51,8 @@ class Wait {
 }
 
 /**
- * Waits of one length, which end in the order in which they began. They lead to each other only while they last: what has ended
- * must not keep alive what came after it, nor the iterator of a sleeper what ended meanwhile.
+ * Waits of the same length, which end in the order in which they began. Ended waits are unlinked, so that they do not
+ * keep later waits in memory, and a sleeper does not keep ended ones.
  */
 class Line {
   readonly empty = new AbortController()
@@ -79,8 +79,8 @@ class Line {
 }
 
 /**
- * Deadlines of many calls on one timer for each length. A timer, a promise and a signal for every call cost more than a short
- * call itself; where calls follow each other closely, one timer serves thousands.
+ * Deadlines of many calls with one timer for each length. A timer, a promise and a signal for each call cost more than
+ * a short call itself. If calls follow each other closely, one timer serves thousands.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -94,8 +94,8 @@ export class Deadlines {
    * Begins a wait.
    *
    * @param ms its length in milliseconds
-   * @param expired called once when it is over; must not throw
-   * @returns ends the wait; may be called more than once
+   * @param expired called once when it expires; must not throw
+   * @returns a function that ends the wait; may be called more than once
    */
   begin(ms: number, expired: () => void): () => void {
     const known = this.#lines.get(ms)
@@ -110,7 +110,7 @@ export class Deadlines {
       if (wait.expired === undefined) return
       line.remove(wait)
       if (line.first !== undefined) return
-      // No timer is left behind, and what comes next has a line of its own.
+      // No timer stays active, and the next wait gets a new line.
       this.#drop(ms, line)
       line.empty.abort(noWait)
     }
@@ -118,7 +118,7 @@ export class Deadlines {
 
   async #watch(ms: number, line: Line): Promise<void> {
     for (let next = line.first; next !== undefined; next = line.first) {
-      // A timer may be early by a fraction of a millisecond.
+      // A timer may fire a fraction of a millisecond early.
       const left = Math.ceil(next.endsAt - this.#clock.monotonic())
       if (left > 0) {
         next = undefined
