@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { definePlugin, healthCheck, kernel, nodeEnvironmentOf, optional } from '@plinth/kernel'
+import type { MigrationProgress } from '@plinth/migrations'
 import { connectionSettings, databaseKeys } from './config.ts'
 import { isMissingFile } from './connections/connection-failure.ts'
 import { database, databaseSecret } from './contract.ts'
@@ -10,6 +11,11 @@ import { clockWarning, confirmClock, followedClock, startWatch } from './time/da
 
 /** A migration may take long. Connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
+
+/** Milliseconds from which one change set gets its own line in the log of a start. */
+const slowChangeSetMs = 1_000
+const isReported = (progress: MigrationProgress) =>
+  progress.kind === 'waiting' || (progress.kind === 'applied' && progress.durationMs >= slowChangeSetMs)
 
 export default definePlugin({
   id: 'database',
@@ -93,8 +99,7 @@ export default definePlugin({
     if (ctx.config.get('platform.database.migrate-at-start')) {
       const { applied } = await service.migrate({
         signal: ctx.signal,
-        onProgress: (progress) =>
-          ctx.log[progress.kind === 'step' ? 'debug' : 'info']({ progress }, progressText(progress)),
+        onProgress: (progress) => ctx.log[isReported(progress) ? 'info' : 'debug'](progressText(progress)),
       })
       if (!nodeEnvironmentOf(process.env['NODE_ENV']).isProduction) await service.assertEntities()
       if (applied.length > 0) ctx.log.info({ applied: applied.length, place: service.place }, 'database migrated')

@@ -12,6 +12,7 @@ import {
   Migrator,
 } from '@plinth/migrations'
 import type { Kysely } from 'kysely'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
 import { openOrm } from '../src/open-orm.ts'
@@ -48,6 +49,23 @@ async function assertMigrated(t: Test, db: TestDatabase): Promise<void> {
   }
   t.equal((await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })).trim(), '')
 }
+
+t.test('the first start logs its change sets in one line; each of them only at the level debug', async (t) => {
+  for (const level of ['info', 'debug']) {
+    const messages: string[] = []
+    const logger = pino({ level }, { write: (line) => void messages.push(JSON.parse(line).msg) })
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    const running = await startForTest(productOn(db, samplePlugin), { logger })
+    await running.stop('test ended')
+    t.equal(messages.filter((message) => message === 'database migrated').length, 1, level)
+    t.equal(
+      messages.some((message) => /applied in/.test(message)),
+      level === 'debug',
+      level,
+    )
+  }
+})
 
 onEachDatabase(t, 'a process killed with kill -9 while it migrates: the next one finishes', async (t, db) => {
   let kills = 0
