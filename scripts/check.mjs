@@ -1,11 +1,10 @@
-/** `npm test`: types, lint with import boundaries, generated pages, and all tests by tap. Ends with one line of counts. */
+// `npm test`: types, lint with import boundaries and cycles, generated pages, and every test. Ends with one line of counts.
 import { spawn } from 'node:child_process'
-import { availableParallelism } from 'node:os'
-import { lastLine, runTests } from './count-tests.mjs'
+import { lastLine, runTests } from './run-tests.mjs'
 
-/** The first tests that need the pages of the browser would build all of them at the same time. */
+/** The first tests that need the pages of the browser would build them all at once. */
 const preparation = ['pages of the browser', 'node', 'plugins/console/scripts/build-pages.ts']
-/** Checks that run beside the tests. One thread: several repeat much of the work and wait for each other. */
+/** What is checked beside the tests. One thread: several do much of the work twice, and wait for each other. */
 const steps = [
   ['types', 'tsc', '--noEmit', '--singleThreaded'],
   ['types of the pages', 'tsc', '--noEmit', '--singleThreaded', '-p', 'plugins/console/web'],
@@ -14,7 +13,7 @@ const steps = [
   ['generated pages are current', 'node', 'scripts/generate.ts', '--check'],
 ]
 
-/** Returns the title of the step if it failed. Its output is printed in one piece when it ends. */
+/** Title of the step when it is broken. What it printed comes at its end, in one piece. */
 async function run([title, command, ...words]) {
   const child = spawn(command, words, { stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' })
   let output = ''
@@ -30,8 +29,7 @@ async function run([title, command, ...words]) {
 const unprepared = await run(preparation)
 const checks = Promise.all(steps.map(run))
 console.log('\n== tests')
-// Tests wait for servers and processes some of their time: two files for each processor keep it busy.
-const tests = await runTests([`--jobs=${2 * availableParallelism()}`, ...process.argv.slice(2)])
+const tests = await runTests(process.argv.slice(2))
 const broken = [...unprepared, ...(await checks).flat()]
 for (const title of broken) console.log(`FAILED: ${title}`)
 const failed = tests.failed + broken.length
