@@ -94,12 +94,12 @@ const otherSpace = /(?![ \t\r\n])\s/
  * their appearance, are problems.
  *
  * - A line is empty, a comment (`#` first), or `NAME=value`, optionally with `export ` before it. A name has letters,
- * digits, `_`, `.` and `-`. Blanks and tabs around the name and the value are ignored. A byte order mark and CRLF are
- * allowed.
+ *   digits, `_`, `.` and `-`. Blanks and tabs around the name and the value are ignored. A byte order mark and CRLF are
+ *   allowed.
  * - Without quotes, a value ends with its line or before a blank with `#`. It may be empty. No character in it is
- * special.
+ *   special.
  * - `'...'` and `` `...` `` are literal and may have several lines. `"..."` too, but `\n` and `\r` in it are a line
- * break and a carriage return. Variables are never replaced.
+ *   break and a carriage return. Variables are never replaced.
  */
 export function parseEnvFile(text: string): EnvFile {
   const entries: EnvFileEntry[] = []

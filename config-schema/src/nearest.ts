@@ -49,7 +49,7 @@ const longestName = 200
 
 /**
  * Returns the candidate that was probably meant: misspelt, with other separators, or with a missing or different
- * segment. Of equal candidates, the first by name. Returns `undefined` for a name of more than 200 characters.
+ * segment. If several are equally near, the first by name. Returns `undefined` for a name of more than 200 characters.
  */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > longestName) return undefined

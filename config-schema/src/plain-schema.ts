@@ -3,8 +3,8 @@ import { formats } from './formats.ts'
 import { type Keyword, keywords, longestMatched, types } from './keywords.ts'
 
 /*
- * The keywords of ordinary keys are checked here. That keeps ajv, which takes longer to load than a product takes to read
- * its configuration, out of the start unless a schema says more. Both report in the same words.
+ * Checks the keywords of ordinary keys. ajv, which takes longer to load than a product takes to read its configuration,
+ * is only loaded for schemas with other keywords. Both use the same messages.
  */
 
 /** A value violates one keyword of its schema. */

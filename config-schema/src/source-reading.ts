@@ -71,7 +71,7 @@ export type KnownEntries = WeakMap<ConfigEntry, Judged>
  * name without a key is an orphaned value in the database and a problem elsewhere.
  *
  * @param known entries that were read before: they are not checked again, and their layers are the same objects.
- * Entries never change
+ *   Entries never change
  */
 export function readSource(
   { name: source, entries, unreadable = [] }: ConfigSource,

@@ -41,7 +41,7 @@ export interface ConfigView<K extends KeyDeclarations> {
    * stops.
    *
    * @param verifier `after` returns the next value of another key of this plugin, which may be part of the same save or
-   * wait for a restart
+   *   wait for a restart
    */
   onVerify<N extends keyof K & string>(
     key: N,

@@ -78,7 +78,7 @@ const endsOfStart: ReadonlySet<string> = new Set(['PLINTH_DEADLINE_PASSED', 'PLI
  *
  * @throws StartRefusedError with every problem of the plan and the configuration; nothing was started
  * @throws PlinthError `PLINTH_START_FAILED`, `PLINTH_DEADLINE_PASSED`, `PLINTH_START_CANCELLED`: everything that was
- * started has been stopped again; `cause` is the error of the plugin
+ *   started has been stopped again; `cause` is the error of the plugin
  */
 export async function startProduct(product: Product, options: StartOptions = {}): Promise<RunningProduct> {
   const prepared = prepareProduct(product, options)

@@ -41,7 +41,7 @@ export interface Application {
  * @param logged steps of this change set that an earlier process left
  * @returns duration in milliseconds
  * @throws PlinthError `PLINTH_MIGRATION_FAILED`, `PLINTH_MIGRATION_ABORTED`, `PLINTH_MIGRATION_LOCK_LOST`,
- * `PLINTH_MIGRATION_CHECKSUM`
+ *   `PLINTH_MIGRATION_CHECKSUM`
  */
 export async function applyChangeSet(
   application: Application,

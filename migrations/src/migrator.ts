@@ -176,7 +176,7 @@ export class Migrator {
    *
    * @returns warnings, one sentence each
    * @throws PlinthError as `plan`; `PLINTH_MIGRATION_FAILED` for a pending change set that failed in the last run and
-   * has not changed since
+   *   has not changed since
    */
   async check(): Promise<readonly string[]> {
     const status = await this.#checkedStatus()

@@ -7,7 +7,7 @@ import { kernelError } from '../errors/kernel-errors.ts'
 import { filesIn } from '../errors/stack.ts'
 import { isProduct, type Product } from '../product.ts'
 
-/** Deadline of the second import of a file that cannot be read, in milliseconds. It takes seconds on a busy machine. */
+/** Deadline of the second import of a file, in milliseconds. The import takes seconds on a busy machine. */
 const lookMs = 60_000
 
 /** Directory of the kernel: a frame in it belongs to a call from another file. */

@@ -134,7 +134,8 @@ export class ConfigValues {
   }
 
   /**
-   * Describes the stored values that may have caused the failure of the first of these plugins. These are the values
+   * Describes the stored values that may have caused the failure of the first of these plugins, with the command that
+   * removes them. These are the values
    * whose keys the reason contains, otherwise those of the plugin, otherwise those of the others. Empty if there are
    * none.
    */

@@ -6,7 +6,7 @@ export interface CommandOutput {
   readonly json: boolean
   /** Prints the result: as JSON with `--json`, otherwise as the given text. */
   result(value: unknown, text: string): void
-  /** Prints progress and notes for people to standard error. */
+  /** Prints progress and notes to standard error. */
   progress(text: string): void
 }
 

@@ -148,7 +148,7 @@ export interface Kernel {
    * Returns a live view of the contributions to an extension point of the kernel, by name.
    *
    * @throws PlinthError `PLINTH_CONTRIBUTION_UNDECLARED` for a point of a plugin, because only that plugin may read its
-   * contributions
+   *   contributions
    */
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T>
   /**

@@ -39,7 +39,7 @@ export interface QuickstartCleanup {
    */
   readonly displayName: LocalizedText
   /**
-   * Kind of the removed data, kebab-case, for example `demo-boards`. The operator types it to confirm.
+   * Kind of the removed data, kebab-case, for example `demo-boards`. A removal request must repeat it.
    *
    * @example dataType: 'demo-messages'
    */

@@ -6,10 +6,10 @@
  * - A keyword applies only to values of its type. `enum` applies to text and numbers.
  * - `description` completes "must be ..." in place of `type`, `pattern` and `enum`.
  * - `discriminator` specifies the property that selects one of the shapes in `oneOf`. The property has an `enum` in
- * each.
+ *   each.
  * - Properties are read through prototypes, so an instance of a class has the methods of the class.
  * - `additionalProperties: false` rejects unknown properties of plain objects. Otherwise unknown properties are
- * ignored, except names close to the name of a property that is absent.
+ *   ignored, except names close to the name of a property that is absent.
  */
 export interface Shape {
   readonly type?: ShapeType | readonly ShapeType[]

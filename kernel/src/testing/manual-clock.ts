@@ -1,6 +1,6 @@
 import type { Clock } from '../time/clock.ts'
 
-/** A clock that stands still until a test moves it. */
+/** A clock whose time only a test advances. */
 export interface ManualClock extends Clock {
   /**
    * Advances time and wakes sleepers in the order of their time; work that they start runs before the next one wakes.

@@ -12,7 +12,7 @@ const defaultPatienceMs = 120_000
  *
  * @param what text of the condition for the error
  * @param longestPauseMs maximum pause between two checks. The pauses increase, to leave time for other work. With 0 the
- * condition is checked in each tick of the event loop
+ *   condition is checked in each tick of the event loop
  * @param patienceMs maximum wait
  * @throws Error if it is not fulfilled in time, or the error of the condition
  */

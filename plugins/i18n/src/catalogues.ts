@@ -15,7 +15,7 @@ export type Catalogues = Readonly<Record<SupportedLocale, Catalogue>>
  * Joins the catalogues of all plugins.
  *
  * @throws PlinthError `PLINTH_I18N_DUPLICATE_MESSAGE` with every clash, when two plugins declare the same key, or when
- * the key of one is the parent of a key of the other
+ *   the key of one is the parent of a key of the other
  */
 export function joinCatalogues(plugins: readonly Pick<Plugin, 'id' | 'messages'>[]): Catalogues {
   const clashes: string[] = []

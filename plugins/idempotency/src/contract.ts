@@ -31,9 +31,9 @@ export interface Idempotency {
    *
    * @param work returns a value that JSON can represent
    * @throws BusinessError `400` `idempotency.key-invalid`; `422` `idempotency.key-reused`, if the key was used with
-   * another fingerprint; `409` `idempotency.in-progress`, with the seconds to wait in `data.retryAfter`; `409`
-   * `idempotency.answer-not-kept`, if the work was executed and its result was not stored, for example because it was
-   * too large; `503` `idempotency.store-unavailable`, if the shared store failed and the work was not executed
+   *   another fingerprint; `409` `idempotency.in-progress`, with the seconds to wait in `data.retryAfter`; `409`
+   *   `idempotency.answer-not-kept`, if the work was executed and its result was not stored, for example because it was
+   *   too large; `503` `idempotency.store-unavailable`, if the shared store failed and the work was not executed
    */
   run<T>(call: IdempotentCall, work: () => Promise<T>): Promise<IdempotentAnswer<T>>
 }

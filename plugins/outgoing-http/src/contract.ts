@@ -45,7 +45,7 @@ export type OutgoingFailure =
   | 'stopped'
 
 /**
- * A request failed without a response. Of the address it contains only the origin. It contains no headers, no bodies
+ * A request failed without a response. It contains only the origin of the address. It contains no headers, no bodies
  * and no cause, because a message of a library may contain secrets of the request.
  */
 export class OutgoingHttpError extends Error {
