@@ -105,10 +105,10 @@ export interface PluginContext<D extends Partial<Declared> = Declared> extends P
   /** Aborts when the setup deadline passes or the start is cancelled. */
   readonly signal: AbortSignal
   /**
-   * Creates the parts of the plugin with awilix, each once, in dependency order. The first call specifies their types. The
-   * second has two arguments: existing parts, such as services, and a resolver for each other part: `asClass` or
-   * `asFunction`. Classes and functions receive the cradle, an object with all parts. A class may store the cradle: a part
-   * that only a method reads may be created later.
+   * Creates the parts of the plugin with awilix, each once, in dependency order. The first call specifies their types.
+   * The second has two arguments: existing parts, such as services, and a resolver for each other part: `asClass` or
+   * `asFunction`. Classes and functions receive the cradle, an object with all parts. A class may store the cradle: a
+   * part that only a method reads may be created later.
    *
    * @example
    * interface Parts {
@@ -345,8 +345,7 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    * again, so that an operator can fix it in the browser. No part of the product runs during the call, and it must not
    * change anything.
    *
-   * @example fallbackStart: ({ code }) => (code === 'ACME_SMS_ACCOUNT' ? { 'platform.acme-sms.poll': '0s' } :
-   * undefined)
+   * @example fallbackStart: ({ code }) => (code === 'ACME_SMS_ACCOUNT' ? { 'platform.acme-sms.poll': '0s' } : undefined)
    */
   fallbackStart?(
     failed: FailedStart,

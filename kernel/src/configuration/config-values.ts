@@ -135,9 +135,8 @@ export class ConfigValues {
 
   /**
    * Describes the stored values that may have caused the failure of the first of these plugins, with the command that
-   * removes them. These are the values
-   * whose keys the reason contains, otherwise those of the plugin, otherwise those of the others. Empty if there are
-   * none.
+   * removes them. These are the values whose keys the reason contains, otherwise those of the plugin, otherwise those of
+   * the others. Empty if there are none.
    */
   storedOf(plugins: readonly string[], reason: string): string {
     const stored = this.list().filter((one) => plugins.includes(one.plugin) && one.effective.source === 'database')

@@ -47,8 +47,7 @@ export interface QuickstartCleanup {
   /**
    * Only reads. Also called inside the transaction of `execute`, before and after it.
    *
-   * @example preview: async () => ({ targets: [{ type: 'messages', displayName: 'Messages', count: 3 }], blockers: []
-   * })
+   * @example preview: async () => ({ targets: [{ type: 'messages', displayName: 'Messages', count: 3 }], blockers: [] })
    */
   preview(signal: AbortSignal): Promise<CleanupPreview>
   /**

@@ -85,7 +85,7 @@ export interface ErrorTable<Table extends Readonly<Record<string, string>>> {
 export type ErrorCodeOf<Errors extends { readonly table: object }> = keyof Errors['table'] & string
 
 /**
- * Declares the coded errors of a package by code: the problem on the first line and the fix on the second. `{{name}}` is a
+ * Declares the errors of a package by code: the problem on the first line and the fix on the second. `{{name}}` is a
  * placeholder for a detail of the thrown error.
  *
  * @param unavailable codes of errors whose request may succeed later without a change
