@@ -12,7 +12,7 @@ export const largestAnswer = 64 * 1024
 /** The lease is not renewed after this time, so that a call that hangs does not block its key indefinitely. */
 const longestWorkMs = 15 * 60_000
 /**
- * Wait that callers of a running call are told. Most calls take less. The key of a call whose process died is blocked
+ * Seconds before a caller may repeat a running call. Most calls take less. The key of a call whose process died is blocked
  * until its lease expires.
  */
 const retryAfterSeconds = 2
