@@ -10,10 +10,10 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 /** Interfaces that third parties implement, with their files. */
 const contracts = {
   PluginDeclaration: 'plugin.ts',
-  PermissionDeclaration: 'contracts/permission.ts',
-  InstallTask: 'contracts/install-task.ts',
-  ScheduledTask: 'contracts/scheduled-task.ts',
-  CommandDeclaration: 'contracts/command.ts',
+  PermissionDeclaration: 'contracts/declarations.ts',
+  InstallTask: 'contracts/declarations.ts',
+  ScheduledTask: 'contracts/declarations.ts',
+  CommandDeclaration: 'contracts/declarations.ts',
   NotificationChannel: 'contracts/notification-channel.ts',
   RateLimitStore: 'contracts/rate-limit-store.ts',
   QuickstartCleanup: 'contracts/quickstart-cleanup.ts',
