@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin from '@plinth/database'
 import { startHalfOpenProxy } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
-import { rejectsWith, startForTest, until } from '@plinth/kernel/testing'
+import { freePort, rejectsWith, startForTest, until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe, sharedStore } from '@plinth/shared-store'
 import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
@@ -312,7 +312,8 @@ t.test('a Redis that may remove counters is a warning at start and of the health
 })
 
 t.test('a node of a Redis Cluster is rejected', options, async (t) => {
-  const redis = await ownRedis('--cluster-enabled', 'yes')
+  // The default, 10,000 above the other port, is among the ports that the system gives to clients.
+  const redis = await ownRedis('--cluster-enabled', 'yes', '--cluster-port', `${await freePort()}`)
   t.teardown(() => redis.drop())
   const cluster = { code: 'PLINTH_SHARED_STORE_CLUSTER', message: /is a node of a Redis Cluster/ }
   await rejectsWith(t, start({ ...redis.config }), { code: 'PLINTH_START_FAILED', cause: cluster })
