@@ -11,7 +11,7 @@ import { dirname, join, resolve } from 'node:path'
 import { parse } from 'acorn'
 
 const workspaces = ['config-schema', 'kernel', 'migrations', 'plugins/*']
-const shortestBlock = 6
+const minBlockLines = 6
 
 interface SourceFile {
   readonly workspace: string
@@ -69,12 +69,10 @@ function read(root: string, workspace: string, path: string): SourceFile {
 }
 
 /** Lists of column names that give another list its meaning by position. */
-const shortestColumns = 6
+const minColumns = 6
 const columnName = /^(?:[a-z]\w*\.)?[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/
 const isColumns = (names: readonly string[]) =>
-  names.length >= shortestColumns &&
-  names.every((name) => columnName.test(name)) &&
-  names.some((name) => name.includes('_'))
+  names.length >= minColumns && names.every((name) => columnName.test(name)) && names.some((name) => name.includes('_'))
 const namesIn = (list: string) => list.split(',').map((name) => name.trim())
 
 /** Column names in an array, in the list of an `insert`, or between `select` and `from`. */
@@ -122,9 +120,9 @@ const blank = (text: string) => text.replaceAll(/[^\n]/g, ' ')
 function repeatedBlocks(files: readonly SourceFile[]): string[][] {
   const starts = new Map<string, { file: SourceFile; index: number }[]>()
   for (const file of files) {
-    for (let index = 0; index + shortestBlock <= file.lines.length; index++) {
+    for (let index = 0; index + minBlockLines <= file.lines.length; index++) {
       const text = file.lines
-        .slice(index, index + shortestBlock)
+        .slice(index, index + minBlockLines)
         .map((line) => line.text)
         .join('\n')
       starts.set(text, [...(starts.get(text) ?? []), { file, index }])
@@ -136,7 +134,7 @@ function repeatedBlocks(files: readonly SourceFile[]): string[][] {
     if (places.length < 2) continue
     const [{ file, index }] = places as [{ file: SourceFile; index: number }]
     const before = file.lines
-      .slice(index - 1, index - 1 + shortestBlock)
+      .slice(index - 1, index - 1 + minBlockLines)
       .map((line) => line.text)
       .join('\n')
     // The rest of a block that began a line earlier.
@@ -182,9 +180,9 @@ if (process.argv.includes('--json')) {
   console.log(`${sum(byWorkspace.map(({ lines }) => lines))} lines in ${files.length} files`)
   console.log(`${sum(byWorkspace.map((one) => one.casts))} casts`)
   const lists = files.flatMap(({ path, positionalLists }) => positionalLists.map((line) => `${path}:${line}`))
-  console.log(`${lists.length} positional lists of ${shortestColumns} columns or more`)
+  console.log(`${lists.length} positional lists of ${minColumns} columns or more`)
   for (const place of lists) console.log(`  ${place}`)
-  console.log(`${blocks.length} repeated blocks of ${shortestBlock} lines or more`)
+  console.log(`${blocks.length} repeated blocks of ${minBlockLines} lines or more`)
   for (const places of blocks) console.log(`  ${places.join('  ')}`)
   console.log('longest functions')
   for (const { path, longestFunction } of largest(15)) console.log(`  ${longestFunction} lines  ${path}`)

@@ -63,16 +63,16 @@ const ownProcess =
 const enoughIdle = 0.1
 const idleLookMs = 3_000
 /** Files that are printed at the end with what they cost. */
-const mostExpensive = 20
+const maxExpensive = 20
 /** Of one file, in seconds; then all its processes are ended. Many times what any takes: a busy machine is no failure. */
 const timeLimit = 1_200
 /** Of a process that has run all its files, in seconds: tests have left something open that keeps it. */
 const endLimit = 60
 /** More failed files than this are no chance. */
-const mostUnsteady = 3
+const maxFlaky = 3
 /** Failures of one file that are printed, and characters of each. */
-const mostPrinted = 10
-const longestPrinted = 2_000
+const maxPrinted = 10
+const maxPrintedLength = 2_000
 
 /** Servers that tests use: how reasons to skip name them, and their ports. */
 const servers = [
@@ -182,7 +182,7 @@ function startProcess(first, [program, words], tested, isBundled) {
   child.stdout.pipe(output, { end: false })
   child.stderr.pipe(output, { end: false })
   child.stderr.on('data', (bytes) => {
-    told.lastWords = (told.lastWords + bytes).slice(-longestPrinted)
+    told.lastWords = (told.lastWords + bytes).slice(-maxPrintedLength)
   })
   const parsed = new Promise((complete) => parser.once('complete', complete))
   const closed = new Promise((close) => child.once('close', (...end) => close(end))).then(async ([code, signal]) => {
@@ -363,7 +363,7 @@ async function run(files, { jobs, isAlone, isBundled }) {
     if (outcome.failures.length > 0) print(outcome)
   // At the end, so that a log that is cut short still ends with what went wrong.
   for (const { file, failures } of outcomes)
-    for (const failure of failures.slice(0, mostPrinted)) console.log(`\n${file}: ${failure.slice(0, longestPrinted)}`)
+    for (const failure of failures.slice(0, maxPrinted)) console.log(`\n${file}: ${failure.slice(0, maxPrintedLength)}`)
   return outcomes
 }
 
@@ -397,7 +397,7 @@ function writeRecord(outcomes) {
 function printCosts(outcomes) {
   const sum = (of) => outcomes.reduce((total, outcome) => total + outcome[of], 0).toFixed(0)
   console.log(`\n${outcomes.length} files: ${sum('cpu')} s of processor, ${sum('wall')} s of time. The most expensive:`)
-  for (const { file, cpu, wall } of outcomes.toSorted((a, b) => b.cpu - a.cpu).slice(0, mostExpensive))
+  for (const { file, cpu, wall } of outcomes.toSorted((a, b) => b.cpu - a.cpu).slice(0, maxExpensive))
     console.log(`${seconds(cpu)} s cpu ${seconds(wall)} s  ${file}`)
 }
 
@@ -422,7 +422,7 @@ export async function runTests(words) {
   if (isRecorded) writeRecord(outcomes)
 
   const again = outcomes.filter(({ failures }) => failures.length > 0).map(({ file }) => file)
-  if (again.length > 0 && again.length <= mostUnsteady) {
+  if (again.length > 0 && again.length <= maxFlaky) {
     console.log(`\n== for the diagnosis, once more and alone: ${again.join(', ')}`)
     const isUnsteady = (await run(again, { jobs: 1, isAlone: true, isBundled })).every(
       ({ failures }) => failures.length === 0,

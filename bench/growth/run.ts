@@ -27,7 +27,7 @@ const { values } = parseArgs({
 })
 const rounds = 3
 /** Maximum rounds for a call that seems to grow. On a busy host most such calls were delayed by other programs. */
-const mostRounds = 25
+const maxRounds = 25
 const muchLonger = 2.5
 const settleMs = 5_000
 const idleMs = Number(values.idle) * 1000
@@ -55,7 +55,7 @@ async function compared(products: Products, path: (product: ProductProcess) => P
   const paths = { small: await path(products.small), big: await path(products.big) }
   const quickest = { small: Number.POSITIVE_INFINITY, big: Number.POSITIVE_INFINITY }
   const isLonger = () => quickest.big > quickest.small * muchLonger
-  for (let round = 0; round < rounds || (round < mostRounds && isLonger()); round++) {
+  for (let round = 0; round < rounds || (round < maxRounds && isLonger()); round++) {
     for (const size of ['small', 'big'] as const) {
       quickest[size] = Math.min(quickest[size], (await get(products[size], paths[size])).ms)
     }
@@ -191,7 +191,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<void> 
       `${Object.entries(sizes.big)
         .map(([name, rows]) => `${name} ${rows}`)
         .join(', ')}; small: 1,000 of each`,
-      `filled in ${many.seconds.toFixed(0)} s; small -> big, the best of ${rounds} each, of up to ${mostRounds} above x${muchLonger}`,
+      `filled in ${many.seconds.toFixed(0)} s; small -> big, the best of ${rounds} each, of up to ${maxRounds} above x${muchLonger}`,
       `load of the machine ${loadavg()
         .map((load) => load.toFixed(1))
         .join(', ')}`,

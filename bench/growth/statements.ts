@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import Sqlite from 'better-sqlite3'
 
 let count = 0
-let longestWriteMs = 0
+let maxWriteMs = 0
 
 type Run = (...parameters: unknown[]) => unknown
 
@@ -24,7 +24,7 @@ class Writing {
     if (word === 'commit' || word === 'rollback') this.#begun = undefined
     else if (begun !== undefined || word === 'select') return () => {}
     return () => {
-      longestWriteMs = Math.max(longestWriteMs, performance.now() - (begun ?? start))
+      maxWriteMs = Math.max(maxWriteMs, performance.now() - (begun ?? start))
     }
   }
 }
@@ -71,7 +71,7 @@ export const statementCount = () => count
 
 /** Returns the milliseconds of the longest transaction or single write since the last call. */
 export function takeLongestWriteMs(): number {
-  const longest = longestWriteMs
-  longestWriteMs = 0
+  const longest = maxWriteMs
+  maxWriteMs = 0
   return longest
 }

@@ -24,9 +24,9 @@ export { didYouMean, nearest } from './nearest.ts'
 export { formatDuration, parseBytes, parseDuration } from './quantity.ts'
 export { type DeclarationProblem, validateDeclaration } from './validate-declaration.ts'
 export {
-  longestSecrets,
-  longestValue,
   maskedValue,
+  maxSecretsLength,
+  maxValueLength,
   readText,
   readValue,
   type TextReading,

@@ -49,7 +49,7 @@ export interface Keyword {
  * Longer texts match no pattern, because an expression may backtrack to each character. Patterns are meant for names
  * and addresses.
  */
-export const longestMatched = 4096
+export const maxMatchedLength = 4096
 
 /** A regular expression that matches only texts of bounded length. */
 interface BoundedPattern {
@@ -66,7 +66,7 @@ export function pattern(source: string): BoundedPattern {
   if (known !== undefined) return known
   const expression = new RegExp(source, 'u')
   const bounded: BoundedPattern = {
-    test: (text) => text.length <= longestMatched && expression.test(text),
+    test: (text) => text.length <= maxMatchedLength && expression.test(text),
     toString: () => String(expression),
   }
   patterns.set(source, bounded)

@@ -45,14 +45,14 @@ function difference(left: readonly string[], right: readonly string[]): number |
 }
 
 /** Longer names are not compared: the cost is the square of the length for each candidate. */
-const longestName = 200
+const maxNameLength = 200
 
 /**
  * Returns the candidate that was probably meant: misspelt, with other separators, or with a missing or different
  * segment. If several are equally near, the first by name. Returns `undefined` for a name of more than 200 characters.
  */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
-  if (name.length > longestName) return undefined
+  if (name.length > maxNameLength) return undefined
   const words = wordsOf(name)
   let best: string | undefined
   let least = Number.POSITIVE_INFINITY

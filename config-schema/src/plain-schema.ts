@@ -1,6 +1,6 @@
 import type { JsonSchema, JsonValue, Localized } from './declaration.ts'
 import { formats } from './formats.ts'
-import { type Keyword, keywords, longestMatched, types } from './keywords.ts'
+import { type Keyword, keywords, maxMatchedLength, types } from './keywords.ts'
 
 /*
  * Checks the keywords of ordinary keys. ajv, which takes longer to load than a product takes to read its configuration,
@@ -165,8 +165,8 @@ const violationsAt = (schema: unknown, part: JsonValue, path: string) =>
 
 /** Returns a violation with the text of the tables. */
 export function violationOf(keyword: string, operand: unknown, path: string, part: JsonValue): Violation {
-  if (keyword === 'pattern' && typeof part === 'string' && part.length > longestMatched) {
-    return violationOf('maxLength', longestMatched, path, part)
+  if (keyword === 'pattern' && typeof part === 'string' && part.length > maxMatchedLength) {
+    return violationOf('maxLength', maxMatchedLength, path, part)
   }
   const type = keyword === 'type' ? types[String(operand)] : undefined
   const format = keyword === 'format' ? formats[String(operand)] : undefined

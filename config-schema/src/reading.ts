@@ -17,7 +17,7 @@ export {
 export { type Keyword, keywords } from './keywords.ts'
 export { didYouMean, nearest } from './nearest.ts'
 export { collectKeys, type KeyFault, type OwnedKey } from './owned-keys.ts'
-export { longestSearched, redact, redactError, Secrets, withheldText } from './redaction.ts'
+export { maxSearchedLength, redact, redactError, Secrets, withheldText } from './redaction.ts'
 export {
   type ConfigLayer,
   type KeyIndex,

@@ -1,12 +1,12 @@
 import { unescape as unescapePercent } from 'node:querystring'
-import { mergePlaces, shortestIndexed, TextIndex } from './text-index.ts'
+import { mergePlaces, minIndexedLength, TextIndex } from './text-index.ts'
 import { maskedValue } from './value.ts'
 
-/** Replaces a text that could not be searched for secrets, such as one longer than `longestSearched`. */
+/** Replaces a text that could not be searched for secrets, such as one longer than `maxSearchedLength`. */
 export const withheldText = '[withheld: this text could not be searched for secrets]'
 
 /** Maximum UTF-16 units of a searched text: 8 Mi. A longer search would block the process. */
-export const longestSearched = 2 ** 23
+export const maxSearchedLength = 2 ** 23
 
 /** Masks secrets by value in a text, like `Secrets.redact`. Never throws. */
 export const redact = (text: string, secrets: Iterable<unknown>): string => new Secrets().redact(text, secrets)
@@ -30,9 +30,9 @@ export class Secrets {
 
   #add(value: unknown, longest: number): void {
     for (const text of secretTexts(value)) {
-      if (text.length < shortestIndexed || text.length > longest || this.#known.has(text)) continue
+      if (text.length < minIndexedLength || text.length > longest || this.#known.has(text)) continue
       this.#known.add(text)
-      for (const form of formsOf(text)) if (form.length >= shortestIndexed) this.#forms.add(form)
+      for (const form of formsOf(text)) if (form.length >= minIndexedLength) this.#forms.add(form)
     }
   }
 
@@ -44,7 +44,7 @@ export class Secrets {
    */
   redact(text: string, more: Iterable<unknown> = []): string {
     try {
-      if (text.length > longestSearched) return withheldText
+      if (text.length > maxSearchedLength) return withheldText
       let own: Secrets | undefined
       for (const value of more) {
         own ??= new Secrets()

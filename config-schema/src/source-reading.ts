@@ -2,7 +2,7 @@ import type { JsonValue, KeyDeclaration } from './declaration.ts'
 import { didYouMean } from './nearest.ts'
 import type { OwnedKey } from './owned-keys.ts'
 import type { BoundDestination, ConfigEntry, ConfigSource, SourceName } from './sources.ts'
-import { longestSecrets, readGiven, type TextReading, tooLongTogether, valueLength } from './value.ts'
+import { maxSecretsLength, readGiven, type TextReading, tooLongTogether, valueLength } from './value.ts'
 
 /** A valid value of a key in one source. */
 export interface ConfigLayer {
@@ -98,7 +98,7 @@ export function readSource(
   const inTurn = [...values.filter((value) => value.isDeprecated), ...values.filter((value) => !value.isDeprecated)]
   for (const { target, layer, invalid, message } of inTurn) {
     const length = layer?.sensitive ? valueLength(layer.written) : 0
-    const isTooLong = secretsLength + length > longestSecrets
+    const isTooLong = secretsLength + length > maxSecretsLength
     if (layer !== undefined && !isTooLong) {
       secretsLength += length
       layers.push(layer)

@@ -61,7 +61,7 @@ function slotOf(slots: Int32Array, a = 0, b = 0): number {
 }
 
 /** Shorter texts cannot be indexed. */
-export const shortestIndexed = 4
+export const minIndexedLength = 4
 
 /** Maximum number of lengths to compare at one place. Above that, the longest remaining length is assumed. */
 const triesPerPlace = 16
@@ -113,7 +113,7 @@ export class TextIndex {
     return this.#isText(hash, hash.a, hash.b, 0, text.length, power)
   }
 
-  /** @param text of `shortestIndexed` to 2^30 UTF-16 units */
+  /** @param text of `minIndexedLength` to 2^30 UTF-16 units */
   add(text: string): void {
     const power = powerOf(text.length)
     const hash = new RunningHash(text)
@@ -131,7 +131,7 @@ export class TextIndex {
    */
   find(text: string): readonly number[] {
     const places: number[] = []
-    if (this.isEmpty || text.length < shortestIndexed) return places
+    if (this.isEmpty || text.length < minIndexedLength) return places
     const filter = this.#filter
     const shift = this.#shift
     const hash = new RunningHash(text)
@@ -142,8 +142,8 @@ export class TextIndex {
     for (let at = 0; at < text.length; at++) {
       bytes = (bytes << 8) | ((units[at] as number) & 0xff)
       const bit = Math.imul(bytes, spread) >>> shift
-      if (((filter[bit >>> 5] as number) & (1 << (bit & 31))) === 0 || at < shortestIndexed - 1) continue
-      const start = at - shortestIndexed + 1
+      if (((filter[bit >>> 5] as number) & (1 << (bit & 31))) === 0 || at < minIndexedLength - 1) continue
+      const start = at - minIndexedLength + 1
       const candidates = this.#beginnings.get(bytes, 0)
       const length = this.#longestAt(hash, start, text.length - start, candidates)
       if (length === 0) continue
@@ -196,7 +196,7 @@ export class TextIndex {
 
   #begin(units: Uint16Array, power: number): void {
     let bytes = 0
-    for (let at = 0; at < shortestIndexed; at++) bytes = (bytes << 8) | ((units[at] as number) & 0xff)
+    for (let at = 0; at < minIndexedLength; at++) bytes = (bytes << 8) | ((units[at] as number) & 0xff)
     const powers = this.#beginnings
     powers.set(bytes, 0, powers.get(bytes, 0) | (1 << power))
     if (powers.size * sparseness <= 2 ** (32 - this.#shift) || this.#shift === 32 - widest) this.#mark(bytes)

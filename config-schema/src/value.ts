@@ -51,7 +51,7 @@ function controlCharacter(value: JsonValue, isMultiline: boolean, path = ''): Vi
  * Maximum characters (UTF-16 units) of a value of a key, with its names and items; a schema may allow less. Checked
  * before all other rules, whose cost may grow with the value.
  */
-export const longestValue = 2 ** 16
+export const maxValueLength = 2 ** 16
 
 /** Maximum depth of nested lists and objects, because code that traverses values is recursive. */
 const deepestValue = 64
@@ -59,16 +59,16 @@ const deepestValue = 64
 /**
  * Maximum characters of all sensitive values of one source. Every text that leaves the product is searched for them.
  */
-export const longestSecrets = 2 ** 20
+export const maxSecretsLength = 2 ** 20
 
 /**
- * Returns the characters of a value with all its parts, plus one for each part. Stops counting above `longestValue`.
+ * Returns the characters of a value with all its parts, plus one for each part. Stops counting above `maxValueLength`.
  * Returns Infinity for a value of more than 64 levels. Not recursive, so it accepts any depth.
  */
 export function valueLength(value: JsonValue): number {
   let length = 0
   const waiting: (readonly [part: JsonValue, level: number])[] = [[value, 0]]
-  while (waiting.length > 0 && length <= longestValue) {
+  while (waiting.length > 0 && length <= maxValueLength) {
     const [next, level] = waiting.pop() as (typeof waiting)[number]
     if (typeof next !== 'object' || next === null) {
       length += String(next).length
@@ -78,7 +78,7 @@ export function valueLength(value: JsonValue): number {
     const isList = Array.isArray(next)
     for (const name of Object.keys(next)) {
       length += isList ? 1 : name.length + 1
-      if (length > longestValue) break
+      if (length > maxValueLength) break
       waiting.push([(next as Readonly<Record<string, JsonValue>>)[name] as JsonValue, level + 1])
     }
   }
@@ -88,19 +88,19 @@ export function valueLength(value: JsonValue): number {
 /** Returns a violation for a value that is too long or too deep. */
 function tooLongValue(part: JsonValue): Violation | undefined {
   const length = valueLength(part)
-  if (length <= longestValue) return undefined
+  if (length <= maxValueLength) return undefined
   const rule =
     length === Number.POSITIVE_INFINITY
       ? {
           en: `have at most ${deepestValue} lists and objects within each other`,
           'zh-CN': `最多嵌套 ${deepestValue} 层列表和对象`,
         }
-      : { en: `have at most ${longestValue} characters`, 'zh-CN': `最多有 ${longestValue} 个字符` }
+      : { en: `have at most ${maxValueLength} characters`, 'zh-CN': `最多有 ${maxValueLength} 个字符` }
   return { keyword: 'maxLength', path: '', rule, example: undefined, part }
 }
 
 /** Completes "<key> ...": with this value, the sensitive values of its source would together be too long. */
-export const tooLongTogether = `must leave all sensitive values of its source within ${longestSecrets} characters together`
+export const tooLongTogether = `must leave all sensitive values of its source within ${maxSecretsLength} characters together`
 
 /** Shown for every value of a sensitive key, whatever its length. */
 export const maskedValue = '******'
@@ -157,7 +157,7 @@ function problemOf(
 
 /**
  * Returns every rule that a written value violates; an empty list if it is valid. For a value longer than
- * `longestValue`, or with control characters that its key does not allow, only that violation is returned.
+ * `maxValueLength`, or with control characters that its key does not allow, only that violation is returned.
  *
  * @param locale of the messages, as for `localize`
  */

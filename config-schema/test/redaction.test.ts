@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { longestSearched, redact, redactError, Secrets, withheldText } from '../src/reading.ts'
+import { maxSearchedLength, redact, redactError, Secrets, withheldText } from '../src/reading.ts'
 
 /** Without "*", so that a secret is not part of the mask. */
 const secretText = fc
@@ -164,7 +164,7 @@ t.test('K-009 ten thousand secrets, one of a megabyte, and texts that almost hol
 t.test('K-009 a text that cannot be searched is withheld as a whole, and nothing is thrown', async (t) => {
   const secrets = new Secrets()
   secrets.add('hush-hush')
-  const longest = 'hush-hush'.padStart(longestSearched, ' ')
+  const longest = 'hush-hush'.padStart(maxSearchedLength, ' ')
   t.ok(secrets.redact(longest).endsWith(' ******'))
   t.equal(secrets.redact(`${longest} `), withheldText)
   for (const odd of [undefined, null, 7, { length: 5 }]) t.equal(secrets.redact(odd as never), withheldText)

@@ -5,7 +5,7 @@ import {
   type JsonValue,
   type KeyDeclaration,
   key,
-  longestValue,
+  maxValueLength,
   readText,
   readValue,
   validateDeclaration,
@@ -351,12 +351,12 @@ t.test(
   async (t) => {
     const text = key.string({ title: 'x', sensitive: true, pattern: '^(a+)+$' })
     const free = key.string({ title: 'x', sensitive: true })
-    t.same(validateValue(free, 'a'.repeat(longestValue)), [])
-    for (const value of [`${'a'.repeat(longestValue)}b`, 'b'.repeat(900_000)]) {
+    t.same(validateValue(free, 'a'.repeat(maxValueLength)), [])
+    for (const value of [`${'a'.repeat(maxValueLength)}b`, 'b'.repeat(900_000)]) {
       t.same(validateValue(text, value), [{ rule: 'maxLength', message: 'must have at most 65536 characters' }])
     }
-    t.match(validateValue(text, 'a'.repeat(longestValue + 1), 'zh-CN'), [{ message: '必须最多有 65536 个字符' }])
-    t.match(readGiven(text, { text: 'a'.repeat(longestValue + 1) }), { ok: false, rule: 'maxLength' })
+    t.match(validateValue(text, 'a'.repeat(maxValueLength + 1), 'zh-CN'), [{ message: '必须最多有 65536 个字符' }])
+    t.match(readGiven(text, { text: 'a'.repeat(maxValueLength + 1) }), { ok: false, rule: 'maxLength' })
     t.match(validateValue(key.string({ title: 'x', sensitive: true, maxLength: 8 }), 'a'.repeat(9)), [
       { rule: 'maxLength', message: /at most 8 characters/ },
     ])
@@ -378,8 +378,12 @@ t.test(
       [{ rule: 'default' }],
     )
     const peers = key.object({ title: 'x', sensitive: true, schema: {} })
-    const items = Array.from({ length: longestValue }, () => 1)
-    for (const value of [{ items }, { [`${'n'.repeat(longestValue)}`]: 1 }, { a: { b: 'a'.repeat(longestValue) } }]) {
+    const items = Array.from({ length: maxValueLength }, () => 1)
+    for (const value of [
+      { items },
+      { [`${'n'.repeat(maxValueLength)}`]: 1 },
+      { a: { b: 'a'.repeat(maxValueLength) } },
+    ]) {
       t.match(validateValue(peers, value), [{ rule: 'maxLength' }])
     }
     t.equal(valueLength({ ab: ['cde', 4, null] }), 'ab'.length + 1 + 3 + 'cde'.length + '4'.length + 'null'.length)

@@ -23,7 +23,7 @@ interface Topic {
   readonly topicAuthorId: number
 }
 
-const longestPreview = 200
+const maxPreviewLength = 200
 const demo = {
   Announcements: ['Welcome to the forum', 'House rules'],
   Questions: ['How do I follow a board?', 'Where do I change my name?', 'Can I write in Chinese?'],
@@ -58,7 +58,7 @@ export class Forum {
     return this.#db.transactional(async (em) => {
       const topic = await this.#topic(topicId)
       const replyId = await em.insert(Reply, { id: this.#db.newId(), topicId, authorId: userId, body })
-      const preview = columnText(body, longestPreview)
+      const preview = columnText(body, maxPreviewLength)
       await this.#publish(forumReplyCreated, { ...topic, replyId, preview, userId, userName }, topicId)
       return replyId
     })

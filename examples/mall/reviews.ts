@@ -21,7 +21,7 @@ interface ReviewParts {
 }
 
 /** Minimum number of characters of a rewarded review. */
-const shortestRewarded = 10
+const minRewardedLength = 10
 
 /** Reviews by buyers: one per line of a paid order. A review may be rewritten. */
 export class Reviews {
@@ -57,7 +57,7 @@ export class Reviews {
         lineId,
       ])
       const review = await db.fork().findOneOrFail(Review, { lineId })
-      if ([...body.trim()].length < shortestRewarded) return review
+      if ([...body.trim()].length < minRewardedLength) return review
       const isFirst = await db.execute('update mall_review set rewarded = ? where id = ? and rewarded = ?', [
         true,
         review.id,

@@ -4,7 +4,7 @@ import { refOf } from './refs.ts'
 import { shown } from './shapes/shape-check.ts'
 
 /** Maximum number of texts without a counterpart in a message. */
-const mostNamed = 5
+const maxNamed = 5
 
 /** Reports declarations without an effect: those that no plugin implements, and texts in one language only. */
 export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
@@ -19,14 +19,14 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   for (const plugin of plugins) {
     const names = englishTexts(plugin)
     if (names.length === 0) continue
-    const details = { count: names.length, names: names.slice(0, mostNamed).join(', ') }
+    const details = { count: names.length, names: names.slice(0, maxNamed).join(', ') }
     warn('PLINTH_PLAN_TEXT_IN_ONE_LANGUAGE', names[0] ?? '', details, plugin.id)
   }
   for (const { id, messages } of plugins) {
     for (const [locale, other] of [['zh-CN', 'en'] as const, ['en', 'zh-CN'] as const]) {
       const missing = missingTexts(messages?.[other], messages?.[locale])
       if (missing.length === 0) continue
-      const details = { count: missing.length, locale, names: missing.slice(0, mostNamed).join(', ') }
+      const details = { count: missing.length, locale, names: missing.slice(0, maxNamed).join(', ') }
       warn('PLINTH_PLAN_MESSAGES_INCOMPLETE', `messages["${locale}"]`, details, id)
     }
   }

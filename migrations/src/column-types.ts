@@ -19,7 +19,7 @@ const table: Readonly<Record<NeutralType, Readonly<Record<'sqlite' | 'postgresql
 }
 
 /** Length of the longest text that every database can put into a unique index. */
-const longestText = 768
+const maxTextLength = 768
 
 /** Column types with the same meaning on every database. */
 export interface ColumnTypes {
@@ -58,8 +58,8 @@ export function columnTypes(dialect: Dialect, isForChecksum = false): ColumnType
     uint256: of('uint256'),
     binary: of('binary'),
     text: (length) => {
-      if (!Number.isInteger(length) || length < 1 || length > longestText) {
-        throw new RangeError(`text(${length}): the length is 1 to ${longestText}; longer text is longText`)
+      if (!Number.isInteger(length) || length < 1 || length > maxTextLength) {
+        throw new RangeError(`text(${length}): the length is 1 to ${maxTextLength}; longer text is longText`)
       }
       return sql.raw(dialect === 'sqlite' && !isForChecksum ? 'text' : `varchar(${length})`)
     },

@@ -39,11 +39,11 @@ export interface CallerReport {
   readonly succeeded: readonly string[]
   readonly faults: readonly Fault[]
   /** The longest tick of the product's event loop, in ms of CPU time, for any work. */
-  readonly longestTurn: number
+  readonly maxTickMs: number
 }
 
 /** Maximum CPU time in ms for which a request may block the product's event loop. */
-const longestTurnMs = 100
+const tickLimitMs = 100
 /** Number of repetitions of a request with a too long tick. A tick that is long each time is caused by the request. */
 const repetitions = 5
 /** Bytes, the default of `platform.http.body-limit`. */
@@ -100,15 +100,15 @@ async function tokenOf(role: Role, isVoid: boolean): Promise<string | undefined>
   return tokens.get(role)
 }
 
-let longestTurn = 0
+let maxTickMs = 0
 /**
  * Returns the shortest measured blocking time of a request. Only long ticks are measured again, because garbage
  * collection or a task may share a tick.
  */
 async function heldBy(request: FuzzRequest): Promise<number> {
   let least = await ask<number>({ turn: true })
-  longestTurn = Math.max(longestTurn, least)
-  for (let again = 0; again < repetitions && least > longestTurnMs; again++) {
+  maxTickMs = Math.max(maxTickMs, least)
+  for (let again = 0; again < repetitions && least > tickLimitMs; again++) {
     await answerTo(request)
     least = Math.min(least, await ask<number>({ turn: true }))
   }
@@ -126,7 +126,7 @@ const faults: Fault[] = []
  * Ids, versions and names from responses, by path of their collection. With them, requests pass the "not found" check.
  */
 const seen = new Map<string, unknown[]>()
-const mostSeen = 40
+const maxSeen = 40
 
 const collectionOf = (path: string) => path.split('/{', 1).join()
 
@@ -136,7 +136,7 @@ function remember(collection: string, value: unknown, depth = 0): void {
     if (/^(?:id|version|key|code|name)$|Id$/.test(name) && (typeof member === 'number' || typeof member === 'string')) {
       const known = seen.get(collection) ?? []
       seen.set(collection, known)
-      known[known.length < mostSeen ? known.length : random.integer(mostSeen)] = member
+      known[known.length < maxSeen ? known.length : random.integer(maxSeen)] = member
     } else remember(collection, member, depth + 1)
   }
 }
@@ -154,7 +154,7 @@ for (let call = 0; call < calls; call++) {
     const held = await heldBy(request)
     const broken = [
       ...rules(request, answer),
-      ...(held > longestTurnMs ? [`it holds the event loop for ${held.toFixed(0)} ms of CPU each time`] : []),
+      ...(held > tickLimitMs ? [`it holds the event loop for ${held.toFixed(0)} ms of CPU each time`] : []),
     ]
     if (broken.length > 0) {
       faults.push({
@@ -190,6 +190,6 @@ port.postMessage({
   operations: operations.length,
   succeeded: [...succeeded],
   faults,
-  longestTurn,
+  maxTickMs,
 } satisfies CallerReport)
 port.close()

@@ -312,7 +312,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     file: 'config-schema/src/value.ts',
     fragment: `  return length
 }`,
-    replacement: `  return Math.min(length, longestValue)
+    replacement: `  return Math.min(length, maxValueLength)
 }`,
     effect: 'A value of any length is accepted.',
     breaks: ['K-009'],

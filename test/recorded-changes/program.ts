@@ -107,7 +107,7 @@ export const program: readonly RecordedChange[] = [
   },
   {
     file: 'kernel/src/conformance/rate-limit-store-cases.ts',
-    fragment: ' && resetAtMs > leastEpochMs',
+    fragment: ' && resetAtMs > minEpochMs',
     replacement: '',
     effect: 'A store of rate limits that returns seconds passes its conformance kit.',
     breaks: [],

@@ -20,7 +20,7 @@ export const settlement: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/web3-settlement/src/execution/executor.ts',
-    fragment: `    if (this.#parts.clock.monotonic() - answeredAt > longestPlanAgeMs) found.add('rpc-query-failed')
+    fragment: `    if (this.#parts.clock.monotonic() - answeredAt > maxPlanAgeMs) found.add('rpc-query-failed')
 `,
     replacement: '',
     effect: 'A plan that is older than ten seconds is executed.',

@@ -7,7 +7,7 @@ import type { Output } from './output.ts'
 import { endProcess, exitCodes } from './process-end.ts'
 
 /** Maximum number of reported crashes of one process. Repeated errors while the product stops must not fill the log. */
-const mostReported = 10
+const maxReported = 10
 
 /**
  * Number of frames for the end of a process: more than the default of Node.js, because the last caller may be a
@@ -41,7 +41,7 @@ export class CrashWatch {
   readonly onCrash = (error: unknown, origin: NodeJS.UncaughtExceptionOrigin): void => {
     this.#crashes += 1
     try {
-      if (this.#crashes <= mostReported) this.#report(error, origin)
+      if (this.#crashes <= maxReported) this.#report(error, origin)
     } catch {
       endProcess(exitCodes.failed)
     }

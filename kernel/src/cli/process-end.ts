@@ -14,7 +14,7 @@ export const exitCodes = {
 } as const
 
 /** Node.js timers overflow above this value. */
-const longestTimer = 2 ** 31 - 1
+const maxTimerMs = 2 ** 31 - 1
 
 /** Runs work that SIGINT and SIGTERM cancel; a second signal ends the process immediately. */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -35,7 +35,7 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
 
 /** Keeps the process alive until the work ends, even if the product has no open handle. */
 export async function keptAlive<T>(work: Promise<T>): Promise<T> {
-  const alive = setInterval(() => {}, longestTimer)
+  const alive = setInterval(() => {}, maxTimerMs)
   return work.finally(() => clearInterval(alive))
 }
 

@@ -8,15 +8,15 @@ import { exitCodes } from './process-end.ts'
 import { markedEnvironment, type ReadyMessage, readsInput, type StopMessage } from './supervisor-link.ts'
 
 /** Maximum number of requested restarts within `restartWindowMs`. */
-const mostRestarts = 5
+const maxRestarts = 5
 const restartWindowMs = 60_000
 
 /** Number of crashes within `crashWindowMs` at which the supervisor ends. */
-const mostCrashes = 8
+const maxCrashes = 8
 const crashWindowMs = 10 * 60_000
 /** Pause before a crashed product is started again; doubled with each crash in the window. */
 const firstPauseMs = 1000
-const longestPauseMs = 60_000
+const maxPauseMs = 60_000
 
 /** Exit codes that another start would not change: invalid command line, rejected plan or configuration. */
 const endsForGood: ReadonlySet<number> = new Set([exitCodes.usage, exitCodes.refused])
@@ -86,17 +86,17 @@ export async function supervise(
       if (isKilled) return exitCodes.interrupted
       if (asked.signal.aborted) return isStopped(end, signal, wasReady) ? exitCodes.ok : end
       if (end === exitCodes.restart) {
-        if (restarts(clock.monotonic()) > mostRestarts) throw await restartLoop()
+        if (restarts(clock.monotonic()) > maxRestarts) throw await restartLoop()
         continue
       }
       // A product that served and was not requested to stop has crashed, with any exit code.
       if (!wasReady || (!isReady && endsForGood.has(end))) return end
       const count = crashes(clock.monotonic())
-      if (count >= mostCrashes) throw await crashLoop()
-      const pauseMs = Math.min(firstPauseMs * 2 ** (count - 1), longestPauseMs)
+      if (count >= maxCrashes) throw await crashLoop()
+      const pauseMs = Math.min(firstPauseMs * 2 ** (count - 1), maxPauseMs)
       const how = signal === null ? `exit code ${end}` : signal
       process.stderr.write(
-        `The product crashed (${how}), ${count} of at most ${mostCrashes} times within ${crashWindowMs / 60_000} minutes. ` +
+        `The product crashed (${how}), ${count} of at most ${maxCrashes} times within ${crashWindowMs / 60_000} minutes. ` +
           `It is started again in ${pauseMs / 1000} s.\n`,
       )
       await clock.sleep(pauseMs, asked.signal)
@@ -119,12 +119,12 @@ function isStopped(end: number, signal: NodeJS.Signals | null, wasReady: boolean
 /** Loads the errors of the kernel only when needed. */
 async function restartLoop(): Promise<Error> {
   const { kernelError } = await import('../errors/kernel-errors.ts')
-  return kernelError('PLINTH_RESTART_LOOP', { count: mostRestarts + 1, seconds: restartWindowMs / 1000 })
+  return kernelError('PLINTH_RESTART_LOOP', { count: maxRestarts + 1, seconds: restartWindowMs / 1000 })
 }
 
 async function crashLoop(): Promise<Error> {
   const { kernelError } = await import('../errors/kernel-errors.ts')
-  return kernelError('PLINTH_CRASH_LOOP', { count: mostCrashes, minutes: crashWindowMs / 60_000 })
+  return kernelError('PLINTH_CRASH_LOOP', { count: maxCrashes, minutes: crashWindowMs / 60_000 })
 }
 
 /** Runs this process as the supervisor of its own program. */

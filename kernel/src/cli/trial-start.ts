@@ -56,7 +56,7 @@ function failureOf(error: unknown): StartFailure {
 
 /** Pause before the next attempt; doubled each time. */
 const firstPauseMs = 1000
-const longestPauseMs = 15_000
+const maxPauseMs = 15_000
 
 interface TrialStart<T> {
   readonly trial: SettingsTrial
@@ -93,7 +93,7 @@ export async function startOnTrial<T>({
   // The end of the trial cancels a start; an earlier error contains more information.
   const causeOf = (error: unknown) =>
     left() > 0 ? error : (why ?? new Error(`it took longer than ${inSeconds(patienceMs)}`))
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
     try {
       const started = await inTime(start, left(), clock, signal)
       await trial.end()

@@ -31,10 +31,10 @@ interface Kit<Harness> {
 }
 
 /** Maximum length of a part of a secret that may be shown. */
-const longestPart = 7
+const maxPartLength = 7
 /** Returns parts of a secret that must not be shown: a text that was cut within the secret contains one of them. */
 const partsOf = (secret: string): readonly string[] =>
-  secret.length <= longestPart + 1 ? [] : [secret.slice(0, longestPart + 1), secret.slice(-longestPart - 1)]
+  secret.length <= maxPartLength + 1 ? [] : [secret.slice(0, maxPartLength + 1), secret.slice(-maxPartLength - 1)]
 
 /** Long enough to connect, short enough for a test. */
 const deadline = () => AbortSignal.timeout(150)

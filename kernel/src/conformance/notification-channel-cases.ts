@@ -62,7 +62,7 @@ export interface NotificationChannelCaseOptions<Harness extends NotificationChan
    */
   readonly lineEnds?: 'as-written' | 'crlf'
   /** Maximum characters in the format of the next hop; the channel must reject a longer content and must not cut it. */
-  readonly longestContent?: number
+  readonly maxContentLength?: number
 }
 
 /** Contents that formats, templates and line protocols often process incorrectly. */
@@ -99,14 +99,14 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
   options: NotificationChannelCaseOptions<Harness>,
 ): ConformanceCase[] {
   const { recipients = [], attributes = {}, secrets = [], carriesSubject = true } = options
-  const { recipientsAs = 'together', longestContent = Number.POSITIVE_INFINITY, lineEnds = 'as-written' } = options
+  const { recipientsAs = 'together', maxContentLength = Number.POSITIVE_INFINITY, lineEnds = 'as-written' } = options
   const { settle, answer } = patience(options)
   const { thawed, frozen } = messageMaker(recipientsAs === 'each' ? recipients.slice(0, 1) : recipients, attributes)
 
   const arriving = (message: NotificationMessage): NotificationMessage =>
     lineEnds === 'crlf' ? { ...message, content: message.content.replace(/\r\n|\r|\n/g, '\r\n') } : message
 
-  const fits = ({ content }: NotificationMessage) => content.length <= longestContent
+  const fits = ({ content }: NotificationMessage) => content.length <= maxContentLength
 
   /** Sends and checks the rules of every outcome. */
   const send = async ({ channel }: Harness, message: NotificationMessage, changes: Partial<SendContext> = {}) => {

@@ -1,7 +1,7 @@
 import type { RateLimitDecision, RateLimitRequest } from '../contracts/rate-limit-store.ts'
 import { type CaseBodies, ConformanceError, expectEqual, expectThat } from './conformance-case.ts'
 import { dice, rateLimitModels } from './rate-limit-model.ts'
-import { longestMs, type RateLimitWorld } from './rate-limit-world.ts'
+import { maxMs, type RateLimitWorld } from './rate-limit-world.ts'
 
 /** Maximum duration of a case with windows of an hour, so that no token of a bucket is refilled meanwhile. */
 const slownessMs = 60_000
@@ -64,13 +64,13 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
         const keys = ['a', 'b', 'c'].map((key, index) => ({
           key,
           limit: 2 + roll(9),
-          windowMs: (1 + index) * longestMs,
+          windowMs: (1 + index) * maxMs,
         }))
         for (let step = 0; step < 60; step++) {
           const { key, limit, windowMs } = pick([keys[0], keys[1], keys[2]]) ?? {
             key: 'a',
             limit: 1,
-            windowMs: longestMs,
+            windowMs: maxMs,
           }
           if (roll(15) === 0) {
             model.reset(key)
@@ -133,7 +133,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
       'Answer the end of the window that runs, not a window from now.',
       async ({ store, pass }) => {
         if (store.traits.algorithm !== 'fixed-window') return
-        const of = request('stands still', longestMs, 3, 1)
+        const of = request('stands still', maxMs, 3, 1)
         let calledMs = 0
         const timed = async () => {
           const startedMs = nowMs()

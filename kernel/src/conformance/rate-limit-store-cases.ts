@@ -19,7 +19,7 @@ import {
 import { playSequence, rateLimitModels } from './rate-limit-model.ts'
 import { ownTimeCases } from './rate-limit-own-time-cases.ts'
 import { keyCases, timeCases } from './rate-limit-time-cases.ts'
-import { boundedStore, drain, longestMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-world.ts'
+import { boundedStore, drain, maxMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-world.ts'
 
 export interface RateLimitStoreHarness {
   readonly store: RateLimitStore
@@ -62,7 +62,7 @@ function endsSoon(): StoreContext {
 }
 
 /** Times before 2001 in milliseconds: a store that returns seconds since the epoch stays below it for centuries. */
-const leastEpochMs = 1_000_000_000_000
+const minEpochMs = 1_000_000_000_000
 
 /**
  * Returns the contract of `RateLimitStore` as cases.
@@ -147,7 +147,7 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
           )
           expectThat(
             'resetAtMs is in milliseconds since the epoch',
-            Number.isSafeInteger(resetAtMs) && resetAtMs > leastEpochMs,
+            Number.isSafeInteger(resetAtMs) && resetAtMs > minEpochMs,
             'a whole number of milliseconds after 2001; seconds are a thousandth of it',
             resetAtMs,
           )
@@ -203,8 +203,8 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
       async ({ store }) => {
         const refused = await store.consume(rateLimitRequest({ cost: 6 }))
         expectEqual('A cost above the limit is denied', refused.allowed, false)
-        const inRange = refused.retryAfterMs >= 1 && refused.retryAfterMs <= longestMs
-        expectThat('retryAfterMs stays within the window', inRange, `1..${longestMs}`, refused.retryAfterMs)
+        const inRange = refused.retryAfterMs >= 1 && refused.retryAfterMs <= maxMs
+        expectThat('retryAfterMs stays within the window', inRange, `1..${maxMs}`, refused.retryAfterMs)
         await drain(store, rateLimitRequest())
       },
     ],

@@ -40,12 +40,12 @@ export function boundedStore(store: RateLimitStore, { answer }: Patience): RateL
 }
 
 /** The longest window of the cases, except in cases about length. */
-export const longestMs = 3_600_000
+export const maxMs = 3_600_000
 
 export const rateLimitRequest = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => ({
   key: 'account:1',
   limit: 5,
-  windowMs: longestMs,
+  windowMs: maxMs,
   cost: 1,
   ...changes,
 })

@@ -76,11 +76,11 @@ const plainMembers = [
   'reason',
 ]
 
-const longestMember = 256
-const longestMessage = 8 * 1024
-const longestStack = 16 * 1024
+const maxMemberLength = 256
+const maxMessageLength = 8 * 1024
+const maxStackLength = 16 * 1024
 /** Maximum errors in one line: an error, its causes and the errors in an aggregate. */
-const mostErrors = 10
+const maxErrors = 10
 
 /**
  * Serializes `err` in every log line: type, message, stack, causes and a few plain properties, each with a maximum
@@ -88,7 +88,7 @@ const mostErrors = 10
  * throws, for any thrown value.
  */
 export function errorLine(error: unknown): ErrorLine {
-  return lineOf(error, { left: mostErrors - 1 })
+  return lineOf(error, { left: maxErrors - 1 })
 }
 
 function lineOf(error: unknown, room: { left: number }): ErrorLine {
@@ -101,9 +101,9 @@ function lineOf(error: unknown, room: { left: number }): ErrorLine {
   const hasCause = cause !== undefined && room.left-- > 0
   const shown = {
     ...plainMembersOf(error),
-    type: cut(typeof type === 'string' && type !== '' ? type : 'Error', longestMember),
-    message: cut(textOf(member(error, 'message')), longestMessage),
-    ...(typeof stack === 'string' && { stack: cut(stack, longestStack) }),
+    type: cut(typeof type === 'string' && type !== '' ? type : 'Error', maxMemberLength),
+    message: cut(textOf(member(error, 'message')), maxMessageLength),
+    ...(typeof stack === 'string' && { stack: cut(stack, maxStackLength) }),
     ...(hasCause && { cause: lineOf(cause, room) }),
   }
   if (!Array.isArray(errors)) return shown
@@ -123,7 +123,7 @@ function plainMembersOf(error: Error): Record<string, unknown> {
   const shown: Record<string, unknown> = {}
   for (const name of plainMembers) {
     const value = member(error, name)
-    if (typeof value === 'string') shown[name] = cut(value, longestMember)
+    if (typeof value === 'string') shown[name] = cut(value, maxMemberLength)
     else if (typeof value === 'number') shown[name] = value
   }
   return shown
@@ -139,7 +139,7 @@ function member(owner: unknown, name: string): unknown {
 
 /** For an object only its type, because it may be a request. */
 function textOf(value: unknown): string {
-  if (typeof value === 'string') return cut(value, longestMessage)
+  if (typeof value === 'string') return cut(value, maxMessageLength)
   if (typeof value === 'object' && value !== null)
     return textOf(member(value, 'message') ?? 'an object that is no error')
   return typeof value === 'function' ? 'a function' : String(value)

@@ -17,7 +17,7 @@ const methods = {
   dir: 'info',
 } as const
 
-const longestText = 16 * 1024
+const maxTextLength = 16 * 1024
 
 /**
  * Converts the output of libraries to log lines: calls of `console` (kysely, ioredis, bullmq, mysql2, MikroORM) and
@@ -42,7 +42,7 @@ export function captureOutput(log: Logger): () => void {
   process.removeAllListeners('warning')
   const onWarning = (warning: Error & { readonly code?: string }) => {
     const { name, code, message } = warning
-    log.warn({ source: 'process', warning: name, code }, message.slice(0, longestText))
+    log.warn({ source: 'process', warning: name, code }, message.slice(0, maxTextLength))
   }
   process.on('warning', onWarning)
   return () => {
@@ -59,7 +59,7 @@ let isCaptured = false
 /** Formats like `console`. For an error only the message, because the line contains the rest. */
 function textOf(parts: readonly unknown[]): string {
   try {
-    return format(...parts.map((part) => (part instanceof Error ? part.message : part))).slice(0, longestText)
+    return format(...parts.map((part) => (part instanceof Error ? part.message : part))).slice(0, maxTextLength)
   } catch {
     return 'a library wrote what cannot be shown'
   }

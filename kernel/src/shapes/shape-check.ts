@@ -197,13 +197,13 @@ const mustBe = (rule: string, value: unknown, hint = ''): ShapeProblem => ({
   clause: `must ${/^(?:have|match|not) /.test(rule) ? '' : 'be '}${rule}, but is ${shown(value)}${hint}.`,
 })
 
-const longestShown = 60
+const maxShownLength = 60
 
 /** Returns a short description of a value for its author. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'missing'
   if (typeof value === 'string') {
-    return JSON.stringify(value.length > longestShown ? `${value.slice(0, longestShown - 1)}…` : value)
+    return JSON.stringify(value.length > maxShownLength ? `${value.slice(0, maxShownLength - 1)}…` : value)
   }
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'function') return 'a function'

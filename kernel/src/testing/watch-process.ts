@@ -11,7 +11,7 @@ const defaultPatienceMs = 120_000
  * default.
  *
  * @param what text of the condition for the error
- * @param longestPauseMs maximum pause between two checks. The pauses increase, to leave time for other work. With 0 the
+ * @param maxPauseMs maximum pause between two checks. The pauses increase, to leave time for other work. With 0 the
  *   condition is checked in each tick of the event loop
  * @param patienceMs maximum wait
  * @throws Error if it is not fulfilled in time, or the error of the condition
@@ -19,14 +19,14 @@ const defaultPatienceMs = 120_000
 export async function until(
   condition: () => unknown,
   what: string,
-  longestPauseMs = 10,
+  maxPauseMs = 10,
   patienceMs = defaultPatienceMs,
 ): Promise<void> {
   const begunAt = performance.now()
   while (!(await condition())) {
     const waitedMs = performance.now() - begunAt
     if (waitedMs > patienceMs) throw new Error(`In vain: ${what}`)
-    await (longestPauseMs === 0 ? nextTurn() : pause(Math.min(longestPauseMs, 2 + waitedMs / 10)))
+    await (maxPauseMs === 0 ? nextTurn() : pause(Math.min(maxPauseMs, 2 + waitedMs / 10)))
   }
 }
 

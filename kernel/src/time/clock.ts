@@ -17,7 +17,7 @@ export interface SleepOptions {
 }
 
 /** Node.js timers overflow above this value and would fire immediately. */
-const longestTimer = 2 ** 31 - 1
+const maxTimerMs = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -30,7 +30,7 @@ export const systemClock: Clock = {
         signal?.removeEventListener('abort', done)
         resolve()
       }
-      const timer = setTimeout(done, Math.min(ms, longestTimer))
+      const timer = setTimeout(done, Math.min(ms, maxTimerMs))
       if (!keepsAlive) timer.unref()
       signal?.addEventListener('abort', done)
     }),

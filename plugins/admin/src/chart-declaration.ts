@@ -7,7 +7,7 @@ import { type Tone, tones } from './page-words.ts'
  */
 
 /** Maximum number of lines of a chart. More cannot be distinguished. */
-export const mostChartLines = 6
+export const maxChartLines = 6
 
 interface AnyChart {
   /** Unique in the product: the id of the plugin and a word, for example `http.requests`. */
@@ -40,7 +40,7 @@ export interface OperationChart extends AnyChart {
    * and are never added up.
    */
   readonly currency?: string
-  /** 1 to `mostChartLines` lines. `field`: a number. Default title: the title of the member in the route. */
+  /** 1 to `maxChartLines` lines. `field`: a number. Default title: the title of the member in the route. */
   readonly lines: readonly { readonly field: string; readonly title?: LocalizedText; readonly tone?: Tone }[]
 }
 
@@ -54,7 +54,7 @@ export interface MeasuredChart extends AnyChart {
   readonly metric: string
   /** Label whose values have separate lines. At most eight values; later values are counted as `other`. */
   readonly by?: string
-  /** 1 to `mostChartLines` lines. */
+  /** 1 to `maxChartLines` lines. */
   readonly lines: readonly {
     /** Unique in the chart. */
     readonly name: string
@@ -79,7 +79,7 @@ export const charts = extensionPoint<ChartDeclaration>('console.chart', {
 function chartShape() {
   const { text, localized, among, map } = shape
   const tone = among(tones)
-  const lines = (line: Shape): Shape => ({ ...shape.list(line, 1), maxItems: mostChartLines })
+  const lines = (line: Shape): Shape => ({ ...shape.list(line, 1), maxItems: maxChartLines })
   const required = { id: text, title: localized, order: { type: 'number' } } as const
   const optional = { lead: localized, unit: among(['bytes', 'ms', 'percent']), page: text, labels: map(localized) }
   return shape.variants('kind', [

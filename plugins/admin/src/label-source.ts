@@ -45,13 +45,13 @@ export const labelSources = extensionPoint<LabelSource>('console.labels', {
 })
 
 /** Maximum number of labels per search. */
-export const mostLabels = 20
+export const maxLabels = 20
 
 /** Returns at most 20 labels whose id or name contains a text, in any case. */
 export function labelsWith(labels: readonly Label[], text: string): readonly Label[] {
   const wanted = text.toLowerCase()
   const holds = (value: string | number) => String(value).toLowerCase().includes(wanted)
-  return labels.filter(({ id, name }) => holds(id) || holds(name)).slice(0, mostLabels)
+  return labels.filter(({ id, name }) => holds(id) || holds(name)).slice(0, maxLabels)
 }
 
 /**

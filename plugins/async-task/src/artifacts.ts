@@ -4,7 +4,7 @@ import type { TaskArtifact } from './contract.ts'
 /** First path segment of all task files. */
 export const artifactDirectory = 'async-task'
 /** Code points. */
-const longestName = 200
+const maxNameLength = 200
 
 interface TaskRun {
   readonly id: number
@@ -15,7 +15,7 @@ const directoryOf = (taskId: number) => `${artifactDirectory}/${taskId}`
 
 /** True for a valid file name of a download. */
 export const isArtifactName = (name: string) =>
-  name !== '' && [...name].length <= longestName && !/[\p{Cc}\p{Cs}]/u.test(name)
+  name !== '' && [...name].length <= maxNameLength && !/[\p{Cc}\p{Cs}]/u.test(name)
 
 /**
  * Files of tasks on the disk for private files. Each task has a directory and each run has its own file, so a run that

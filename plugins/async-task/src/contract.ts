@@ -26,7 +26,7 @@ export interface TaskType<P = unknown> {
 }
 
 const typeId = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)+$/
-const longestTypeId = 64
+const maxTypeIdLength = 64
 
 /**
  * Defines a type of task: `taskType('notification-rule.export', { displayName, params: Type.Object({ ... }) })`. New
@@ -39,7 +39,7 @@ export function taskType<const S extends TSchema>(
   id: string,
   about: { readonly displayName: LocalizedText; readonly params: S; readonly readPermission?: string },
 ): TaskType<Static<S>> {
-  if (!typeId.test(id) || id.length > longestTypeId) throw new RangeError(`"${id}" is no id of a task type`)
+  if (!typeId.test(id) || id.length > maxTypeIdLength) throw new RangeError(`"${id}" is no id of a task type`)
   return Object.freeze({ id, ...about })
 }
 

@@ -12,7 +12,7 @@ type FailedTask = Pick<TaskRow, 'id' | 'type' | 'ownerId' | 'attempts'>
  */
 export type PublishFailure = (task: FailedTask, failure: TaskFailure, error: string) => Promise<void>
 
-const longestError = 500
+const maxErrorLength = 500
 
 /**
  * Returns a function that publishes failures.
@@ -27,7 +27,7 @@ export const failureEvents =
       type,
       ownerId,
       reason,
-      error: columnText(error, longestError),
+      error: columnText(error, maxErrorLength),
       attempts,
     })
   }

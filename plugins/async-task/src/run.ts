@@ -9,7 +9,7 @@ import type { Standing } from './task-rows.ts'
 
 const progressEveryMs = 1_000
 /** Code points. */
-const longestNote = 200
+const maxNoteLength = 200
 
 type WriteFile = (
   name: string,
@@ -96,6 +96,6 @@ export class Run extends LeasedRun {
 }
 
 function cutNote(note: LocalizedText): LocalizedText {
-  const cut = (text: string) => columnText(text, longestNote)
+  const cut = (text: string) => columnText(text, maxNoteLength)
   return typeof note === 'string' ? cut(note) : { en: cut(localize(note, 'en')), 'zh-CN': cut(localize(note, 'zh-CN')) }
 }

@@ -77,7 +77,7 @@ const ownerGates = 64
  * Greater than the number of tasks that concurrent open transactions submit. While the queue has this much room,
  * submissions skip the gate for all owners, which a long transaction would block.
  */
-const mostUnseen = 500
+const maxUnsubmitted = 500
 
 /** The rows of tasks. All changes are conditional updates, so only one of several instances succeeds. */
 export class TaskRows {
@@ -106,7 +106,7 @@ export class TaskRows {
   async enter(ownerId: number, types: readonly string[], { capacity, perOwner }: TaskLimits): Promise<Entry> {
     await this.#passGate(2 + (ownerId % ownerGates))
     let waiting = await this.#waiting(capacity)
-    if (waiting + mostUnseen >= capacity) {
+    if (waiting + maxUnsubmitted >= capacity) {
       await this.#passGate(1)
       waiting = await this.#waiting(capacity)
     }

@@ -23,7 +23,7 @@ interface ServiceParts {
 }
 
 /** Maximum length of a language tag, characters. */
-const longestLocale = 35
+const maxLocaleLength = 35
 const cancelAttempts = 20
 const newest: PageWindow = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' }
 
@@ -47,7 +47,7 @@ export class TaskService implements AsyncTasks {
       const { isFull, isFullForOwner, turn } = await rows.enter(ownerId, types.ids, allowed)
       if (isFull) throw refusal('queue-full')
       if (isFullForOwner) throw refusal('owner-limit', { params: { limit: allowed.perOwner } })
-      const isTag = locale.length <= longestLocale
+      const isTag = locale.length <= maxLocaleLength
       const id = await rows.insert({ type: type.id, ownerId, locale: isTag ? locale : 'en', params: text, turn })
       db.afterCommit(onChanged)
       return this.get(id)

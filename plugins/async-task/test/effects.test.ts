@@ -58,7 +58,7 @@ t.test('some tasks run at the same time', async (t) => {
       for (const ownerId of [1, 2, 3]) await tasks.submit(report, { rows: 1 }, { ownerId })
       await probe.begun(Number(config[key]))
       for (let count = 0; count < 20; count++) await db.query('select 1 as one')
-      return probe.mostAtOnce
+      return probe.maxConcurrent
     },
   })
   t.match(most, { before: 2, after: 1 })

@@ -339,7 +339,7 @@ onEachDatabase(t, 'a full queue refuses, for all and for one owner', async (t, d
   await reaches(first.id, 'succeeded')
   await probe.begun(2)
   await submit(2)
-  t.equal(probe.mostAtOnce, 1)
+  t.equal(probe.maxConcurrent, 1)
   probe.release()
 })
 

@@ -1,6 +1,6 @@
 /** Data that the page stores in one browser: saved views of lists, folded groups, language and colours. */
 import t from 'tap'
-import { Kept, longestViewName, mostViews, type SavedView } from '../web/admin/shell/kept.ts'
+import { Kept, maxViewNameLength, maxViews, type SavedView } from '../web/admin/shell/kept.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
 import { barriers, openPage, overhang, prefer, skip } from './fixtures/browser.ts'
 
@@ -50,13 +50,13 @@ t.test('views are kept by person, in the order of their names, one of a name in 
 t.test('number and size have a bound', async (t) => {
   const storage = memory()
   const kept = new Kept(storage, 'a')
-  for (let number = 0; number < mostViews; number++) t.ok(kept.save(view(`view ${number}`)))
+  for (let number = 0; number < maxViews; number++) t.ok(kept.save(view(`view ${number}`)))
   t.notOk(kept.save(view('one more')))
   t.ok(kept.save(view('view 7', { search: 'q=x' })), 'in place of one')
-  t.equal(new Kept(storage, 'a').current().views.length, mostViews)
+  t.equal(new Kept(storage, 'a').current().views.length, maxViews)
   kept.remove(view('view 7'))
   t.notOk(kept.save(view('')))
-  t.notOk(kept.save(view('x'.repeat(longestViewName + 1))))
+  t.notOk(kept.save(view('x'.repeat(maxViewNameLength + 1))))
   t.notOk(kept.save(view('long', { search: `q=${'x'.repeat(2_000)}` })))
   t.ok(kept.save(view('one more')))
 })
@@ -89,7 +89,7 @@ t.test('anything may stand where it is kept', async (t) => {
     ['[]', []],
     ['{"views":{},"groups":[true]}', []],
     [JSON.stringify({ views: [null, 1, {}, { ...fine, page: 3 }, { ...fine, more: 1 }, view('')] }), [fine]],
-    [JSON.stringify({ views: Array.from({ length: 99 }, () => fine) }), Array.from({ length: mostViews }, () => fine)],
+    [JSON.stringify({ views: Array.from({ length: 99 }, () => fine) }), Array.from({ length: maxViews }, () => fine)],
   ] as const)
     t.strictSame(new Kept(memory({ a: written }), 'a').current().views, views, written.slice(0, 60))
   const groups = JSON.stringify({ groups: { a: true, b: 'x', c: null } })

@@ -7,8 +7,8 @@ import type { ControlledTransaction } from 'kysely'
 import { type DatabaseErrorCode, databaseError } from './errors.ts'
 
 const tries = 5
-const shortestWait = 5
-const longestWait = 80
+const minWaitMs = 5
+const maxWaitMs = 80
 
 /**
  * SQLSTATE of PostgreSQL and error numbers of MySQL and MariaDB for a transaction that lost against another one and may
@@ -46,7 +46,7 @@ export async function withRetries<T>(
     } catch (error) {
       if (!isConflict(error)) throw error
       if (count === tries) throw databaseError('PLINTH_DATABASE_TRANSACTION_GAVE_UP', { tries }, error)
-      await wait(shortestWait + Math.random() * (longestWait - shortestWait))
+      await wait(minWaitMs + Math.random() * (maxWaitMs - minWaitMs))
     }
   }
 }

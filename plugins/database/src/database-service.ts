@@ -59,7 +59,7 @@ const doubtMs = 600
 const proofMs = 5_000
 
 /** Free bytes below which the disk of an SQLite file counts as full. Writes after a commit need space too. */
-const leastSpace = 1024 * 1024
+const minSpace = 1024 * 1024
 
 type TransactionWork<T> = (em: SqlEntityManager, signal: AbortSignal) => Promise<T>
 
@@ -70,7 +70,7 @@ interface Limit {
   readonly signal: AbortSignal | undefined
 }
 
-const longestTransactionMs = 24 * 60 * 60 * 1000
+const maxTransactionMs = 24 * 60 * 60 * 1000
 
 /** Timeout of the last statement of a process, milliseconds. The reservation that it releases would also expire. */
 const farewellMs = 1_000
@@ -211,8 +211,7 @@ export class DatabaseService implements Database {
     attempt: (limit: Limit) => Promise<{ readonly answer: T; readonly hooks: TransactionScope['hooks'] }>,
   ): Promise<T> {
     const ms = timeoutMs ?? this.#options.settings.transactionTimeoutMs
-    if (!(ms >= 1 && ms <= longestTransactionMs))
-      throw new RangeError(`timeoutMs is ${ms}, not 1 to ${longestTransactionMs}`)
+    if (!(ms >= 1 && ms <= maxTransactionMs)) throw new RangeError(`timeoutMs is ${ms}, not 1 to ${maxTransactionMs}`)
     signal?.throwIfAborted()
     // Has no effect after the setup of the plugin. A command connects and reserves ids only when it writes.
     await this.reserveIds()
@@ -410,7 +409,7 @@ export class DatabaseService implements Database {
   }
 
   get longestWaitSeconds(): number {
-    return this.#open.waits.longestMs / 1000
+    return this.#open.waits.maxMs / 1000
   }
 
   async #statement(
@@ -492,7 +491,7 @@ export class DatabaseService implements Database {
     if (settings.type !== 'sqlite' || settings.file === ':memory:') return
     const { bavail, bsize } = await statfs(dirname(settings.file))
     const free = bavail * bsize
-    if (free < leastSpace) throw databaseError('PLINTH_DATABASE_NO_SPACE', { free, place: this.place })
+    if (free < minSpace) throw databaseError('PLINTH_DATABASE_NO_SPACE', { free, place: this.place })
   }
 
   async server(): Promise<ServerInfo> {

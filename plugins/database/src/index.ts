@@ -34,7 +34,7 @@ export type { Entity, NewRow, RowChanges, RowOf } from './rows/row-table.ts'
 export { plus, SqlValue, sqlValue } from './rows/row-values.ts'
 export {
   countRows,
-  mostCounted,
+  maxCounted,
   type RowCount,
   type Selected,
   Selection,

@@ -101,7 +101,7 @@ onEachDatabase(t, 'old rows are removed in steps, with turns of the event loop b
 })
 
 t.test('a slow step makes the next one smaller at once, a quick one larger only by and by', async (t) => {
-  const pace = { targetMs: 25, smallestStep: 100, largestStep: 2_000, mostGrowth: 1.25 }
+  const pace = { targetMs: 25, smallestStep: 100, largestStep: 2_000, maxGrowth: 1.25 }
   t.equal(nextStep(2_000, 50, pace), 1_000)
   t.equal(nextStep(1_000, 1, pace), 1_250, 'however quick it was')
   t.equal(nextStep(50, 1_300, pace), 100, 'a server that stood still is asked for few')

@@ -1,4 +1,4 @@
-import { countRows, type Database, mostCounted, type RowCount } from '@plinth/database'
+import { countRows, type Database, maxCounted, type RowCount } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Outcome } from './deliverer.ts'
@@ -21,7 +21,7 @@ export function deliveryMetrics(
   })
   new Gauge({
     name: 'platform_events_outbox_events',
-    help: `Events in the outbox that are not delivered, by state; at most ${mostCounted} are counted`,
+    help: `Events in the outbox that are not delivered, by state; at most ${maxCounted} are counted`,
     labelNames: ['status'],
     registers: [registry],
     async collect() {

@@ -13,7 +13,7 @@ export interface EventRef<T = unknown> {
 }
 
 const eventId = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)*$/
-const longestEventId = 128
+const maxEventIdLength = 128
 
 /**
  * Defines a type of event: `event('commerce.order.paid', Type.Object({ orderNo: Type.String() }))`. New payload members
@@ -23,7 +23,7 @@ const longestEventId = 128
  * @throws PlinthError `PLINTH_EVENTS_EVENT` for an invalid id
  */
 export function event<const S extends TSchema>(id: string, schema: S): EventRef<Static<S>> {
-  if (typeof id !== 'string' || !eventId.test(id) || id.length > longestEventId) {
+  if (typeof id !== 'string' || !eventId.test(id) || id.length > maxEventIdLength) {
     throw eventsError('PLINTH_EVENTS_EVENT', { place: `"${id}"`, reason: 'is not an event id' })
   }
   return Object.freeze({ id, schema })

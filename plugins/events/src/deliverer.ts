@@ -54,7 +54,7 @@ interface Work {
   readonly stop: AbortSignal
 }
 
-const longestReason = 500
+const maxReasonLength = 500
 
 /** Delivers one event to all its handlers. */
 export class Deliverer {
@@ -118,7 +118,7 @@ export class Deliverer {
       await store.release(claim)
       return 'postponed'
     }
-    const reason = columnText(failures.join('; '), longestReason)
+    const reason = columnText(failures.join('; '), maxReasonLength)
     const attempt = event.attempts + 1
     if (attempt >= settings.maxAttempts) return this.#giveUp(event, claim, attempt, reason)
     const delayMs = retryDelay(attempt, settings, random)

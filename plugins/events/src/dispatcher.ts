@@ -15,7 +15,7 @@ interface DispatcherParts {
 }
 
 /** Maximum number of stored hints. A poll of the outbox finds the other events. */
-const mostHints = 10_000
+const maxHints = 10_000
 
 /** The pause after a poll is at least this many times as long as the poll. */
 const restPerLook = 10
@@ -77,7 +77,7 @@ export class Dispatcher {
   /** Attempts the event, or the first event of the key, as soon as a slot is free. Without a hint, polls the outbox. */
   wake(hint?: Hint): void {
     if (this.#ended.signal.aborted) return
-    if (hint !== undefined && this.#hints.size < mostHints) this.#hints.set('key' in hint ? hint.key : hint.id, hint)
+    if (hint !== undefined && this.#hints.size < maxHints) this.#hints.set('key' in hint ? hint.key : hint.id, hint)
     else this.#looksNext = true
     this.#stir()
     this.#alarm.abort()

@@ -20,7 +20,7 @@ interface OutboxAdminParts {
 }
 
 /** Maximum number of events per replay call, and of events per statement. */
-const mostReplayed = 1_000
+const maxReplayed = 1_000
 const replayedTogether = 100
 
 /** Operations of operators on the outbox. */
@@ -71,7 +71,7 @@ export class OutboxAdmin {
     const ids = filter.ids === undefined ? [] : [{ id: { $in: filter.ids } }]
     let affected = 0
     let last = 0
-    while (affected < mostReplayed) {
+    while (affected < maxReplayed) {
       const where = { $and: [conditionOf(filter), ...ids, { status: 'failed' as const, id: { $gt: last } }] }
       const found = await db
         .fork()

@@ -49,19 +49,19 @@ export class OutboxStore {
   readonly #db: Database
   readonly #clock: Clock
   readonly #time: DatabaseTime
-  readonly #longestWaitMs: () => number
+  readonly #maxWaitMs: () => number
   /** Id up to which waiting events were checked. */
   #examinedUpTo = 0
 
   /**
-   * @param longestWaitMs longest lease or delay that a process sets. A time further ahead than twice this value comes
+   * @param maxWaitMs longest lease or delay that a process sets. A time further ahead than twice this value comes
    *   from a wrong clock, and the event is due immediately.
    */
-  constructor(db: Database, clock: Clock, time: DatabaseTime, longestWaitMs: () => number) {
+  constructor(db: Database, clock: Clock, time: DatabaseTime, maxWaitMs: () => number) {
     this.#db = db
     this.#clock = clock
     this.#time = time
-    this.#longestWaitMs = longestWaitMs
+    this.#maxWaitMs = maxWaitMs
   }
 
   /** Reads due events, longest waiting first, and marks events behind others as waiting. */
@@ -317,7 +317,7 @@ export class OutboxStore {
   }
 
   #horizon() {
-    return this.#time.after(2 * this.#longestWaitMs())
+    return this.#time.after(2 * this.#maxWaitMs())
   }
 
   async #change(sql: string, parameters: readonly Parameter[]): Promise<void> {

@@ -9,9 +9,9 @@ import { encodePayload } from './payload.ts'
 /** An event or key that the dispatcher can read without a poll of the outbox. */
 export type Hint = { readonly id: number } | { readonly key: string }
 
-const longestKey = 200
+const maxKeyLength = 200
 /** Ten years. */
-const longestAheadMs = 3_653 * 86_400_000
+const maxAheadMs = 3_653 * 86_400_000
 const controlCharacter = /[\p{Cc}\p{Cs}]/u
 
 interface OutboxWriterParts {
@@ -39,7 +39,7 @@ export class OutboxWriter {
   /** See `Events.publish`. */
   async publish<T>(ref: EventRef<T>, payload: T, options: PublishOptions): Promise<number> {
     const { key } = options
-    if (key !== undefined && (key === '' || key.length > longestKey || controlCharacter.test(key))) {
+    if (key !== undefined && (key === '' || key.length > maxKeyLength || controlCharacter.test(key))) {
       throw eventsError('PLINTH_EVENTS_KEY', { event: ref.id })
     }
     const scheduledFor = this.#moment(ref.id, options)
@@ -63,7 +63,7 @@ export class OutboxWriter {
     if (notBefore !== undefined && delayMs !== undefined) throw refuse('it has two')
     const { clock, time } = this.#parts
     const ahead = delayMs ?? (notBefore ?? 0) - clock.now()
-    if (!Number.isSafeInteger(delayMs ?? notBefore) || ahead > longestAheadMs) throw refuse('it is out of range')
+    if (!Number.isSafeInteger(delayMs ?? notBefore) || ahead > maxAheadMs) throw refuse('it is out of range')
     if (ahead <= 0) return undefined
     return notBefore === undefined ? time.after(ahead) : { sql: '?', parameters: [new Date(notBefore)] }
   }

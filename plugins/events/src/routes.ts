@@ -1,4 +1,4 @@
-import { type Database, mostCounted } from '@plinth/database'
+import { type Database, maxCounted } from '@plinth/database'
 import {
   answerList,
   bulkLimited,
@@ -49,7 +49,7 @@ const eventDetail = Type.Object({
 const backlog = Type.Object({
   counts: Type.Object({ scheduled: count, pending: count, delivered: count, failed: count, skipped: count }),
   counted: Type.Enum(['exact', 'capped'], {
-    description: `\`capped\`: a number stands at ${mostCounted} because there are more.`,
+    description: `\`capped\`: a number stands at ${maxCounted} because there are more.`,
   }),
   oldestPendingAt: nullable(instant),
   blockedKeys: Type.Integer({ minimum: 0, description: 'Ordering keys whose events wait behind a failed one.' }),

@@ -47,7 +47,7 @@ export function measureDatabase(registry: Registry, waits: DatabaseWaits): void 
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
 /** Codes come from the product, not from callers. This limit bounds the number of series in any case. */
-const mostCodes = 24
+const maxCodes = 24
 const name = 'http_request_duration_seconds'
 
 interface Series {
@@ -76,7 +76,7 @@ export class RouteDurations {
   }
 
   #add(code: string): Series {
-    const tag = this.series.size < mostCodes ? code : 'other'
+    const tag = this.series.size < maxCodes ? code : 'other'
     const series = this.series.get(tag) ?? { counts: Array(bounds.length + 1).fill(0), sum: 0 }
     this.series.set(tag, series)
     return series

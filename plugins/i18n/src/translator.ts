@@ -5,7 +5,7 @@ import { type SupportedLocale, supportedLocales } from './config.ts'
 import type { Translator } from './contract.ts'
 
 /** A longer header is ignored, because no browser sends one. */
-const longestHeader = 1024
+const maxHeaderLength = 1024
 
 /**
  * Returns the locale for a BCP 47 tag: the same tag, otherwise the same language in any script or region. Thus `zh`,
@@ -24,7 +24,7 @@ function matchTag(tag: string): SupportedLocale | undefined {
  * throws.
  */
 function matchHeader(header: string): SupportedLocale | undefined {
-  if (header.length > longestHeader) return undefined
+  if (header.length > maxHeaderLength) return undefined
   for (const tag of new Negotiator({ headers: { 'accept-language': header } }).languages()) {
     const locale = matchTag(tag)
     if (locale !== undefined) return locale
@@ -38,7 +38,7 @@ type Params = Readonly<Record<string, string | number>>
 
 /** Browsers send few distinct headers. The limits keep an attacker from filling the memory with invented ones. */
 const rememberedHeaders = 256
-const longestRemembered = 256
+const maxRememberedLength = 256
 
 const keyForm = /^(?:(messages\.[\w.-]+)|\{(messages\.[\w.-]+)\})$/
 
@@ -77,7 +77,7 @@ export function createTranslator(catalogues: Catalogues, siteLocale: () => Suppo
 
   const remembered = new Map<string, SupportedLocale | undefined>()
   const matchRemembered = (header: string) => {
-    if (header.length > longestRemembered) return matchHeader(header)
+    if (header.length > maxRememberedLength) return matchHeader(header)
     if (remembered.has(header)) return remembered.get(header)
     if (remembered.size >= rememberedHeaders) remembered.clear()
     const match = matchHeader(header)

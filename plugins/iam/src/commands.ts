@@ -8,7 +8,7 @@ import { Role, RolePermission } from './entities.ts'
 import { iamError } from './errors.ts'
 
 /** Longer than any allowed password. It limits how much of the standard input is read. */
-const longestInput = 4096
+const maxInputLength = 4096
 
 /** Input and output of the person at the terminal. */
 interface Terminal {
@@ -37,7 +37,7 @@ async function readLine(input: Terminal['input']): Promise<string> {
   let text = ''
   for await (const chunk of input.setEncoding('utf8')) {
     text += chunk
-    if (text.includes('\n') || text.length > longestInput) break
+    if (text.includes('\n') || text.length > maxInputLength) break
   }
   const [line = ''] = text.split(/\r?\n/, 1)
   if (line === '') throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'Standard input holds no password' })

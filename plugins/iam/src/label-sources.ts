@@ -1,4 +1,4 @@
-import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/admin'
+import { type Label, type LabelSource, listedLabels, maxLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { localize } from '@plinth/kernel'
 import type { FastifyRequest } from 'fastify'
@@ -9,7 +9,7 @@ import { Role, User } from './entities.ts'
 import { own } from './permissions.ts'
 
 const window = (property: string) =>
-  ({ orderBy: [{ property, direction: 'asc' }], size: mostLabels, offset: 0, count: 'none' }) as const
+  ({ orderBy: [{ property, direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' }) as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
 const labelOf = ({ id, name }: { readonly id: number; readonly name: string }): Label => ({ id, name })

@@ -5,12 +5,12 @@ import type { SealedBox } from '@plinth/system-config'
 import type { Idempotency, IdempotentAnswer, IdempotentCall } from './contract.ts'
 import { refusal } from './declarations.ts'
 
-const longestKey = 255
-const keyForm = new RegExp(`^[!-~]{1,${longestKey}}$`)
+const maxKeyLength = 255
+const keyForm = new RegExp(`^[!-~]{1,${maxKeyLength}}$`)
 /** Maximum bytes of a result in JSON. A larger result is not stored, so that a caller cannot fill the store. */
 export const largestAnswer = 64 * 1024
 /** The lease is not renewed after this time, so that a call that hangs does not block its key indefinitely. */
-const longestWorkMs = 15 * 60_000
+const maxWorkMs = 15 * 60_000
 /**
  * Seconds before a caller may repeat a running call. Most calls take less. The key of a call whose process died is blocked
  * until its lease expires.
@@ -55,7 +55,7 @@ export class IdempotencyService implements Idempotency {
   }
 
   async run<T>({ scope, key, fingerprint }: IdempotentCall, work: () => Promise<T>): Promise<IdempotentAnswer<T>> {
-    if (!keyForm.test(key)) throw refusal('key-invalid', { params: { longest: longestKey } })
+    if (!keyForm.test(key)) throw refusal('key-invalid', { params: { longest: maxKeyLength } })
     const name = `idempotency:${hash('sha256', JSON.stringify([scope, key]))}`
     const asked = hash('sha256', fingerprint)
     const earlier = await this.#find<T>(name, asked)
@@ -130,7 +130,7 @@ export class IdempotencyService implements Idempotency {
   async #renew(lease: Lease, over: AbortSignal): Promise<void> {
     const { clock, log, leaseMs } = this.#parts
     const startedAt = clock.monotonic()
-    while (clock.monotonic() - startedAt < longestWorkMs) {
+    while (clock.monotonic() - startedAt < maxWorkMs) {
       await clock.sleep(leaseMs() / 3, over)
       if (over.aborted) return
       const isHeld = await lease.renew(leaseMs()).catch((error: unknown) => {

@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url'
 
 /** Maximum length of an address (RFC 5321, 4.5.3.1.3, without the brackets). */
 const longest = 254
-const longestLocalPart = 64
+const maxLocalPartLength = 64
 
 /**
  * Letters of any script, as SMTPUTF8 allows (RFC 6531). Quotes, comments and blanks are not supported, because
@@ -12,7 +12,7 @@ const character = '[^\\s@<>()\\[\\]:;,\\\\"\\p{Cc}\\p{Cf}]'
 const shape = new RegExp(`^${character}+@${character}+$`, 'u')
 
 export const isAddress = (text: string): boolean =>
-  text.length <= longest && shape.test(text) && text.lastIndexOf('@') <= longestLocalPart
+  text.length <= longest && shape.test(text) && text.lastIndexOf('@') <= maxLocalPartLength
 
 /** Returns an address in the form for servers: a domain with letters of other scripts in its ASCII form (RFC 5891). */
 export function onTheWire(address: string): string {
@@ -29,7 +29,7 @@ export interface Sender {
 
 /** Quoted text, in which a backslash escapes the next character (RFC 5322, 3.2.4). */
 const quoted = '"((?:[^"\\\\\\p{Cc}]|\\\\[^\\p{Cc}])*)"'
-const address = `${character}{1,${longestLocalPart}}@${character}{1,${longest - longestLocalPart - 1}}`
+const address = `${character}{1,${maxLocalPartLength}}@${character}{1,${longest - maxLocalPartLength - 1}}`
 
 /**
  * Pattern of a sender in the configuration: an address, or words, which may be quoted, and an address in angle

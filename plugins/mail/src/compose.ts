@@ -22,7 +22,7 @@ export function messageIdOf(idempotencyKey: string, { address }: Sender): string
 const canonical = (text: string) => text.replace(/\r\n|\r|\n/g, '\r\n')
 
 /** Maximum length of one encoded word, so that lines are shorter than 76 characters (RFC 2047, 2). */
-const longestWord = 52
+const maxWordLength = 52
 
 /**
  * Returns the bytes of a mail. Texts are encoded, so that relays do not change them. Content is never read from a file
@@ -55,7 +55,7 @@ export async function compose(
       // Prevents automatic replies (RFC 3834).
       'Auto-Submitted': 'auto-generated',
       ...(hasEncodedWord
-        ? { Subject: { prepared: true, foldLines: true, value: encodeWord(subject, 'B', longestWord) } }
+        ? { Subject: { prepared: true, foldLines: true, value: encodeWord(subject, 'B', maxWordLength) } }
         : {}),
       ...(locale === undefined ? {} : { 'Content-Language': locale }),
       ...(unsubscribeUrl === undefined

@@ -21,9 +21,9 @@ interface MailParts {
   readonly log: Pick<Logger, 'error'>
 }
 
-const mostRecipients = 50
-const longestSubject = 998
-const longestText = 1_000_000
+const maxRecipients = 50
+const maxSubjectLength = 998
+const maxTextLength = 1_000_000
 
 /** Checks mails, sets their deadlines and passes them to the driver. */
 export class MailService implements Mail {
@@ -147,8 +147,8 @@ interface Fault {
 /** Returns the rule of `MailMessage` that a mail breaks, except for its addresses. */
 function faultOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl }: MailMessage): Fault | undefined {
   const fault = (code: string, text: string) => ({ code: `mail.${code}`, text })
-  if (to.length > mostRecipients) return fault('too-many-recipients', `A mail has at most ${mostRecipients} recipients`)
-  if (subject.length > longestSubject || !isHeaderText(subject)) {
+  if (to.length > maxRecipients) return fault('too-many-recipients', `A mail has at most ${maxRecipients} recipients`)
+  if (subject.length > maxSubjectLength || !isHeaderText(subject)) {
     return fault('subject-invalid', 'The subject has a line break or control character, or is too long')
   }
   if (replyTo !== undefined && !isAddress(replyTo))
@@ -158,7 +158,7 @@ function faultOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl
   if (unsubscribeUrl !== undefined && !/^https?:\/\/[\x21-\x7e]{1,900}$/.test(unsubscribeUrl)) {
     return fault('unsubscribe-invalid', 'The address that ends the subscription is none')
   }
-  if (text.length > longestText || html.length > longestText) return fault('too-large', 'The mail is too large')
+  if (text.length > maxTextLength || html.length > maxTextLength) return fault('too-large', 'The mail is too large')
   return text.trim() === '' ? fault('empty', 'The mail has no text') : undefined
 }
 

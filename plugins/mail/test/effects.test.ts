@@ -169,7 +169,7 @@ t.test('sessions are bounded in number and in mails', async (t) => {
       const server = await startMailServer(t)
       const { send } = await startMail({ ...server.config, ...values })
       for (let count = 0; count < 4; count++) await send()
-      return { mails: server.mostMails, sessions: server.sessions }
+      return { mails: server.maxMails, sessions: server.sessions }
     },
   })
   t.hasStrict(messages, { before: { mails: 4, sessions: 1 }, after: { mails: 2, sessions: 2 } })

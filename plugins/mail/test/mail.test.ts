@@ -356,7 +356,7 @@ t.test('sessions are bounded, shared and ended after their mails', async (t) => 
     Array(12).fill('accepted'),
   )
   t.equal(server.received.length, 12)
-  t.equal(server.mostMails, 3, 'a session ends after its mails')
+  t.equal(server.maxMails, 3, 'a session ends after its mails')
   // It depends on the distribution of the mails to the two connections.
   t.ok(server.sessions === 4 || server.sessions === 5, `${server.sessions} sessions for twelve mails`)
   server.behave({ hangs: true })

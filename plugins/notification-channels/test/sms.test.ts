@@ -62,7 +62,7 @@ t.test('N-009 N-013 the channel keeps its contract', async (t) => {
     ],
     carriesSubject: false,
     recipientsAs: 'each',
-    longestContent: 1_600,
+    maxContentLength: 1_600,
     nextHop: {
       fail: ({ company }) => {
         company.reply = { status: 503, body: '' }

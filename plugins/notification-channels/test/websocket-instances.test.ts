@@ -218,7 +218,7 @@ t.test(
         await nextHop.recover()
         return create()
       },
-      { nextHop, recipients, longestContent: 65_536, patienceMs: 30_000, caseLimitMs: 300_000 },
+      { nextHop, recipients, maxContentLength: 65_536, patienceMs: 30_000, caseLimitMs: 300_000 },
     )
     for (const { name, run } of cases) await t.test(name, run)
   },

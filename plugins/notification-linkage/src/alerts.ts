@@ -63,11 +63,11 @@ const kind = <T extends object>(
   },
 })
 
-const longestKey = 200
+const maxKeyLength = 200
 
 /** The key may contain names of users. Control characters are not allowed in keys. */
 const dedupeKeyOf = (code: string, key: string | number) =>
-  columnText(`${code}:${String(key).replace(/\p{Cc}+/gu, ' ')}`, longestKey)
+  columnText(`${code}:${String(key).replace(/\p{Cc}+/gu, ' ')}`, maxKeyLength)
 
 /** Optional fields of payloads that texts use. */
 const shown = { preview: '' }

@@ -21,9 +21,9 @@ const over = 0
  * Maximum number of separate alerts per rule, including expired ones that are not purged yet. Without it, dedupe keys
  * from outside, such as addresses of visitors, could fill the table.
  */
-const mostAlerts = 10_000
+const maxAlerts = 10_000
 /** Rows that an instance adds before it counts the table again. */
-const mostUncounted = 1_000
+const maxUncounted = 1_000
 /** Milliseconds after which an instance counts again if the table was full. */
 const recountMs = 10_000
 /** Dedupe key of all alerts beyond the limit. Keys of callers are never empty. */
@@ -79,7 +79,7 @@ export class AlertStates {
     }
   }
 
-  /** Counts at most `mostAlerts` index entries, once for many new alerts. */
+  /** Counts at most `maxAlerts` index entries, once for many new alerts. */
   async #takeRoom(code: string): Promise<boolean> {
     const known = this.#rooms.get(code)
     const isStale = known === undefined || (known.left === 0 && this.#clock.monotonic() >= known.recountAt)
@@ -91,17 +91,17 @@ export class AlertStates {
 
   async #count(code: string, wasFull: boolean): Promise<Room> {
     const [row] = await this.#db.query<{ n: unknown }>(
-      `select count(*) as n from (select id from ${table} where code = ? limit ${mostAlerts}) as kept`,
+      `select count(*) as n from (select id from ${table} where code = ? limit ${maxAlerts}) as kept`,
       [code],
     )
-    const free = mostAlerts - exactInteger(row?.n)
+    const free = maxAlerts - exactInteger(row?.n)
     const isFull = free === 0
     if (isFull && !wasFull) {
       const text = 'a notification rule has as many alerts as are kept apart; new ones count as one'
-      this.#log.warn({ code, most: mostAlerts }, text)
+      this.#log.warn({ code, most: maxAlerts }, text)
     }
     const recountAt = this.#clock.monotonic() + (isFull ? recountMs : 0)
-    const room = { left: Math.min(mostUncounted, free), isFull, recountAt }
+    const room = { left: Math.min(maxUncounted, free), isFull, recountAt }
     this.#rooms.set(code, room)
     return room
   }

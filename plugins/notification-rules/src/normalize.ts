@@ -2,7 +2,7 @@ import type { NotificationRule } from './contract.ts'
 
 /** At least two dotted lower-case words: `<module>.<fact>`. */
 export const ruleCodePattern = '^[a-z0-9]+(?:-[a-z0-9]+)*(?:\\.[a-z0-9]+(?:-[a-z0-9]+)*)+$'
-export const longestCode = 128
+export const maxCodeLength = 128
 
 /** A rule as an operator writes it. Windows are in whole seconds. Absent fields have defaults. */
 export interface RuleInput {

@@ -14,7 +14,7 @@ import type {
 } from './contract.ts'
 import { decide, stateAfter } from './decision.ts'
 import { refusal } from './failures.ts'
-import { longestCode, ruleCodePattern } from './normalize.ts'
+import { maxCodeLength, ruleCodePattern } from './normalize.ts'
 import { alertTexts, categoryOf } from './rule-templates.ts'
 
 const name = 'platform_notification_rule_events_total'
@@ -76,7 +76,7 @@ export class RuleCache {
 }
 
 const ruleCode = new RegExp(ruleCodePattern)
-const longestKey = 200
+const maxKeyLength = 200
 /** Maximum count of one raised event. */
 const largestCount = 1_000_000
 
@@ -123,7 +123,7 @@ export class RaisedEvents implements NotificationRules {
       rule,
       dedupeKey,
       raised.count ?? 1,
-      Math.max(quietMs(), longestWindow(rule)),
+      Math.max(quietMs(), maxWindowMs(rule)),
     )
     const event: RuleEvent = {
       code: rule.code,
@@ -184,13 +184,13 @@ function idle({ enabled, recipientUserIds }: NotificationRule, dedupeKey: string
 }
 
 function assertFit({ code, count = 1, windowMs = 1 }: RaisedEvent, dedupeKey: string): void {
-  const isKey = dedupeKey !== '' && [...dedupeKey].length <= longestKey && !/[\p{Cc}\p{Cs}]/u.test(dedupeKey)
-  const isCode = code.length <= longestCode && ruleCode.test(code)
+  const isKey = dedupeKey !== '' && [...dedupeKey].length <= maxKeyLength && !/[\p{Cc}\p{Cs}]/u.test(dedupeKey)
+  const isCode = code.length <= maxCodeLength && ruleCode.test(code)
   const isCount = Number.isInteger(count) && count >= 1 && count <= largestCount
   if (!isKey || !isCode || !isCount || !(windowMs > 0)) throw refusal('event-invalid', { data: { code } })
 }
 
-const longestWindow = ({ thresholdWindowMs, dedupeWindowMs, silenceWindowMs, escalation }: NotificationRule) =>
+const maxWindowMs = ({ thresholdWindowMs, dedupeWindowMs, silenceWindowMs, escalation }: NotificationRule) =>
   Math.max(
     ...[thresholdWindowMs, dedupeWindowMs, silenceWindowMs, escalation.afterMs, escalation.dedupeWindowMs].map(
       (ms) => ms ?? 0,

@@ -6,7 +6,7 @@ import type { Static } from 'typebox'
 import type { StoredRule } from './entities.ts'
 import { own } from './permissions.ts'
 import { type RuleView, viewOfRule } from './rule-views.ts'
-import { mostRules, type Rules } from './rules.ts'
+import { maxRules, type Rules } from './rules.ts'
 
 /** Filter of rules. Without fields, it selects all. */
 export const ruleFilter = {
@@ -80,7 +80,7 @@ export const ruleExporter =
     const views = async function* () {
       for await (const rule of rulesOf(rules, filter, principal, signal)) {
         yield viewOfRule(rule)
-        progress((100 * ++written) / mostRules)
+        progress((100 * ++written) / maxRules)
       }
     }
     await writeCsv({ name: 'notification-rules.csv' }, columns, views())

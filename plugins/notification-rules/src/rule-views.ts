@@ -2,24 +2,24 @@ import { count, currentVersion, id, instant, nullable, Type, text } from '@plint
 import type { Translator } from '@plinth/i18n'
 import type { Static } from 'typebox'
 import type { StoredRule } from './entities.ts'
-import { longestCode, ruleCodePattern } from './normalize.ts'
+import { maxCodeLength, ruleCodePattern } from './normalize.ts'
 import { alertTexts, categoryOf, type RuleTemplate, ruleTemplates } from './rule-templates.ts'
 
-const longestWindow = 31_536_000
+const maxWindowSeconds = 31_536_000
 const largestThreshold = 1_000_000
 /** Maximum number of recipients of a rule; its escalation has the same maximum. */
-const mostRecipients = 200
-const mostChannels = 20
+const maxRecipients = 200
+const maxChannels = 20
 
 /** Whole seconds. 0 or less means not configured (document 2, "Normalisation of stored rule settings"). */
 const window = (description: string) =>
-  Type.Optional(nullable(Type.Integer({ minimum: -longestWindow, maximum: longestWindow }), { description }))
+  Type.Optional(nullable(Type.Integer({ minimum: -maxWindowSeconds, maximum: maxWindowSeconds }), { description }))
 const channels = (description: string) =>
-  Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: mostChannels, description }))
-const recipients = (description: string) => Type.Optional(Type.Array(id, { maxItems: mostRecipients, description }))
+  Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: maxChannels, description }))
+const recipients = (description: string) => Type.Optional(Type.Array(id, { maxItems: maxRecipients, description }))
 
 export const ruleCode = Type.String({
-  maxLength: longestCode,
+  maxLength: maxCodeLength,
   pattern: ruleCodePattern,
   description: 'Code of the event, such as `open-platform.balance-low`.',
 })

@@ -38,7 +38,7 @@ interface RulesParts {
 }
 
 /** Maximum number of rules, so that reading all of them stays fast. */
-export const mostRules = 2000
+export const maxRules = 2000
 
 /** Administration of rules. Each change writes an audit entry in its transaction. */
 export class Rules {
@@ -71,7 +71,7 @@ export class Rules {
 
   /**
    * Returns the condition for rules in the scope of a principal: rules with recipients, all of them in the data scope.
-   * The process evaluates the recipients, because they are lists in at most `mostRules` rows.
+   * The process evaluates the recipients, because they are lists in at most `maxRules` rows.
    */
   async #rowsOf(principal: Principal): Promise<object> {
     if (principal.dataScope === 'all') return {}
@@ -105,7 +105,7 @@ export class Rules {
     const now = new Date(clock.now())
     const id = db.newId()
     await this.#unlessTaken(rule.code, async (em) => {
-      if ((await em.count(StoredRule)) >= mostRules) throw refusal('too-many', { params: { most: mostRules } })
+      if ((await em.count(StoredRule)) >= maxRules) throw refusal('too-many', { params: { most: maxRules } })
       const { username: updatedBy } = operator.principal
       await em.insert(StoredRule, { id, ...columnsOf(rule), version: 1, createdAt: now, updatedAt: now, updatedBy })
       await this.#record(operator, 'create', { id, code: rule.code }, summaryOf(rule))

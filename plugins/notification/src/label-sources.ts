@@ -1,4 +1,4 @@
-import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/admin'
+import { type Label, type LabelSource, listedLabels, maxLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import type { HttpRequest } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
@@ -8,7 +8,7 @@ import type { ChannelNotification } from './facade/channel-notification.ts'
 import { own } from './permissions.ts'
 import { recipientOwner } from './recipients.ts'
 
-const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: mostLabels, offset: 0, count: 'none' } as const
+const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: maxLabels, offset: 0, count: 'none' } as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
 /** Channels by code. */

@@ -1,4 +1,4 @@
-import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/admin'
+import { type Label, type LabelSource, listedLabels, maxLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
@@ -6,7 +6,7 @@ import type { OpenScopes } from './contract.ts'
 import { appOwner, OpenApp } from './entities.ts'
 import { own } from './permissions.ts'
 
-const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: mostLabels, offset: 0, count: 'none' } as const
+const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' } as const
 
 const labelOf = ({ id, name }: { readonly id: number; readonly name: string }): Label => ({ id, name })
 

@@ -14,7 +14,7 @@ export interface AddressSettings {
 export const hostRule = '^(?:\\*\\.)?(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::[1-9][0-9]{0,4})?$'
 
 /** Maximum number of remembered origins. */
-const mostOrigins = 1_000
+const maxOrigins = 1_000
 
 const usualPorts = ['443', '8443', '80']
 
@@ -118,7 +118,7 @@ export class AddressRules {
       throw new OutgoingHttpError('port-refused', text, origin)
     }
     if (isIP(literal) !== 0 && !this.allows(literal, literal)) throw this.refusal(origin)
-    if (this.#allowed.size === mostOrigins) this.#allowed.clear()
+    if (this.#allowed.size === maxOrigins) this.#allowed.clear()
     this.#allowed.add(origin)
   }
 

@@ -11,7 +11,7 @@ const stepsWhenFull = 16
 /**
  * Initial slots of the columns, and the maximum number of windows that are moved in one step to shorten the columns.
  */
-const fewestSlots = 64
+const minSlots = 64
 const movedAtMost = 16_384
 
 /** End time of a vacant slot. It never expires, so a purge skips it. */
@@ -38,13 +38,13 @@ export class MemoryStore implements RateLimitStore, Swept {
   /** First slot of each key. */
   readonly #slots = new Map<string, number>()
   #keys: string[] = []
-  #used = new Float64Array(fewestSlots)
-  #endMs = new Float64Array(fewestSlots).fill(vacant)
-  #resetAtMs = new Float64Array(fewestSlots)
+  #used = new Float64Array(minSlots)
+  #endMs = new Float64Array(minSlots).fill(vacant)
+  #resetAtMs = new Float64Array(minSlots)
   /** Length of the window. */
-  #windowMs = new Float64Array(fewestSlots)
+  #windowMs = new Float64Array(minSlots)
   /** Slot of another window of the same key. */
-  #next = new Float64Array(fewestSlots)
+  #next = new Float64Array(minSlots)
   #vacated: number[] = []
 
   /** Next slot of the running purge. After the last slot, the purge is complete. */
@@ -196,10 +196,10 @@ export class MemoryStore implements RateLimitStore, Swept {
   /** Shortens the columns if few of their slots have a window. */
   #giveBack(): void {
     const { size } = this
-    if (size > movedAtMost || 4 * Math.max(size, fewestSlots) >= this.#endMs.length) return
+    if (size > movedAtMost || 4 * Math.max(size, minSlots) >= this.#endMs.length) return
     const from = [...this.#slots.values()].flatMap((first) => this.#chain(first))
     const moved = new Map(from.map((slot, to) => [slot, to]))
-    const length = Math.max(fewestSlots, 2 ** Math.ceil(Math.log2(size + 1)))
+    const length = Math.max(minSlots, 2 ** Math.ceil(Math.log2(size + 1)))
     const shortened = (column: Float64Array<ArrayBuffer>) => {
       const shorter = new Float64Array(length).fill(vacant)
       for (const [to, slot] of from.entries()) shorter[to] = column[slot] as number

@@ -91,7 +91,7 @@ class Moment implements StoreContext {
 }
 
 /** The list is shortened when it starts with so many ended calls. */
-const longestTail = 1024
+const maxTailLength = 1024
 
 /**
  * Ends calls of stores without a result in time, whatever the store does. All calls have the same time limit. So they
@@ -206,7 +206,7 @@ export class Deadlines {
       this.#calls[this.#first] = undefined
       this.#first += 1
     }
-    if (this.#first < this.#calls.length && this.#first < longestTail) return
+    if (this.#first < this.#calls.length && this.#first < maxTailLength) return
     this.#calls.splice(0, this.#first)
     this.#first = 0
   }

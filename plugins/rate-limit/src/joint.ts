@@ -19,12 +19,12 @@ interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
 const isLimited = (prepared: PreparedRequest): prepared is PreparedRequest<LimitingRule> => isLimiting(prepared.rule)
 
 /** Maximum number of requests that stores decide in one step. */
-const mostTogether = 128
+const maxBatchSize = 128
 
 /** Two limits with one key would count in one window, and no store could decide how much to take. */
 function checkJoint(requests: readonly PreparedRequest[]): void {
-  if (requests.length > mostTogether) {
-    throw new RangeError(`At most ${mostTogether} rate limits can be decided together, not ${requests.length}`)
+  if (requests.length > maxBatchSize) {
+    throw new RangeError(`At most ${maxBatchSize} rate limits can be decided together, not ${requests.length}`)
   }
   const seen = new Set<string>()
   for (const { rule, request } of requests) {

@@ -9,11 +9,11 @@ export const sha256 = (text: string): string => hash('sha256', text)
 export const failurePolicies = ['insurance', 'closed', 'open'] as const satisfies readonly FailurePolicy[]
 
 /** A key that a caller forgot to hash must not fill a store. */
-const longestKey = 256
+const maxKeyLength = 256
 
 /** Returns the key in a form that every store accepts, so that input of a caller cannot make a store fail. */
 export const boundedKey = (key: string): string =>
-  key.length > longestKey || !key.isWellFormed() ? `sha256:${sha256(key)}` : key
+  key.length > maxKeyLength || !key.isWellFormed() ? `sha256:${sha256(key)}` : key
 
 export function checkKey(key: string): void {
   if (typeof key !== 'string' || key.trim() === '') {

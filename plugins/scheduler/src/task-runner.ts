@@ -79,7 +79,7 @@ interface RunnerParts {
   readonly onEnded: () => void
 }
 
-const longestError = 500
+const maxErrorLength = 500
 /** History is trimmed once in this number of runs. */
 const trimEvery = 10
 
@@ -150,7 +150,7 @@ export class TaskRunner {
       return end('succeeded')
     } catch (error) {
       log.error({ task: task.name, err: error }, 'scheduled task failed')
-      return end('failed', columnText(redact(reasonOf(error)), longestError))
+      return end('failed', columnText(redact(reasonOf(error)), maxErrorLength))
     }
   }
 

@@ -225,7 +225,7 @@ onEachEngine('A11 two instances: one run at a time, one per delay, whoever asks'
   t.match(await web.scheduler.resume(task), { paused: false })
   await clock.advance(minute)
   await one.ended(15, 'several')
-  t.equal(probe.mostAtOnce, 1)
+  t.equal(probe.maxConcurrent, 1)
   await rejectsWith(t, web.scheduler.pause('nobody'), { code: '404', reason: 'scheduler.task-unknown' })
 })
 

@@ -3,7 +3,7 @@ import { type RateLimitDecision, type RateLimitRequest, service } from '@plinth/
 import type { Redis, RedisOptions } from 'ioredis'
 
 /** Longest time to live, lease or window: 100 years of 365 days. */
-export const longestMs = 100 * 365 * 86_400_000
+export const maxMs = 100 * 365 * 86_400_000
 
 /**
  * State that all instances of a product share: values, counters, locks, messages and quotas. It is stored in Redis or
@@ -11,7 +11,7 @@ export const longestMs = 100 * 365 * 86_400_000
  * table.
  *
  * Keys are any well-formed text. Values, counters, locks and channels have separate namespaces. Times are integers in
- * milliseconds, from 1 to `longestMs`. Do not call it inside a database transaction: with the database driver the call
+ * milliseconds, from 1 to `maxMs`. Do not call it inside a database transaction: with the database driver the call
  * would be part of the transaction, with Redis it would not.
  *
  * @throws RangeError for arguments out of range

@@ -11,7 +11,7 @@ import {
 import {
   type Counted,
   type Lease,
-  longestMs,
+  maxMs,
   type Patience,
   type QuotaAlgorithm,
   type SharedQuota,
@@ -364,7 +364,7 @@ const untouched = (decision: QuotaDecision, cost: number): QuotaDecision =>
 function question(algorithm: QuotaAlgorithm, request: RateLimitRequest, take: boolean): QuotaQuestion {
   checkRateLimitRequest(request)
   const name = nameOf(quotaKinds[algorithm], request.key)
-  const span = String(Math.min(request.windowMs, longestMs))
+  const span = String(Math.min(request.windowMs, maxMs))
   const variant = algorithm === 'window' ? span : `${request.limit}:${span}`
   return { id: { name, variant }, algorithm, request, take }
 }

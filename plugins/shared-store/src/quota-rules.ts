@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
-import { longestMs, type QuotaAlgorithm } from './contract.ts'
+import { maxMs, type QuotaAlgorithm } from './contract.ts'
 
 /** Use of a name. Each kind is a separate namespace. */
 export type Kind = 'value' | 'counter' | 'lock' | 'windows' | 'bucket' | 'channel'
@@ -47,8 +47,8 @@ export function checkContent(text: string): void {
 }
 
 export function checkMs(name: string, ms: number): void {
-  if (Number.isSafeInteger(ms) && ms >= 1 && ms <= longestMs) return
-  throw new RangeError(`"${name}" must be whole milliseconds from 1 to ${longestMs}, not ${String(ms)}`)
+  if (Number.isSafeInteger(ms) && ms >= 1 && ms <= maxMs) return
+  throw new RangeError(`"${name}" must be whole milliseconds from 1 to ${maxMs}, not ${String(ms)}`)
 }
 
 export function checkAmount(by: number): void {
@@ -97,7 +97,7 @@ export function decideWindow(
   take: boolean,
 ): Ruling<WindowState> {
   const { limit, cost } = request
-  const windowMs = Math.min(request.windowMs, longestMs)
+  const windowMs = Math.min(request.windowMs, maxMs)
   const runs = held !== undefined && held.endsAt > now
   const used = runs ? held.used : 0
   const left = runs ? Math.min(held.endsAt - now, windowMs) : windowMs
@@ -125,9 +125,9 @@ interface BucketScale {
 }
 
 export function bucketScale(limit: number, window: number): BucketScale {
-  const windowMs = Math.min(window, longestMs)
-  const mostTicks = Math.max(1, Math.floor(Number.MAX_SAFE_INTEGER / limit))
-  const tickMs = Math.ceil(windowMs / mostTicks)
+  const windowMs = Math.min(window, maxMs)
+  const maxTicks = Math.max(1, Math.floor(Number.MAX_SAFE_INTEGER / limit))
+  const tickMs = Math.ceil(windowMs / maxTicks)
   return { limit, ticks: Math.ceil(windowMs / tickMs), tickMs }
 }
 
@@ -148,7 +148,7 @@ export function decideBucket(
   take: boolean,
 ): Ruling<BucketState> {
   const { limit, cost } = request
-  const windowMs = Math.min(request.windowMs, longestMs)
+  const windowMs = Math.min(request.windowMs, maxMs)
   const scale = bucketScale(limit, windowMs)
   const { ticks, tickMs } = scale
   const { level, at } = refilled(held, scale, now)

@@ -103,7 +103,7 @@ const plainReasons: readonly (readonly [string, string])[] = [
 ]
 
 const firstRetryMs = 20
-const longestRetryMs = 1000
+const maxRetryMs = 1000
 
 /**
  * A connection whose commands get a response in time or fail. Only a timeout detects a frozen server. It destroys the
@@ -134,7 +134,7 @@ export class RedisConnection {
       // promise that has no handler.
       autoResubscribe: false,
       maxRetriesPerRequest: 0,
-      retryStrategy: (times) => Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(times, 10)),
+      retryStrategy: (times) => Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(times, 10)),
     })
     // The timeout of the client ends when the socket is open. The commands that it sends next could wait indefinitely.
     let handshake: NodeJS.Timeout | undefined

@@ -1,5 +1,5 @@
 import { type Clock, checkRateLimitRequest, type RateLimitDecision, type RateLimitRequest } from '@plinth/kernel'
-import { longestMs, type Patience, type QuotaAlgorithm, type SharedQuota } from './contract.ts'
+import { maxMs, type Patience, type QuotaAlgorithm, type SharedQuota } from './contract.ts'
 import { MicroBatch } from './micro-batch.ts'
 import { bucketScale, nameUnder, quotaKinds } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
@@ -152,7 +152,7 @@ export class RedisQuota implements SharedQuota {
     ms: number,
     now: number,
   ): RateLimitDecision {
-    const windowMs = Math.min(request.windowMs, longestMs)
+    const windowMs = Math.min(request.windowMs, maxMs)
     const allowed = told >= 0
     return {
       allowed,
@@ -188,7 +188,7 @@ const sameTerms = ({ request: one, take }: Question, { request: other, take: oth
 
 /** Returns what a script needs of a request besides its key. */
 function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimitRequest): number[] {
-  const spanMs = Math.min(windowMs, longestMs)
+  const spanMs = Math.min(windowMs, maxMs)
   if (algorithm === 'window') return [limit, spanMs, cost]
   const { ticks, tickMs } = bucketScale(limit, spanMs)
   return [limit, spanMs, cost, ticks, tickMs]
@@ -197,7 +197,7 @@ function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimit
 /** Returns the two results of `alone`, which are packed into one number if they fit. */
 function unpacked(told: unknown, { windowMs }: RateLimitRequest): readonly unknown[] {
   if (typeof told !== 'number') return told as unknown[]
-  const step = Math.min(windowMs, longestMs) + 1
+  const step = Math.min(windowMs, maxMs) + 1
   const both = told < 0 ? -1 - told : told
   const ms = both % step
   const remaining = (both - ms) / step

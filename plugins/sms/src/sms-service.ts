@@ -39,7 +39,7 @@ interface SmsParts {
 }
 
 /** Maximum number of characters of a reference. Tencent Cloud accepts 512 bytes, Aliyun 256. */
-const longestReference = 64
+const maxReferenceLength = 64
 
 /** Chooses the driver, checks its input, and converts its exceptions to outcomes. */
 export class SmsService implements Sms {
@@ -93,7 +93,7 @@ export class SmsService implements Sms {
     if (signal.aborted)
       return { outcome: 'deferred', errorCode: 'sms.aborted', errorMessage: 'Given up before sending' }
     const { content, params = {} } = message
-    const reference = columnText(message.reference, longestReference)
+    const reference = columnText(message.reference, maxReferenceLength)
     try {
       return await driver.send({ to, content, params, reference, ...this.#namesAt(code, driver, message) }, signal)
     } catch (error) {

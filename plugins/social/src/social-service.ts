@@ -29,7 +29,7 @@ interface SocialParts {
 }
 
 const deadlineMs = 10_000
-const longestText = 2_048
+const maxTextLength = 2_048
 
 /**
  * Sends with WeChat: checks the message, gets the token and sends. Repeats once with a new token if WeChat rejects the
@@ -137,8 +137,8 @@ function checkedMessage(
   if (needsTemplate && (templateId === undefined || templateId === '')) {
     return { name: 'template-missing', refused: 'social.template-id or the template of the message is needed' }
   }
-  if (!needsTemplate && (content === '' || Buffer.byteLength(content) > longestText)) {
-    return { name: 'content-refused', refused: `The content must have 1 to ${longestText} bytes` }
+  if (!needsTemplate && (content === '' || Buffer.byteLength(content) > maxTextLength)) {
+    return { name: 'content-refused', refused: `The content must have 1 to ${maxTextLength} bytes` }
   }
   const values = needsTemplate ? templateValues(data) : { values: {} }
   if ('refused' in values) {

@@ -2,7 +2,7 @@ import { adminAttention, adminDetail, adminList } from '@plinth/admin'
 import { count, instant, nullable, routesWith, Type } from '@plinth/http'
 import { bilingual as text } from '@plinth/kernel'
 import { own, refusal } from './declarations.ts'
-import { type DiskReport, type DiskReports, diskStates, mostCounted } from './disk-reports.ts'
+import { type DiskReport, type DiskReports, diskStates, maxCounted } from './disk-reports.ts'
 import { diskName } from './routes.ts'
 
 const tones = { ready: 'good', failing: 'bad', disabled: 'quiet' } as const
@@ -104,7 +104,7 @@ export const adminRoutes = [
     request: { params: Type.Object({ name: diskName }) },
     response: Type.Object({
       ...diskView,
-      files: { ...count, description: `Files, ${mostCounted} at most.` },
+      files: { ...count, description: `Files, ${maxCounted} at most.` },
       bytes: { ...count, description: 'Of all counted files together.' },
       newestAt: nullable(instant, { description: 'When the newest of them was written.' }),
       complete: Type.Boolean({ description: 'False when there are more files than were counted.' }),

@@ -61,7 +61,7 @@ interface DiskUsage {
 }
 
 /** Maximum number of counted files. It limits the cost of a report on a full disk. */
-export const mostCounted = 10_000
+export const maxCounted = 10_000
 /** Milliseconds until a check or a count of a disk times out. */
 const answerMs = 5_000
 
@@ -97,7 +97,7 @@ export class DiskReports {
     try {
       await this.#inTime(async (signal) => {
         for await (const { size, modifiedAt } of this.#parts.storage.list(name)) {
-          if (signal.aborted || usage.files === mostCounted) return
+          if (signal.aborted || usage.files === maxCounted) return
           usage.files += 1
           usage.bytes += size
           if (usage.newestAt === null || modifiedAt > usage.newestAt) usage.newestAt = modifiedAt

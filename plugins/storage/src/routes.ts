@@ -1,6 +1,6 @@
 import { routesWith, Type } from '@plinth/http'
 import { defined, isBusinessError } from '@plinth/kernel'
-import { longestName, publicRoute, type StorageService, signedRoute } from './storage-service.ts'
+import { maxNameLength, publicRoute, type StorageService, signedRoute } from './storage-service.ts'
 import type { UrlSigner } from './url-signer.ts'
 
 /** Name of a disk, as a parameter. */
@@ -8,7 +8,7 @@ export const diskName = Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$', max
 const signedParams = Type.Object({ disk: diskName, '*': Type.String() })
 const signedQuery = Type.Object({
   expires: Type.Integer({ minimum: 0, maximum: 8_640_000_000_000, description: 'Seconds since the epoch.' }),
-  name: Type.Optional(Type.String({ maxLength: longestName, description: 'File name for the download.' })),
+  name: Type.Optional(Type.String({ maxLength: maxNameLength, description: 'File name for the download.' })),
   grant: Type.Optional(
     Type.String({
       pattern: '^[a-z0-9-]{1,64}:[A-Za-z0-9._-]{1,128}$',

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { type Clock, codeOf, makePrivateDirectory, reasonOf } from '@plinth/kernel'
 import { storageError } from './declarations.ts'
 
-const shortestKey = 32
+const minKeyLength = 32
 /** Age in milliseconds after which a draft is certainly abandoned. */
 const draftLifetimeMs = 3_600_000
 
@@ -65,7 +65,7 @@ export class SigningKeys {
     }
     const lines = text.split('\n').map((line) => line.trim())
     const keys = lines.filter((line) => line !== '')
-    if (keys.length === 0 || keys.some((line) => line.length < shortestKey)) {
+    if (keys.length === 0 || keys.some((line) => line.length < minKeyLength)) {
       throw this.#unusable(new Error('a line is too short'))
     }
     return keys

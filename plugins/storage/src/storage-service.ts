@@ -31,8 +31,8 @@ import { answerFor, fileHeaders } from './file-answer.ts'
 import type { UrlSigner } from './url-signer.ts'
 
 /** Bytes in UTF-8. */
-const longestPath = 512
-const longestSegment = 200
+const maxPathLength = 512
+const maxSegmentLength = 200
 
 /** Separators and wildcards of some operating system. A percent sign could be decoded again on the way. */
 const forbiddenCharacter = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\\:*?"<>|%]/u
@@ -43,10 +43,10 @@ const deviceName = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])
 
 /** The rules of paths, each with a predicate that detects a violation. The first violation is reported. */
 const rules = {
-  'wrong-length': (path) => path === '' || Buffer.byteLength(path) > longestPath,
+  'wrong-length': (path) => path === '' || Buffer.byteLength(path) > maxPathLength,
   'wrong-character': (path) => forbiddenCharacter.test(path) || path.normalize('NFC') !== path,
   'wrong-segment': (path) => path.split('/').some((segment) => segment === '' || awkwardEdge.test(segment)),
-  'segment-too-long': (path) => path.split('/').some((segment) => Buffer.byteLength(segment) > longestSegment),
+  'segment-too-long': (path) => path.split('/').some((segment) => Buffer.byteLength(segment) > maxSegmentLength),
   'device-name': (path) => path.split('/').some((segment) => deviceName.test(segment)),
 } as const satisfies Record<string, (path: string) => boolean>
 
@@ -66,7 +66,7 @@ function assertPath(path: string): void {
 export const publicRoute = '/storage'
 export const signedRoute = '/api/v1/storage/files'
 /** Unicode code points. */
-export const longestName = 200
+export const maxNameLength = 200
 /** Milliseconds until the first bytes of a file must be read. */
 const firstBytesMs = 30_000
 const failureTexts = {
@@ -154,7 +154,7 @@ export class StorageService implements Storage {
   async resolveUrl(disk: string, path: string, options: UrlOptions = {}): Promise<string> {
     const { config, signer } = this.#parts
     const target = this.#disk(disk, path)
-    const name = options.name === undefined ? undefined : columnText(options.name, longestName)
+    const name = options.name === undefined ? undefined : columnText(options.name, maxNameLength)
     const expiresInMs = options.expiresInMs ?? config.get('platform.storage.signed-url.lifetime')
     const { grant } = options
     if (grant !== undefined) this.#assertGrant(grant)

@@ -1,7 +1,7 @@
 import type { Database } from '@plinth/database'
 import { type AuditEntry, type Clock, type JsonValue, type Logger, nearest, reasonOf } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
-import { faultsOf, isState, mostFaults } from './changes/change-check.ts'
+import { faultsOf, isState, maxProblems } from './changes/change-check.ts'
 import { Destinations, entriesAfter, type Settled, withheldText } from './changes/destinations.ts'
 import { Effects, neededFaults } from './changes/effects.ts'
 import { Owners } from './changes/owners.ts'
@@ -111,7 +111,7 @@ export class StoredConfigCentre implements ConfigCentre {
     await this.refresh()
     const found = this.#faultsOf(changes, { locale })
     // The remaining changes were not checked.
-    if (found.length >= mostFaults) return { effects: [], plugins: [], faults: found, version: this.version }
+    if (found.length >= maxProblems) return { effects: [], plugins: [], faults: found, version: this.version }
     const without = (faults: readonly KeyFault[], from: readonly ConfigChange[]) => {
       const broken = new Set(faults.map(({ field }) => field))
       return from.filter(({ key }) => !broken.has(key))

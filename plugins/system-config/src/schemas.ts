@@ -1,7 +1,7 @@
 import { instant, listPage, listQuery, nullable, reason, Type, text } from '@plinth/http'
-import { longestKey, mostChanges } from './changes/change-check.ts'
+import { maxChanges, maxKeyLength } from './changes/change-check.ts'
 
-const keyName = Type.String({ minLength: 1, maxLength: longestKey, examples: ['platform.rate-limit.default-window'] })
+const keyName = Type.String({ minLength: 1, maxLength: maxKeyLength, examples: ['platform.rate-limit.default-window'] })
 const why = Type.Optional(reason('Why; goes into the history.'))
 const dryRun = Type.Optional(
   Type.Boolean({ default: false, description: 'Answers what would happen; changes nothing.' }),
@@ -111,11 +111,11 @@ const change = Type.Object({
   ),
 })
 export const changesBody = Type.Object({
-  changes: Type.Array(change, { minItems: 1, maxItems: mostChanges }),
+  changes: Type.Array(change, { minItems: 1, maxItems: maxChanges }),
   reason: why,
   verify,
 })
-export const previewBody = Type.Object({ changes: Type.Array(change, { minItems: 1, maxItems: mostChanges }) })
+export const previewBody = Type.Object({ changes: Type.Array(change, { minItems: 1, maxItems: maxChanges }) })
 
 const effect = Type.Object({
   key: text,
@@ -168,12 +168,12 @@ export const historyEntry = Type.Object({
 })
 export const historyPage = listPage(historyEntry)
 export const historyParams = Type.Object({
-  id: Type.String({ maxLength: longestKey + 17, pattern: '^[1-9][0-9]{0,15}:.+$', description: 'Version and key.' }),
+  id: Type.String({ maxLength: maxKeyLength + 17, pattern: '^[1-9][0-9]{0,15}:.+$', description: 'Version and key.' }),
 })
 
 export const rollbackBody = Type.Object({
   toVersion: version,
-  keys: Type.Optional(Type.Array(keyName, { minItems: 1, maxItems: mostChanges })),
+  keys: Type.Optional(Type.Array(keyName, { minItems: 1, maxItems: maxChanges })),
   reason: why,
   verify,
   dryRun,

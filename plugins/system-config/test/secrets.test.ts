@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { BusinessError, definePlugin, type JsonValue, key, redact } from '@plinth/kernel'
-import { longestValue } from '@plinth/kernel/host'
+import { maxValueLength } from '@plinth/kernel/host'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import { type ConfigChange, configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
@@ -286,13 +286,13 @@ onSqlite(t, 'K-009 sensitive values are bounded, alone and together, before anyt
     config: Object.fromEntries(names.map((name) => [name, declaration])),
   })
   const { centre, running } = await startOn(t, db, { plugins: [samplePlugin, vault] })
-  const long = put('x'.repeat(longestValue + 1), names[0])
+  const long = put('x'.repeat(maxValueLength + 1), names[0])
   const tooLong = { field: names[0], rule: 'maxLength', message: /must have at most 65536 characters/ }
   t.match((await centre.preview([long])).faults, [tooLong])
   t.match(await refusal(centre.save([long], by)), { code: /^400$/, data: { errors: [tooLong] } })
   t.hasStrict(await centre.verify(names[0] ?? '', 'x'.repeat(900_000)), { outcome: 'refused' })
 
-  const full = names.map((name, index) => put(String.fromCharCode(97 + index).repeat(longestValue), name))
+  const full = names.map((name, index) => put(String.fromCharCode(97 + index).repeat(maxValueLength), name))
   const tooMuch = {
     field: names[16],
     rule: 'maxLength',
@@ -306,7 +306,7 @@ onSqlite(t, 'K-009 sensitive values are bounded, alone and together, before anyt
   t.match((await centre.preview([put('short', names[0]), ...full.slice(16)])).faults, [tooMuch])
   const swap = [{ key: names[0] ?? '', action: 'reset' } as const, ...full.slice(16)]
   await centre.save(swap, by)
-  t.equal(running.runtimeOf('test.vault')?.config.get(names[16] ?? ''), 'q'.repeat(longestValue))
+  t.equal(running.runtimeOf('test.vault')?.config.get(names[16] ?? ''), 'q'.repeat(maxValueLength))
 })
 
 onSqlite(t, 'configured keys: the first encrypts, all decrypt, and the file is not needed', async (t, db) => {

@@ -31,7 +31,7 @@ import { MessageTemplate } from './entities.ts'
 import { own } from './permissions.ts'
 import {
   type Author,
-  mostPreviewVariables,
+  maxPreviewVariables,
   previewTemplate,
   type TemplateAdmin,
   type TemplateContent,
@@ -154,7 +154,7 @@ export const templateRoutes = [
       content: text,
       html: nullable(text),
       variables: Type.Array(sampleUse, {
-        maxItems: mostPreviewVariables,
+        maxItems: maxPreviewVariables,
         description: 'Variables that it uses.',
       }),
     }),

@@ -22,7 +22,7 @@ interface PreviewedTemplate {
 }
 
 /** Maximum number of variables in the result. */
-export const mostPreviewVariables = 200
+export const maxPreviewVariables = 200
 
 /**
  * Compiles and renders a template that is not saved. The limits of saving and sending apply: deadline and queue of the
@@ -49,7 +49,7 @@ export async function previewTemplate(
       subject,
       content,
       html: html ?? null,
-      variables: names.slice(0, mostPreviewVariables).map((name) => ({
+      variables: names.slice(0, maxPreviewVariables).map((name) => ({
         name,
         usedIn: uses.filter(([, used]) => used.has(name)).map(([field]) => field),
         needed: compiled.variables.includes(name),

@@ -9,7 +9,7 @@ import {
 import { joined, slack, slackMrkdwn, titleOf } from './plain-texts.ts'
 
 /** Characters of one section, and of all sections. */
-const [longestSection, longestText] = [3000, 40_000]
+const [maxSectionLength, maxTextLength] = [3000, 40_000]
 
 /** Shown where blocks are not, for example on a locked phone. */
 const fallback = ({ written: { subject, content } }: WebhookMessage) => asPlainText(joined(subject, content), slack)
@@ -21,12 +21,12 @@ const cutEntity = /&[a-z]{0,3}$/
 function sections(content: string): string[] {
   const pieces: string[] = []
   for (let rest = content; rest !== ''; ) {
-    const end = rest.lastIndexOf('\n', longestSection)
+    const end = rest.lastIndexOf('\n', maxSectionLength)
     const cut = () => {
-      const at = graphemeStarts(rest.slice(0, longestSection + 1))(longestSection) || longestSection
+      const at = graphemeStarts(rest.slice(0, maxSectionLength + 1))(maxSectionLength) || maxSectionLength
       return rest.slice(0, at).replace(cutEntity, '').length
     }
-    const at = rest.length <= longestSection ? rest.length : end > 0 ? end : cut()
+    const at = rest.length <= maxSectionLength ? rest.length : end > 0 ? end : cut()
     pieces.push(rest.slice(0, at))
     rest = rest.slice(at).replace(/^\n/, '')
   }
@@ -54,7 +54,7 @@ export default webhookProviderPlugin(
           unfurl_media: false,
         }),
         plain: slack,
-        limit: { max: longestText, unit: 'characters', member: 'text' },
+        limit: { max: maxTextLength, unit: 'characters', member: 'text' },
       },
       markdown: {
         body: (message) => {
@@ -65,7 +65,7 @@ export default webhookProviderPlugin(
           return { text: fallback(message), blocks: [...(message.subject === '' ? [] : [header]), ...texts] }
         },
         plain: slackMrkdwn,
-        limit: { max: longestText, unit: 'characters', member: 'text' },
+        limit: { max: maxTextLength, unit: 'characters', member: 'text' },
       },
     },
     rateLimits: [{ max: 1, windowMs: 1000 }],

@@ -14,18 +14,18 @@ interface HintStreamParts {
 }
 
 /** Maximum number of streams of an instance, and of one user on it. */
-const mostStreams = 500
-const mostOfUser = 20
+const maxStreams = 500
+const maxPerUser = 20
 /**
  * Maximum number of streams of all users without permissions on an instance, and of one of them. Lower, because
  * strangers may have such accounts.
  */
-const mostPublic = 100
-const mostOfPublicUser = 4
+const maxPublic = 100
+const maxPerPublicUser = 4
 /** Interval of heartbeats in milliseconds. Also the maximum time that a stream outlives its session. */
 const heartbeatMs = 15_000
 /** Maximum number of unread characters of a client. */
-const mostUnread = 16_384
+const maxUnread = 16_384
 
 interface Stream {
   principal: Principal
@@ -68,9 +68,9 @@ export class HintStreams {
   #isFull(principal: Principal): boolean {
     const streams = [...this.#streams]
     const ofUser = streams.filter((one) => one.principal.userId === principal.userId).length
-    if (isOperator(principal)) return streams.length >= mostStreams || ofUser >= mostOfUser
+    if (isOperator(principal)) return streams.length >= maxStreams || ofUser >= maxPerUser
     const ofPublic = streams.filter((one) => !isOperator(one.principal)).length
-    return streams.length >= mostStreams || ofPublic >= mostPublic || ofUser >= mostOfPublicUser
+    return streams.length >= maxStreams || ofPublic >= maxPublic || ofUser >= maxPerPublicUser
   }
 
   /** Reports that tables were written to. */
@@ -127,7 +127,7 @@ export class HintStreams {
   /** Disconnects a client that does not read. It connects again. */
   #send(stream: Stream, text: string): void {
     if (!this.#streams.has(stream)) return
-    if (stream.body.readableLength <= mostUnread) stream.body.push(text)
+    if (stream.body.readableLength <= maxUnread) stream.body.push(text)
     else {
       this.#streams.delete(stream)
       stream.body.destroy()

@@ -42,8 +42,8 @@ type Message = { readonly from: string } & (
 
 const channel = 'console.history'
 /** Maximum number of other processes, and maximum length of a response, which is a day of the largest chart. */
-const mostInstances = 64
-const longestAnswer = 262_144
+const maxInstances = 64
+const maxAnswerLength = 262_144
 /** Wait in milliseconds for known processes, and wait while no other process is known. */
 const answerMs = 3_000
 const firstMs = 1_000
@@ -159,12 +159,12 @@ export class JoinedHistory {
   }
 
   #hear(text: string): void {
-    if (text.length > longestAnswer) return
+    if (text.length > maxAnswerLength) return
     const message: Message = JSON.parse(text)
     const { from } = message
     if (from === this.#own) return
     if ('gone' in message) return void this.#others.delete(from)
-    if (!this.#others.has(from) && this.#others.size >= mostInstances) return
+    if (!this.#others.has(from) && this.#others.size >= maxInstances) return
     const { instance } = message
     this.#others.set(from, { instance, heardAt: this.#parts.clock.monotonic() })
     if ('ask' in message) this.#answer(message.ask, from, message.chart, message.span)

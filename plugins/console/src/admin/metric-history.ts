@@ -11,7 +11,7 @@ export type Span = keyof typeof spans
 const shortInLong = spans.day.stepMs / spans.hour.stepMs
 
 /** Maximum number of label values per chart, and the name for the later ones. */
-const mostValues = 8
+const maxValues = 8
 const otherValues = 'other'
 /** If reading a metric takes longer, it is read in the next step. */
 const readingMs = 5_000
@@ -197,7 +197,7 @@ function sumsOf(
   const placeOf = (value: string) => {
     if (by === undefined) return ''
     if (known.has(value) || sums.has(value)) return value
-    if (told >= mostValues) return otherValues
+    if (told >= maxValues) return otherValues
     told += 1
     return value
   }

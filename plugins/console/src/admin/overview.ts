@@ -2,7 +2,7 @@ import {
   type AttentionDeclaration,
   type ChartDeclaration,
   type MeasuredChart,
-  mostChartLines,
+  maxChartLines,
   type OperationChart,
   type PageDeclaration,
 } from '@plinth/admin'
@@ -88,7 +88,7 @@ export function chartFaults(
     const count = chart.lines.length
     const own = chart.kind === 'measured' ? measuredFaults(chart, hasMetric) : operationFaults(chart, operations)
     return [
-      ...(count === 0 || count > mostChartLines ? [`it has ${count} lines`] : []),
+      ...(count === 0 || count > maxChartLines ? [`it has ${count} lines`] : []),
       ...own,
       ...(chart.page === undefined ? [] : pageOf(chart.page, operations, pages)),
     ].map((fault) => `chart "${chart.id}": ${fault}`)

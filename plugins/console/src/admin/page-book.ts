@@ -58,7 +58,7 @@ interface PageBookParts {
 }
 
 /** Maximum number of ids per request for labels. */
-const mostIds = 200
+const maxIds = 200
 
 /** The pages of the product, for users who may see them. */
 export class PageBook {
@@ -167,7 +167,7 @@ export class PageBook {
     const source = this.#parts.labels.get(kind)
     if (source === undefined) throw refusal('labels-unknown', { params: { kind } })
     assertMayAccess(requirePrincipal(request), accessOf(source))
-    return ids === undefined ? source.search(search, request) : source.byIds(ids.slice(0, mostIds), request)
+    return ids === undefined ? source.search(search, request) : source.byIds(ids.slice(0, maxIds), request)
   }
 
   /**

@@ -258,7 +258,7 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
 }
 
 /** Maximum number of members next to the name of a row. */
-const mostFacts = 2
+const maxFacts = 2
 
 /**
  * Returns how the command palette finds rows of a list: the operation, the parameters for the typed text, and the shown
@@ -291,7 +291,7 @@ export function lookupView(
     ways,
     ...pagingOf(operation),
     ...given(detail, 'detail', (page) => page),
-    facts: columnViews(facts.slice(0, mostFacts), itemOf(operation), reader),
+    facts: columnViews(facts.slice(0, maxFacts), itemOf(operation), reader),
   }
 }
 

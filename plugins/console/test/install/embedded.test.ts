@@ -1,7 +1,7 @@
 import t from 'tap'
 import { barriers, leftovers, onlySession, openPage, picture, skip } from '../fixtures/browser.ts'
 import { signsIn, startProduct } from '../fixtures/product.ts'
-import { administrator, leastForm, Wizard } from '../fixtures/wizard.ts'
+import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
 const timeout = 600_000
 
@@ -76,7 +76,7 @@ t.test(
     await wizard.field('site.name').and(page.locator(':focus')).waitFor()
     t.pass('the first wrong field takes the focus')
     await lookAt('form-errors', 'Configuration', '填写配置')
-    await wizard.fill({ ...leastForm, 'site.url': 'ftp://nowhere', 'administrator.confirmPassword': 'other' })
+    await wizard.fill({ ...minimalForm, 'site.url': 'ftp://nowhere', 'administrator.confirmPassword': 'other' })
     await wizard.next.click()
     await page.getByText('The two passwords differ.').waitFor()
     const policies = page.getByRole('group', { name: 'Password policy' }).getByRole('radio')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { barriers, leftovers, onlySession, openPage, picture, skip } from '../fixtures/browser.ts'
 import { signsIn, startProduct } from '../fixtures/product.ts'
-import { administrator, leastForm, Wizard } from '../fixtures/wizard.ts'
+import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
 /** No server listens on this port. */
 const closed = `PLATFORM_DATABASE_TYPE=postgresql
@@ -34,7 +34,7 @@ t.test(
     await picture(page, 'fallback-field')
 
     await page.getByText('Embedded (no server)').click()
-    await wizard.fill(leastForm)
+    await wizard.fill(minimalForm)
     await wizard.next.click()
     await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
     await wizard.heading('The product is installed').waitFor({ timeout: 300_000 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { barriers, openPage, overhang, picture, skip } from '../fixtures/browser.ts'
 import { signsIn, startProduct } from '../fixtures/product.ts'
-import { administrator, leastForm, Wizard } from '../fixtures/wizard.ts'
+import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
 const timeout = 600_000
 
@@ -41,7 +41,7 @@ t.test(
     await fits('form')
     t.equal(await wizard.field('site.url').inputValue(), `${product.url}/ctx`)
     t.ok(await page.getByRole('radio', { name: '中文' }).last().isChecked(), 'the language of the page is proposed')
-    for (const [path, value] of Object.entries(leastForm)) {
+    for (const [path, value] of Object.entries(minimalForm)) {
       await tabTo(`[id="field-${path}"]`)
       await keyboard.type(value)
     }

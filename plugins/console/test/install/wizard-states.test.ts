@@ -7,7 +7,7 @@ import { PageBuild } from '../../src/page-build.ts'
 import { pagePlaces } from '../../src/page-source.ts'
 import { barriers, leftovers, nothingLeft, openPage, overhang, picture, skip } from '../fixtures/browser.ts'
 import { type Answer, type Script, scriptedServer } from '../fixtures/scripted-server.ts'
-import { leastForm, Wizard } from '../fixtures/wizard.ts'
+import { minimalForm, Wizard } from '../fixtures/wizard.ts'
 
 const timeout = 600_000
 const places = pagePlaces(join(import.meta.dirname, '../..'))
@@ -99,7 +99,7 @@ async function begin(wizard: Wizard): Promise<void> {
   await wizard.page.getByText(/^Show all \d+ checks?$/).waitFor()
   await wizard.next.click()
   await wizard.field('site.name').waitFor()
-  await wizard.fill(leastForm)
+  await wizard.fill(minimalForm)
   await wizard.next.click()
   await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
 }
@@ -203,7 +203,7 @@ t.test(
     await page.getByText(/^Show all \d+ checks?$/).waitFor()
     await wizard.next.click()
     await wizard.field('site.name').waitFor()
-    await wizard.fill(leastForm)
+    await wizard.fill(minimalForm)
     isRefused = true
     await wizard.next.click()
     await wizard.heading('Install token').waitFor()
@@ -211,7 +211,7 @@ t.test(
     await page.getByLabel('Token', { exact: true }).fill('right')
     await page.keyboard.press('Enter')
     await wizard.field('site.name').waitFor()
-    t.equal(await wizard.field('site.name').inputValue(), leastForm['site.name'])
+    t.equal(await wizard.field('site.name').inputValue(), minimalForm['site.name'])
   },
 )
 
@@ -236,7 +236,7 @@ t.test(
     await page.getByLabel('Token', { exact: true }).fill('right')
     await page.keyboard.press('Enter')
     await wizard.heading('Configuration').waitFor()
-    t.equal(await wizard.field('administrator.username').inputValue(), leastForm['administrator.username'])
+    t.equal(await wizard.field('administrator.username').inputValue(), minimalForm['administrator.username'])
   },
 )
 
@@ -544,7 +544,7 @@ t.test('a step that was given up without a network is not sent later', { skip, t
   await page.getByText(/^Show all \d+ checks?$/).waitFor()
   await wizard.next.click()
   await wizard.field('site.name').waitFor()
-  await wizard.fill(leastForm)
+  await wizard.fill(minimalForm)
   const failedPlan = async () => {
     await wizard.next.click()
     await page.getByRole('alert').waitFor()

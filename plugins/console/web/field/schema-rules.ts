@@ -127,11 +127,11 @@ const keywords: Readonly<Record<string, Meets>> = {
 }
 
 /** Longer texts are only checked by the server, because a pattern may backtrack for each character. */
-const longestMatched = 1000
+const maxMatchedLength = 1000
 
 function matches(value: string, pattern: string): boolean {
   try {
-    return value.length > longestMatched || new RegExp(pattern, 'u').test(value)
+    return value.length > maxMatchedLength || new RegExp(pattern, 'u').test(value)
   } catch {
     return true
   }

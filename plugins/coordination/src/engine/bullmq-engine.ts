@@ -27,7 +27,7 @@ export interface BullmqOptions {
 }
 
 /** Minimum response timeout, milliseconds. Unlike a cached value or a rate limit, no request waits for the queue. */
-const shortestAnswerMs = 2000
+const minAnswerMs = 2000
 /** A worker waits this long for a job before it asks again, seconds. */
 const waitSeconds = 5
 /** An offered run that has not begun after this time is run directly, milliseconds. */
@@ -48,7 +48,7 @@ interface Connections {
 }
 
 /** Pause of a worker if BullMQ specifies no time, milliseconds. */
-const shortestRestMs = 100
+const minRestMs = 100
 
 /**
  * A due run is a job in a queue on Redis. The job id is the turn, so all instances together create one job for it.
@@ -73,7 +73,7 @@ export class BullmqEngine implements Engine {
   constructor(options: BullmqOptions) {
     const { server, clock, log } = options
     this.#options = options
-    this.#answerMs = Math.max(server.commandTimeoutMs, shortestAnswerMs)
+    this.#answerMs = Math.max(server.commandTimeoutMs, minAnswerMs)
     this.#offers = new Offers(clock, patienceMs)
     this.#failures = new FailureLog(log, {
       failing: 'Redis takes no due runs: this instance begins them itself',
@@ -116,7 +116,7 @@ export class BullmqEngine implements Engine {
       stalledInterval: leaseMs / 4,
     })
     // BullMQ's own wait after an error (15 s) cannot be cancelled and would outlast the stop.
-    worker.delay = async (ms = shortestRestMs) => {
+    worker.delay = async (ms = minRestMs) => {
       await pause(ms, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined)
     }
     queue.on('error', this.#failed)

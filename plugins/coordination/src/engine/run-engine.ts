@@ -71,8 +71,8 @@ export class RunEngine {
   constructor(parts: RunEngineParts) {
     this.#parts = parts
     const { look, pollIntervalMs, subject, times, clock, log } = parts
-    const pollMs = () => Math.min(pollIntervalMs(), times.longestPollMs)
-    this.#loop = new PollLoop({ look, pollMs, idleMs: () => times.longestIdleMs, subject, clock, log })
+    const pollMs = () => Math.min(pollIntervalMs(), times.maxPollMs)
+    this.#loop = new PollLoop({ look, pollMs, idleMs: () => times.maxIdleMs, subject, clock, log })
   }
 
   /** Starts, drains and stops with the plugin. */

@@ -9,9 +9,9 @@ export interface LeaseTimes {
   /** After this time without a heartbeat, another instance takes over. */
   readonly lapseMs: number
   /** Maximum pause between two polls of all leases. */
-  readonly longestPollMs: number
+  readonly maxPollMs: number
   /** Maximum pause while there is no activity. */
-  readonly longestIdleMs: number
+  readonly maxIdleMs: number
 }
 
 /** Longer pauses would save nothing more, milliseconds. */
@@ -28,8 +28,8 @@ export const leaseTimes = (leaseMs: number): LeaseTimes => ({
   beatMs: leaseMs * 0.15,
   giveUpMs: leaseMs * 0.5,
   lapseMs: leaseMs * 0.7,
-  longestPollMs: leaseMs * 0.1,
-  longestIdleMs: Math.min(idleMs, leaseMs * 0.15),
+  maxPollMs: leaseMs * 0.1,
+  maxIdleMs: Math.min(idleMs, leaseMs * 0.15),
 })
 
 /** One moment on both clocks of a process. */

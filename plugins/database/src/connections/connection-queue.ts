@@ -35,7 +35,7 @@ export class OpenWaits {
   }
 
   /** Milliseconds since the oldest wait began; 0 if there is none. */
-  get longestMs(): number {
+  get maxMs(): number {
     for (const { since } of this.#open) return performance.now() - since
     return 0
   }

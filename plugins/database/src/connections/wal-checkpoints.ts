@@ -34,7 +34,7 @@ export const checkpointPages = 1_000
  * If the thread is too slow, commits run checkpoints from this size, so that the log does not grow without limit: 64
  * MB.
  */
-const mostPages = 16_000
+const maxPages = 16_000
 /** Size from which the log is truncated after a checkpoint, bytes. SQLite itself keeps its length. */
 export const maxLogBytes = 64 * 1024 * 1024
 /** Number of consecutive checkpoints without a truncation before operators are warned. */
@@ -44,7 +44,7 @@ const cutMs = 1_000
 /** Minimum interval between two checks of the log, milliseconds. */
 const lookMs = 10
 /** Maximum time that background work waits for one checkpoint, milliseconds. A slow disk affects all work. */
-const longestWaitMs = 5_000
+const maxWaitMs = 5_000
 /**
  * Time for the thread to close its connection, milliseconds. If it is the last connection, closing runs a checkpoint.
  * Much longer than loading the driver on a busy machine: terminating a thread while it loads native code aborts the
@@ -75,7 +75,7 @@ export class WalCheckpoints {
     this.#task = task
     this.#log = log
     this.#warn = warn
-    log.checkpointFrom(mostPages)
+    log.checkpointFrom(maxPages)
   }
 
   /** Reports a commit. Reading the log size costs a quarter of a small write, so it is not read after each commit. */
@@ -110,7 +110,7 @@ export class WalCheckpoints {
   async done(): Promise<void> {
     this.#look()
     if (this.#running === undefined) return
-    const wait = this.#waits.open(longestWaitMs, () => this.#endRun())
+    const wait = this.#waits.open(maxWaitMs, () => this.#endRun())
     await this.#running.promise
     this.#waits.close(wait)
   }

@@ -14,7 +14,7 @@ import {
   type Stretch,
   stretchesOf,
 } from './keyset.ts'
-import { countsInOrder, mostCounted } from './selection.ts'
+import { countsInOrder, maxCounted } from './selection.ts'
 
 /**
  * Text that a row must contain in one of its columns, at any position. The letters A to Z match in any case. Other
@@ -248,15 +248,15 @@ async function counted<T extends object>(list: List<T>, whole: Stretch, count: '
     const part = await countUpToCap(list, stretch, isInOrder)
     total += part.total
     isCapped ||= part.isCapped
-    if (total > mostCounted) break
+    if (total > maxCounted) break
   }
-  return { total: Math.min(total, mostCounted), isCapped: isCapped || total > mostCounted }
+  return { total: Math.min(total, maxCounted), isCapped: isCapped || total > maxCounted }
 }
 
 async function countUpToCap<T extends object>({ em, entity, search }: List<T>, stretch: Stretch, isInOrder: boolean) {
   const all = { columns: raw('1 as one'), holds: { sql: '1 = 1', parameters: [] } }
   const { columns, holds } = search === undefined ? all : searchedText({ em, entity }, search)
-  const most = search === undefined ? mostCounted + 1 : searched
+  const most = search === undefined ? maxCounted + 1 : searched
   const rows = em
     .createQueryBuilder(entity, 'e')
     .select(columns as never)

@@ -66,7 +66,7 @@ type Unique<E extends Entity> = PropertyOf<E> | readonly PropertyOf<E>[]
 /** Rows per statement. Few sizes limit the number of prepared texts. Concurrent callers mostly insert few rows. */
 const steps = [1_000, 500, 100, 32, 16, 8, 4, 2, 1] as const
 /** Maximum number of values per statement that each database can bind. */
-const mostValues = 30_000
+const maxValues = 30_000
 
 /**
  * Inserts rows, many per statement. A statement inserts all of its rows or none. For this guarantee across statements,
@@ -201,7 +201,7 @@ async function insert(
 ): Promise<number> {
   let from = 0
   let affected = 0
-  for (const step of steps.filter((rows) => rows === 1 || rows * table.columns.length <= mostValues)) {
+  for (const step of steps.filter((rows) => rows === 1 || rows * table.columns.length <= maxValues)) {
     for (; rows.length - from >= step; from += step) {
       const parameters: Parameter[] = []
       for (let at = from; at < from + step; at++) appendRow(parameters, table, rows[at] as Record<string, unknown>)

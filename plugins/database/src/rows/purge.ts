@@ -44,7 +44,7 @@ interface PurgePace {
   readonly smallestStep: number
   readonly largestStep: number
   /** Maximum growth factor from one step to the next. */
-  readonly mostGrowth: number
+  readonly maxGrowth: number
 }
 
 const firstStep = 50
@@ -54,20 +54,20 @@ const firstStep = 50
  * CPU core alone.
  */
 const paces = {
-  sqlite: { targetMs: 5, smallestStep: 10, largestStep: 500, mostGrowth: 2 },
-  server: { targetMs: 15, smallestStep: 100, largestStep: 1_000, mostGrowth: 1.25 },
+  sqlite: { targetMs: 5, smallestStep: 10, largestStep: 500, maxGrowth: 2 },
+  server: { targetMs: 15, smallestStep: 100, largestStep: 1_000, maxGrowth: 1.25 },
 } as const
 
 /**
  * Returns the number of rows for the step after one of `size` rows. It is the number that would have been removed in
- * `targetMs`, but at most `mostGrowth` times as many.
+ * `targetMs`, but at most `maxGrowth` times as many.
  *
  * @param tookMs 0 or more
  */
 export function nextStep(size: number, tookMs: number, pace: PurgePace): number {
-  const { targetMs, smallestStep, largestStep, mostGrowth } = pace
+  const { targetMs, smallestStep, largestStep, maxGrowth } = pace
   const inTime = (size * targetMs) / Math.max(tookMs, 0.1)
-  return Math.round(Math.min(largestStep, Math.max(smallestStep, Math.min(inTime, size * mostGrowth))))
+  return Math.round(Math.min(largestStep, Math.max(smallestStep, Math.min(inTime, size * maxGrowth))))
 }
 const defaultBudgetMs = 600_000
 

@@ -10,7 +10,7 @@ import { valueFrom } from './row-values.ts'
 export const countsInOrder = (dialect: string) => dialect === 'postgresql'
 
 /** Default limit of counts. Exact larger numbers are not useful. */
-export const mostCounted = 10_000
+export const maxCounted = 10_000
 
 /** Rows of a table. */
 export interface WantedRows {
@@ -36,7 +36,7 @@ export interface RowCount {
  * @param most at least 1; default 10,000
  * @throws the errors of `Database.query`
  */
-export async function countRows(db: Database, rows: WantedRows, most = mostCounted): Promise<RowCount> {
+export async function countRows(db: Database, rows: WantedRows, most = maxCounted): Promise<RowCount> {
   const { table, where, parameters, orderBy } = rows
   const order = countsInOrder(db.dialect) ? ` order by ${orderBy}` : ''
   const [row] = await db.query<{ total: unknown }>(

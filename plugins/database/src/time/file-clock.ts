@@ -30,7 +30,7 @@ interface FileClockOptions {
 /**
  * Milliseconds by which the wall clock may be ahead of the stored time, because a pause of the product looks the same.
  */
-const longestPauseMs = 24 * 60 * 60 * 1000
+const maxPauseMs = 24 * 60 * 60 * 1000
 
 /**
  * The time of an SQLite database, which has no clock of its own. The highest trusted time is stored. A wall clock that
@@ -109,7 +109,7 @@ export class FileClock implements DatabaseClock {
     if (this.#trusted === undefined) return { wall, expected: wall, problem: undefined }
     const expected = Math.floor(this.#trusted.at + (monotonic - this.#trusted.monotonic))
     const difference = wall - expected
-    if (difference <= longestPauseMs && difference >= -toleranceMs) {
+    if (difference <= maxPauseMs && difference >= -toleranceMs) {
       this.#trusted = { at: wall, monotonic }
       return { wall, expected, problem: undefined }
     }

@@ -39,9 +39,9 @@ export interface CallerAddresses {
 /** Each proxy appends to this header. */
 const chainHeader = 'x-forwarded-for'
 /** Limits the cost of a forged header. Real proxy chains are shorter. */
-const longestChain = 10
+const maxChainLength = 10
 const rememberedTexts = 1024
-const longestRememberedText = 256
+const maxRememberedTextLength = 256
 
 /** For a connection that has already closed. */
 const unknownPeer = '0.0.0.0'
@@ -89,7 +89,7 @@ export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
 function lastVouched(chain: string, trusted: AddressSet): string | undefined {
   let vouched: string | undefined
   let end = chain.length
-  for (let hops = 0; end > 0 && hops < longestChain; ) {
+  for (let hops = 0; end > 0 && hops < maxChainLength; ) {
     const comma = chain.lastIndexOf(',', end - 1)
     const text = chain.slice(comma + 1, end).trim()
     end = comma
@@ -120,7 +120,7 @@ function remember<T>(answer: (text: string) => T): (text: string) => T {
   return (text) => {
     if (known.has(text)) return known.get(text) as T
     const fresh = answer(text)
-    if (text.length > longestRememberedText) return fresh
+    if (text.length > maxRememberedTextLength) return fresh
     if (known.size >= rememberedTexts) known.delete(known.keys().next().value as string)
     known.set(text, fresh)
     return fresh

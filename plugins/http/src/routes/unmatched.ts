@@ -52,7 +52,7 @@ interface Answer {
 }
 
 /** Browsers send shorter headers. */
-const longestAccept = 1024
+const maxAcceptLength = 1024
 
 /** Responses to requests without a route: 405 if another method has a route, else 404. Browsers receive a page. */
 export class UnmatchedAnswers {
@@ -121,7 +121,7 @@ export class UnmatchedAnswers {
 /** True if HTML is the preferred type, as for browsers. Programs that accept any type receive the envelope. */
 function prefersPage({ raw }: FastifyRequest): boolean {
   const { accept = '' } = raw.headers
-  if (accept.length > longestAccept || !accept.includes('text/html')) return false
+  if (accept.length > maxAcceptLength || !accept.includes('text/html')) return false
   const [best] = new Negotiator(raw).mediaTypes(['application/json', 'text/html'])
   return best === 'text/html'
 }

@@ -32,7 +32,7 @@ export class InvalidInput extends Error {
 }
 
 /** Maximum number of processed errors. Each is compared with all others, and the caller controls their number. */
-const mostFaults = 200
+const maxProblems = 200
 /**
  * Above this size (in characters of JSON) only the first error is reported, because a large list could have a large
  * report.
@@ -128,7 +128,7 @@ function sizeOf(value: unknown): number {
 }
 
 function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
-  const errors = withoutOtherBranches(all.slice(0, mostFaults))
+  const errors = withoutOtherBranches(all.slice(0, maxProblems))
   const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
   const faults = errors
     .filter((error) => !unions.some((union) => error !== union && error.schemaPath.startsWith(`${union.schemaPath}/`)))
@@ -209,11 +209,11 @@ function faultOf({ keyword, instancePath, params, parentSchema }: ErrorObject, p
 }
 
 /** Maximum length of an undeclared name in the response, because the caller chooses the name. */
-const longestName = 64
+const maxNameLength = 64
 
 function undeclaredFault(outer: string, name: string, parent: object | undefined, part: string): Fault {
   const at = (member: string) => [outer, member].filter(Boolean).join('.')
-  const field = at(name.slice(0, longestName)) || part
+  const field = at(name.slice(0, maxNameLength)) || part
   const declared = nearest(name, Object.keys(Object((parent as { properties?: object } | undefined)?.properties)))
   if (declared === undefined) return { field, rule: 'additionalProperties', params: { field } }
   return { field, rule: 'additionalProperties', text: 'nearestProperty', params: { field, nearest: at(declared) } }

@@ -91,7 +91,7 @@ const escapePattern = (name: string) => name.replace(/[^\w]/g, '\\$&')
 
 /** Maximum number of rows that `page` may skip, because a database reads each of them. */
 const deepestOffset = 100_000
-const longestCursor = 4_096
+const maxCursorLength = 4_096
 const counts = ['exact', 'capped', 'none'] as const
 
 /**
@@ -107,7 +107,7 @@ export const listQuery = Type.Object({
   }),
   cursor: Type.Optional(
     Type.String({
-      maxLength: longestCursor,
+      maxLength: maxCursorLength,
       description: 'Begins behind an earlier page: what it answered as `next`, with the same order and filters.',
     }),
   ),

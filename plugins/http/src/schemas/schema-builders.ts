@@ -74,12 +74,16 @@ export const line = (maxLength: number, options: { readonly minLength?: number; 
   Type.String({ ...options, maxLength, pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
 
 /** Maximum length of a reason, in characters. */
-export const longestReason = 200
+export const maxReasonLength = 200
 /** True for one line with at least one non-blank character. */
 export const isWorded = (text: string) => /\S/.test(text) && !/[\p{Cc}\p{Cs}]/u.test(text)
 /** Reason for an action, in a body. The header `X-Reason` follows the same rule. */
 export const reason = (description: string) =>
-  Type.String({ description: `${description} One line, not blanks alone.`, maxLength: longestReason, 'x-worded': true })
+  Type.String({
+    description: `${description} One line, not blanks alone.`,
+    maxLength: maxReasonLength,
+    'x-worded': true,
+  })
 
 export const nullable = <T extends TSchema>(schema: T, options?: { readonly description: string }) =>
   Type.Union([schema, Type.Null()], options)

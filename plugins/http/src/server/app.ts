@@ -65,8 +65,8 @@ export interface AppSettings extends ConnectionBounds {
 }
 
 /** Maximum interval between two checks of Node.js for requests that arrive too slowly. */
-const longestTimeoutCheckMs = 30_000
-const longestHeadersMs = 60_000
+const maxTimeoutCheckMs = 30_000
+const maxHeadersMs = 60_000
 
 /**
  * Hooks into the whole application. `fastify-plugin` marks the function that it receives, so each application has its
@@ -102,9 +102,9 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
       const server = new DoorServer({
         keepAliveTimeout: keepAliveTimeout as number,
         requestTimeout: requestTimeoutMs,
-        connectionsCheckingInterval: Math.min(requestTimeoutMs, longestTimeoutCheckMs),
+        connectionsCheckingInterval: Math.min(requestTimeoutMs, maxTimeoutCheckMs),
         // Node.js only checks the time of the whole request if the time of its headers is not longer.
-        headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
+        headersTimeout: Math.min(requestTimeoutMs, maxHeadersMs),
         // Checked below. Node.js would respond without a body, and would use the first of two.
         requireHostHeader: false,
       })

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { openConnections } from './door-server.ts'
 
 /** Maximum number of pipelined requests per connection (RFC 9112, section 9.3.2). More end the connection. */
-const mostUnanswered = 16
+const maxPending = 16
 
 export interface ConnectionBounds {
   /** Maximum number of open connections. Further ones are closed immediately. */
@@ -13,8 +13,8 @@ export interface ConnectionBounds {
 }
 
 /** Minimum number of checks of a connection within `sendTimeoutMs`, and maximum interval between two checks. */
-const fewestLooks = 4
-const longestPauseMs = 15_000
+const minChecks = 4
+const maxPauseMs = 15_000
 
 /**
  * Requests of a connection without a response. A member of the socket, because a WeakMap costs a fast route 2 % of its
@@ -42,7 +42,7 @@ export const isWorkedFor = (socket: Socket): boolean => (socket[unanswered] ?? 0
  */
 export function boundConnections(server: Server, { maxConnections, sendTimeoutMs }: ConnectionBounds): void {
   server.maxConnections = maxConnections
-  const pauseMs = Math.min(sendTimeoutMs / fewestLooks, longestPauseMs)
+  const pauseMs = Math.min(sendTimeoutMs / minChecks, maxPauseMs)
   const open = openConnections(server)
   const seen = new WeakMap<Socket, Progress>()
   const look = () => {
@@ -91,7 +91,7 @@ const handleOf = (socket: Socket) =>
 export function requestCame(socket: Socket): boolean {
   const count = (socket[unanswered] ?? 0) + 1
   socket[unanswered] = count
-  if (count > mostUnanswered) socket.destroy()
+  if (count > maxPending) socket.destroy()
   return !socket.destroyed
 }
 

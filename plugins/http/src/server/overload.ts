@@ -37,7 +37,7 @@ interface Refused {
 }
 
 /** A caller with a much longer delay would not retry, and not all rejected callers do. */
-const longestRetryAfterMs = 30_000
+const maxRetryAfterMs = 30_000
 /** Weight of the last request in the pace. */
 const paceWeight = 1 / 16
 /** A time counts in full only if one of this many recent times was as long. */
@@ -210,7 +210,7 @@ export class OverloadValve {
       this.#log.warn({ inWork: this.#inWork, waiting: this.#waiting.size }, 'overloaded: requests are refused')
     }
     const freeAt = Math.max(this.#freeAt, now + this.#waiting.size * this.#pace) + this.#pace
-    this.#freeAt = Math.min(freeAt, now + longestRetryAfterMs)
+    this.#freeAt = Math.min(freeAt, now + maxRetryAfterMs)
     const retryAfterSeconds = Math.max(1, Math.ceil((this.#freeAt - now) / 1000))
     if (this.#refusals.size === 0 && this.#loop.hasTimeToRefuse(now)) this.#refuse(request, response, retryAfterSeconds)
     else {

@@ -4,7 +4,7 @@ import type { GuardedRequest, Identity, Operator, Principal } from '../contract.
 import { iamError } from '../errors.ts'
 import { refusal } from '../failures.ts'
 import { assertOwnPage, clearAllCookies, cookieToken, isAmbiguous, sessionCookie } from '../sessions/session-cookie.ts'
-import { longestTrust } from './authority.ts'
+import { maxEpochAgeMs } from './authority.ts'
 
 /**
  * True for a user with any permission. Users without permissions may be strangers, because some sign-in methods create
@@ -66,7 +66,7 @@ export function accessGuards(
       forRoute: forRoute((access, method) => {
         if (method === 'GET') return undefined
         return (request, reply) => {
-          if (clock.monotonic() - request.admittedAt >= longestTrust) return check(request, access, reply)
+          if (clock.monotonic() - request.admittedAt >= maxEpochAgeMs) return check(request, access, reply)
         }
       }),
     },

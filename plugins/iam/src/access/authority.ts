@@ -2,11 +2,11 @@ import type { Database } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 
 /** Maximum age of the known epoch in milliseconds: half of the second within which a revocation must take effect. */
-export const longestTrust = 500
+export const maxEpochAgeMs = 500
 /** Maximum number of changes in one query. If there are more, all users are treated as changed. */
-const mostChanges = 1_000
+const maxChanges = 1_000
 /** Maximum number of users whose last change is stored individually. */
-const mostUsers = 10_000
+const maxUsers = 10_000
 
 interface Reading {
   readonly startedAt: number
@@ -19,7 +19,7 @@ interface Reading {
  * Tracks changes of permissions. The epoch is the number of such changes. It is one row that every change increments in
  * its own transaction, so the order of changes is the order of commits. A row per recent change contains the user whose
  * authority changed. Cached facts about a token are valid as long as neither its user nor all users have changed since.
- * The epoch is read when a request needs it and the last read is older than `longestTrust`. One query serves all
+ * The epoch is read when a request needs it and the last read is older than `maxEpochAgeMs`. One query serves all
  * concurrent requests and also returns the recent changes. Therefore an idle product sends no queries, no timer has to
  * be stopped, and no request is admitted while the database does not respond.
  */
@@ -46,7 +46,7 @@ export class Authority {
    * clock once.
    */
   isFreshAt(moment: number): boolean {
-    return moment - this.#readAt < longestTrust
+    return moment - this.#readAt < maxEpochAgeMs
   }
 
   /** Returns whether no change of a user is known since an epoch. */
@@ -59,7 +59,7 @@ export class Authority {
     const startedAt = this.#clock.monotonic()
     if (this.#epoch !== undefined && this.isFreshAt(startedAt)) return this.#epoch
     let reading = this.#reading
-    if (reading === undefined || startedAt - reading.startedAt >= longestTrust || reading.changes !== this.#changes) {
+    if (reading === undefined || startedAt - reading.startedAt >= maxEpochAgeMs || reading.changes !== this.#changes) {
       reading = { startedAt, changes: this.#changes, done: this.#read() }
       this.#reading = reading
     }
@@ -109,7 +109,7 @@ export class Authority {
     const rows = await this.#db.query<{ epoch: unknown; change_id: unknown; user_id: unknown }>(
       `select e.epoch as epoch, c.id as change_id, c.user_id as user_id
        from iam_epoch e left join iam_authority_change c on c.id > ?
-       where e.id = 1 order by c.id limit ${mostChanges}`,
+       where e.id = 1 order by c.id limit ${maxChanges}`,
       [from],
     )
     const epoch = Number(rows[0]?.epoch)
@@ -123,7 +123,7 @@ export class Authority {
   }
 
   #remember(userId: number, changedAt: number): void {
-    if (this.#changedUsers.size >= mostUsers) this.#forgetUsers(changedAt)
+    if (this.#changedUsers.size >= maxUsers) this.#forgetUsers(changedAt)
     this.#changedUsers.set(userId, Math.max(changedAt, this.#changedUsers.get(userId) ?? 0))
   }
 

@@ -9,7 +9,7 @@ import {
   line,
   listPage,
   listQuery,
-  longestReason,
+  maxReasonLength,
   newestFirst,
   type RouteInfo,
   type RouteWrapper,
@@ -34,8 +34,8 @@ declare module 'fastify' {
 const takesReason = ({ method, path }: RouteInfo) => method !== 'GET' && /^\/api\/v\d+\/admin\//.test(path)
 const header = {
   'X-Reason': {
-    description: `Why it is done, for the audit: percent-encoded UTF-8, at most ${longestReason} characters, not blanks alone.`,
-    schema: Type.String({ maxLength: longestReason * 12 }),
+    description: `Why it is done, for the audit: percent-encoded UTF-8, at most ${maxReasonLength} characters, not blanks alone.`,
+    schema: Type.String({ maxLength: maxReasonLength * 12 }),
   },
 }
 
@@ -58,8 +58,8 @@ function reasonOf({ headers }: Pick<HttpRequest, 'headers'>): string | undefined
   const encoded = headers['x-reason']
   if (typeof encoded !== 'string' || encoded === '') return undefined
   const text = decoded(encoded)
-  if (text === undefined || !isWorded(text) || [...text].length > longestReason) {
-    throw refusal('reason-invalid', { params: { limit: longestReason }, data: { limit: longestReason } })
+  if (text === undefined || !isWorded(text) || [...text].length > maxReasonLength) {
+    throw refusal('reason-invalid', { params: { limit: maxReasonLength }, data: { limit: maxReasonLength } })
   }
   return text
 }

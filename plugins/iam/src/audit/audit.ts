@@ -1,5 +1,5 @@
 import { conflictData, type Database } from '@plinth/database'
-import { longestReason } from '@plinth/http'
+import { maxReasonLength } from '@plinth/http'
 import {
   type AuditEntry,
   type AuditSummary,
@@ -18,10 +18,10 @@ import { refusal } from '../failures.ts'
  * Maximum number of records of rejected attempts per minute, from one caller or on one account. More than a person
  * makes and far less than an attack.
  */
-const mostPerMinute = 30
+const maxPerMinute = 30
 const minuteMs = 60_000
 /** Maximum number of callers and accounts that an instance tracks. The least recently used is removed first. */
-const mostCallers = 10_000
+const maxCallers = 10_000
 
 interface Minute {
   readonly minute: number
@@ -31,7 +31,7 @@ interface Minute {
 
 /** Decides which rejected attempts get their own record. Otherwise an attack would write one row per request. */
 class RefusedAttempts {
-  readonly #minutes = new LRUCache<string, Minute>({ max: mostCallers })
+  readonly #minutes = new LRUCache<string, Minute>({ max: maxCallers })
 
   /**
    * Returns the record of an attempt: a new one, or the last one if the limit of the minute is reached.
@@ -48,7 +48,7 @@ class RefusedAttempts {
       this.#minutes.set(caller, fresh)
       return fresh
     })
-    const full = running.find(({ records }) => records >= mostPerMinute)
+    const full = running.find(({ records }) => records >= maxPerMinute)
     if (full !== undefined) return full.lastId
     for (const one of running) {
       one.records++
@@ -146,7 +146,7 @@ export class AuditTrail {
       targetId: typeof subject === 'number' ? subject : noTarget,
       targetName: typeof subject === 'string' ? columnText(this.#redact(subject), 200) : null,
       summary: maskedSummary(summary, this.#redact),
-      reason: reason === undefined ? null : columnText(this.#redact(reason), longestReason),
+      reason: reason === undefined ? null : columnText(this.#redact(reason), maxReasonLength),
       clientIp: columnText(clientIp, 64),
       traceId: columnText(traceId, 128),
     })

@@ -59,7 +59,7 @@ interface Parameters {
 }
 
 /** Maximum number of logins that wait for a hash. Further logins would wait too long. */
-const longestQueue = 100
+const maxQueueLength = 100
 const saltBytes = 16
 const tagBytes = 32
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
@@ -118,7 +118,7 @@ export class PasswordHasher {
 
   async #derive(password: string, nonce: Buffer, parameters: Parameters, tagLength: number): Promise<Buffer> {
     if (this.#running >= this.#concurrency) {
-      if (this.#waiting.length >= longestQueue) throw refusal('busy')
+      if (this.#waiting.length >= maxQueueLength) throw refusal('busy')
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     } else {
       this.#running++

@@ -28,7 +28,7 @@ export const isTokenShaped = (text: string) => form.test(text)
  * Maximum number of sessions in the list of a user. Ended sessions are purged, so only an unusual number of logins
  * exceeds it.
  */
-const mostShown = 200
+const maxShown = 200
 
 interface SessionParts {
   readonly db: Database
@@ -106,7 +106,7 @@ export class Sessions {
       expiresAt: { $gt: new Date(now) },
       lastSeenAt: { $gt: new Date(now - this.#parts.config.get('platform.iam.token.idle-timeout')) },
     }
-    return em.find(Token, alive, { orderBy: { id: 'desc' }, limit: mostShown })
+    return em.find(Token, alive, { orderBy: { id: 'desc' }, limit: maxShown })
   }
 
   /**

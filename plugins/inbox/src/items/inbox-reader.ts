@@ -12,7 +12,7 @@ interface InboxFilter {
 }
 
 /** Maximum number of unread items that are counted. */
-const mostUnread = 1_000
+const maxUnread = 1_000
 
 /** Reads inboxes and read receipts. */
 export class InboxReader {
@@ -39,10 +39,10 @@ export class InboxReader {
     return { ...found, items: await this.#viewsOf(found.items, locale) }
   }
 
-  /** Counts at most `mostUnread` items through an index. */
+  /** Counts at most `maxUnread` items through an index. */
   async unreadCount(userId: number): Promise<{ count: number; capped: boolean }> {
     const unread = { where: 'owner_id = ? and unread = ?', parameters: [userId, true], orderBy: 'id' }
-    const { total, isCapped } = await countRows(this.#db, { table: 'notification_inbox_item', ...unread }, mostUnread)
+    const { total, isCapped } = await countRows(this.#db, { table: 'notification_inbox_item', ...unread }, maxUnread)
     return { count: total, capped: isCapped }
   }
 

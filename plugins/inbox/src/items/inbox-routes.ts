@@ -25,11 +25,11 @@ interface InboxRouteParts {
 }
 
 const path = '/api/v1/notifications/inbox'
-const mostIds = 200
+const maxIds = 200
 
 const ids = Type.Array(id, {
   minItems: 1,
-  maxItems: mostIds,
+  maxItems: maxIds,
   description: 'Those that are not the own ones are left alone.',
 })
 const newest = Type.Integer({ minimum: 1, description: 'ID of the newest item that the caller has seen.' })

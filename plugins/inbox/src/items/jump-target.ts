@@ -60,7 +60,7 @@ const rules: Readonly<Record<string, Rule>> = {
 }
 
 /** Maximum characters of the preview of a conversation message. */
-const longestPreview = 200
+const maxPreviewLength = 200
 
 /**
  * Returns the jump fields of a message. Attributes of the sender take precedence, the others follow from the event.
@@ -85,7 +85,7 @@ export function jumpTargetOf(attributes: Attributes): JumpTarget {
     targetUserId: userIdOf(attributes['targetUserId']) ?? (rule?.isPerson === true ? userIdOf(targetId) : null),
     dedupeKey: named('dedupeKey', 200),
     conversationType: named('conversationType', 64),
-    messagePreview: named('messagePreview', longestPreview),
+    messagePreview: named('messagePreview', maxPreviewLength),
     sender: senderOf(attributes['sender']),
   }
 }

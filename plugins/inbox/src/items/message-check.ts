@@ -4,13 +4,13 @@ import type { AttachmentDraft, InboxMessage, JumpTarget } from '../contract.ts'
 import { refusal } from '../failures.ts'
 import { jumpTargetOf } from './jump-target.ts'
 
-const longestMessageId = 200
-const longestSubject = 500
-const longestContent = 65_536
-const longestUrl = 2_000
+const maxMessageIdLength = 200
+const maxSubjectLength = 500
+const maxContentLength = 65_536
+const maxUrlLength = 2_000
 /** Characters of JSON. */
 const largestVariables = 16_384
-const mostAttachments = 20
+const maxAttachments = 20
 
 /** A valid message in its stored form, without preferences of recipients. */
 export interface CheckedMessage {
@@ -32,13 +32,13 @@ const invalid = (field: string, rule: string) =>
 /** @throws BusinessError "400" `notification-inbox.message-invalid` */
 export function checkMessage(message: InboxMessage): CheckedMessage {
   const { messageId, subject, content, variables = {}, attributes = {}, userIds } = message
-  if (!isLine(messageId, 1, longestMessageId))
-    throw invalid('messageId', `1 to ${longestMessageId} printable characters`)
-  if (content.length > longestContent) throw invalid('content', `at most ${longestContent} characters`)
+  if (!isLine(messageId, 1, maxMessageIdLength))
+    throw invalid('messageId', `1 to ${maxMessageIdLength} printable characters`)
+  if (content.length > maxContentLength) throw invalid('content', `at most ${maxContentLength} characters`)
   return {
     messageId,
-    subject: columnText(subject, longestSubject),
-    content: columnText(content, longestContent),
+    subject: columnText(subject, maxSubjectLength),
+    content: columnText(content, maxContentLength),
     variables: [subject, content].some(mayBeKey) ? variablesOf(variables) : {},
     jump: jumpTargetOf(attributes),
     attachments: attachmentsOf(attributes['attachments']),
@@ -72,8 +72,8 @@ function variablesOf(variables: Readonly<Record<string, unknown>>): Record<strin
 
 function attachmentsOf(value: unknown): readonly AttachmentDraft[] {
   if (value === undefined || value === null) return []
-  if (!Array.isArray(value) || value.length > mostAttachments) {
-    throw invalid('attachments', `a list of at most ${mostAttachments}`)
+  if (!Array.isArray(value) || value.length > maxAttachments) {
+    throw invalid('attachments', `a list of at most ${maxAttachments}`)
   }
   return value.map((one, index) => attachmentOf(one, `attachments[${index}]`))
 }
@@ -116,6 +116,6 @@ const isLine = (value: unknown, shortest: number, longest: number): value is str
 
 /** Rejects `javascript:` and other schemes, because pages use the value as a link. */
 function isWebAddress(value: unknown): boolean {
-  if (typeof value !== 'string' || value.length > longestUrl || /[\s\p{Cc}\p{Cs}]/u.test(value)) return false
+  if (typeof value !== 'string' || value.length > maxUrlLength || /[\s\p{Cc}\p{Cs}]/u.test(value)) return false
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol)
 }

@@ -21,12 +21,12 @@ const dayMs = 86_400_000
 
 /** A format is expensive to create. The limit exceeds the number of time zones, which are validated when saved. */
 const zoneFormats = new Map<string, Intl.DateTimeFormat>()
-const mostFormats = 600
+const maxFormats = 600
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {
   const known = zoneFormats.get(timeZone)
   if (known !== undefined) return known
-  if (zoneFormats.size >= mostFormats) zoneFormats.clear()
+  if (zoneFormats.size >= maxFormats) zoneFormats.clear()
   const numeric = { hour: '2-digit', minute: '2-digit', second: '2-digit', day: '2-digit', month: '2-digit' } as const
   const format = new Intl.DateTimeFormat('en', {
     ...numeric,

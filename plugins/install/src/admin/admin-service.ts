@@ -1,4 +1,4 @@
-import { longestReason } from '@plinth/http'
+import { maxReasonLength } from '@plinth/http'
 import { columnText } from '@plinth/kernel'
 import type { Caller } from '../entry/caller.ts'
 import type { EntryPolicy } from '../entry/entry-policy.ts'
@@ -150,4 +150,4 @@ function sameText(given: string | undefined, phrase: string): boolean {
   return given !== undefined && fold(given) === fold(phrase)
 }
 
-const kept = (reason = '') => columnText(reason.trim(), longestReason)
+const kept = (reason = '') => columnText(reason.trim(), maxReasonLength)

@@ -36,7 +36,7 @@ export interface Entered {
 }
 
 /** Maximum number of audited rejections per minute, so that strangers cannot fill the database. */
-const mostRefusals = 60
+const maxRejections = 60
 const windowMs = 60_000
 
 /** Runs the entry check for requests and audits rejections. */
@@ -72,7 +72,7 @@ export class EntryGate {
     const now = this.#parts.clock.monotonic()
     if (now - this.#window.startedAt >= windowMs) this.#window = { startedAt: now, refusals: 0 }
     this.#window.refusals++
-    if (this.#window.refusals > mostRefusals) return
+    if (this.#window.refusals > maxRejections) return
     const summary = { reason, ...(closed === undefined ? {} : { closed }) }
     await this.#parts.audit.note(caller, { action: auditActions.entryCheck, status: 'failed', summary })
   }

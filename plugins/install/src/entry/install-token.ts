@@ -5,9 +5,9 @@ import type { InstallConfig } from '../config.ts'
 
 const windowMs = 60_000
 /** Maximum failures of one caller, and of one peer, per window. */
-const mostOfOne = 5
+const maxPerCaller = 5
 /** Maximum failures of all callers together, per window. */
-const mostOfAll = 50
+const maxTotal = 50
 /** Maximum number of stored networks. The one with the oldest window is removed first. */
 const remembered = 10_000
 
@@ -49,8 +49,8 @@ export class FailedAttempts {
 
   waits({ client, peer }: Attempt): Waits {
     return {
-      ownMs: this.#waitMs(this.#clients, client, mostOfOne),
-      sharedMs: Math.max(this.#waitMs(this.#peers, peer, mostOfOne), this.#waitMs(this.#all, '', mostOfAll)),
+      ownMs: this.#waitMs(this.#clients, client, maxPerCaller),
+      sharedMs: Math.max(this.#waitMs(this.#peers, peer, maxPerCaller), this.#waitMs(this.#all, '', maxTotal)),
     }
   }
 
@@ -87,8 +87,8 @@ export class FailedAttempts {
 }
 
 const tokenKey = 'platform.install.token'
-const shortestInProduction = 32
-const fewestCharacters = 12
+const minProductionLength = 32
+const minCharacters = 12
 
 /** The configured install token. */
 export interface InstallToken {
@@ -123,4 +123,4 @@ export function installToken(
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest()
 
-const isStrong = (token: string) => token.length >= shortestInProduction && new Set(token).size >= fewestCharacters
+const isStrong = (token: string) => token.length >= minProductionLength && new Set(token).size >= minCharacters

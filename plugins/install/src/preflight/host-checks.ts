@@ -5,7 +5,7 @@ import { type CheckContext, type DirectoryRole, faultOf } from './context.ts'
 
 const mebibyte = 2 ** 20
 /** With less heap, the product cannot start all of its plugins. */
-const leastHeap = 128 * mebibyte
+const minHeap = 128 * mebibyte
 const usualHeap = 256 * mebibyte
 /** With a clock outside this range, sessions, certificates and signatures fail. */
 const sensibleTime = { from: Date.UTC(2025, 0, 1), to: Date.UTC(2100, 0, 1) }
@@ -19,9 +19,9 @@ export async function runtimeChecks({ probes, nodeRange, clock }: CheckContext):
     item('node-version', isSupported ? 'passed' : 'unsupported', { version: nodeVersion, range: nodeRange }),
     item('charset', charset === 'UTF-8' ? 'passed' : charset === '' ? 'unset' : 'other', { charset }),
     item('icu', icu === 'full' ? 'passed' : icu),
-    item('heap-limit', sizeFinding(heapLimit, leastHeap, usualHeap), {
+    item('heap-limit', sizeFinding(heapLimit, minHeap, usualHeap), {
       size: Math.floor(heapLimit / mebibyte),
-      least: leastHeap / mebibyte,
+      least: minHeap / mebibyte,
       usual: usualHeap / mebibyte,
     }),
     item('clock', now >= sensibleTime.from && now < sensibleTime.to ? 'passed' : 'wrong', {
@@ -43,7 +43,7 @@ function sizeFinding(
   return size < least ? 'too-low' : size < usual ? 'low' : 'passed'
 }
 
-const leastSpace = 100 * mebibyte
+const minSpace = 100 * mebibyte
 const usualSpace = 1024 * mebibyte
 
 const roles: readonly DirectoryRole[] = ['run', 'storage', 'public', 'log']
@@ -70,11 +70,11 @@ async function spaceCheck({ directories, probes, within }: CheckContext) {
   if (path === undefined) return []
   try {
     const free = await within(() => probes.freeSpace(path))
-    const sizes = { free, least: leastSpace, usual: usualSpace }
+    const sizes = { free, least: minSpace, usual: usualSpace }
     const params = Object.fromEntries(
       Object.entries(sizes).map(([name, bytes]) => [name, Math.floor(bytes / mebibyte)]),
     )
-    return [item('disk-space', sizeFinding(free, leastSpace, usualSpace), params)]
+    return [item('disk-space', sizeFinding(free, minSpace, usualSpace), params)]
   } catch (error) {
     return [item('disk-space', 'unknown', { reason: faultOf(error) })]
   }

@@ -5,7 +5,7 @@ import { type Finding, item, type PreflightItem } from './catalogue.ts'
 import type { CheckContext, StorageFacts } from './context.ts'
 
 /** With a larger difference between clocks, leases and expiry times appear wrong. */
-const mostApartMs = 5_000
+const maxDifferenceMs = 5_000
 
 const findings: Readonly<Record<string, Finding<'database-connection'>>> = {
   PLINTH_DATABASE_ACCESS_DENIED: 'denied',
@@ -51,7 +51,9 @@ async function clockCheck(database: Database, { probes, clock, within }: CheckCo
     const after = clock.now()
     // The database read its clock between the two local times.
     const apart = Math.max(before - theirs, theirs - after, 0)
-    return [item('database-clock', apart > mostApartMs ? 'apart' : 'passed', { seconds: Math.round(apart / 1_000) })]
+    return [
+      item('database-clock', apart > maxDifferenceMs ? 'apart' : 'passed', { seconds: Math.round(apart / 1_000) }),
+    ]
   } catch {
     return []
   }

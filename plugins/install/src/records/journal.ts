@@ -30,7 +30,7 @@ export const limitOf = (limit: number | undefined) => Math.min(largestLimit, Mat
 /** Bytes at the end of the file that are read for the last records. */
 const tailBytes = 1_048_576
 /** Maximum number of records that wait for a database. */
-const mostWaiting = 1_000
+const maxWaiting = 1_000
 
 /**
  * The record of each step: a line in a file (JSON Lines) and, once there is a database, a row. Reads prefer the
@@ -53,7 +53,7 @@ export class Journal {
     await this.#appendLine(view).catch((error: unknown) => {
       log.warn({ reason: reasonOf(error) }, 'the execution log of the installation cannot be written')
     })
-    this.#waiting = [...this.#waiting, view].slice(-mostWaiting)
+    this.#waiting = [...this.#waiting, view].slice(-maxWaiting)
     await this.storeWaiting()
     return view
   }
@@ -85,7 +85,7 @@ export class Journal {
     } catch (error) {
       const left = error instanceof UniqueConstraintViolationException ? await this.#insertEach(waiting) : waiting
       // The database is not available yet or any more. The file contains all records.
-      this.#waiting = [...left, ...this.#waiting].slice(-mostWaiting)
+      this.#waiting = [...left, ...this.#waiting].slice(-maxWaiting)
     }
   }
 

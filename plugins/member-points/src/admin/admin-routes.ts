@@ -35,7 +35,7 @@ import {
 } from '../members/ledger-views.ts'
 import type { Parts } from '../parts.ts'
 import { own } from '../permissions.ts'
-import { mostPoints, pointsAsset } from '../rules/rule-types.ts'
+import { maxRewardPoints, pointsAsset } from '../rules/rule-types.ts'
 
 type AdminRouteParts = Pick<
   Parts,
@@ -57,8 +57,8 @@ const userFilter = Type.Optional(
 const adjustmentBody = Type.Object({
   userId: id,
   points: Type.Integer({
-    minimum: -mostPoints,
-    maximum: mostPoints,
+    minimum: -maxRewardPoints,
+    maximum: maxRewardPoints,
     description: 'Granted when positive, deducted when negative; not 0.',
   }),
   reason: reason('Why; the member sees it.'),
@@ -187,7 +187,8 @@ export const adminRoutes = [
     async handler(request, { identity, adjustments, kernel }) {
       const principal = requirePrincipal(request)
       const { userId, points } = request.body
-      if (points === 0) throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
+      if (points === 0)
+        throw refusal('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
       if (!(await identity.isInScope(principal, userId)))
         throw refusal('user-unknown', { data: { userId, field: 'userId' } })
       const record = auditedBy(kernel, request, 'points-account.adjust')
@@ -203,7 +204,8 @@ export const adminRoutes = [
     response: previewView,
     async handler(request, { identity, adjustments }) {
       const { userId, points } = request.body
-      if (points === 0) throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
+      if (points === 0)
+        throw refusal('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
       const principal = requirePrincipal(request)
       if (!(await identity.isInScope(principal, userId)))
         throw refusal('user-unknown', { data: { userId, field: 'userId' } })

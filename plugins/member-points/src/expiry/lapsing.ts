@@ -14,7 +14,7 @@ type RemainingSource = Selected<typeof remainingSources>
 /** Maximum number of sources per transaction. */
 export const lapsePage = 500
 /** Maximum number of pages per sweep of an account. The scheduled scan does the rest. */
-const mostPages = 20
+const maxPages = 20
 
 /** Debits expired points, one page per transaction. */
 export class Lapsing {
@@ -61,7 +61,7 @@ export class Lapsing {
   /** Expires due points of one account, so that its whole balance can be spent. @returns the number of sources found */
   async sweep(accountId: number, asset: string, at: number): Promise<number> {
     let found = 0
-    for (let page = 0; page < mostPages; page++) {
+    for (let page = 0; page < maxPages; page++) {
       const sources = await lapsedSources.select(
         this.#db,
         `where account_id = ? and status = 'active' and expires_at <= ? and remaining > 0

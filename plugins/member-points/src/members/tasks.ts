@@ -9,7 +9,7 @@ import { ruleSettings } from '../rules/rule-types.ts'
 import type { Texts } from './texts.ts'
 
 /** Maximum number of rules in a list of tasks. */
-const mostTasks = 200
+const maxTasks = 200
 
 const checkInState = Type.Object({
   checkedIn: Type.Boolean({ description: 'Whether the member has checked in today.' }),
@@ -43,7 +43,7 @@ export async function tasksOf(userId: number, locale: string, parts: TaskParts):
     .find(
       RuleRow,
       { activeTo: never, type: { $in: ['check-in', 'order', 'task'] } },
-      { orderBy: { code: 'asc' }, limit: mostTasks },
+      { orderBy: { code: 'asc' }, limit: maxTasks },
     )
   const place = ({ code }: RuleRow) => (order.includes(code) ? order.indexOf(code) : order.length)
   rules.sort((a, b) => place(a) - place(b) || (a.code < b.code ? -1 : 1))

@@ -1,9 +1,9 @@
-import { mostPoints, type RuleSettings } from '../rules/rule-types.ts'
+import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
 
 /** Returns the points for the cash amount of an order, rounded down (document 1, "Order reward"). */
 export function orderPoints(
   paid: number,
-  { points = 0, perAmount = 1, maxPoints = mostPoints }: Pick<RuleSettings, 'points' | 'perAmount' | 'maxPoints'>,
+  { points = 0, perAmount = 1, maxPoints = maxRewardPoints }: Pick<RuleSettings, 'points' | 'perAmount' | 'maxPoints'>,
 ): number {
   const earned = (BigInt(paid) * BigInt(points)) / BigInt(perAmount)
   return earned > BigInt(maxPoints) ? maxPoints : Number(earned)

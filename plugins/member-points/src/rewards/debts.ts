@@ -6,7 +6,7 @@ import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 
 /** Maximum number of orders that one reward pays for. Later rewards continue. */
-const mostOrders = 100
+const maxOrders = 100
 
 /** Points of a reward that pay for the shortfall of a refund. */
 interface Settlement {
@@ -37,7 +37,7 @@ export class Debts {
   /** Marks debts as paid, up to a number of points. */
   async settle(userId: number, asset: string, points: number): Promise<readonly Settlement[]> {
     const debts = await this.#db.query<Record<string, unknown>>(
-      `select id, owed from points_order_reward where user_id = ? and owed > 0 and asset = ? order by owed, id limit ${mostOrders}`,
+      `select id, owed from points_order_reward where user_id = ? and owed > 0 and asset = ? order by owed, id limit ${maxOrders}`,
       [userId, asset],
     )
     const settled: Settlement[] = []

@@ -6,7 +6,7 @@ import { refusal } from '../failures.ts'
 import type { GrantDetails } from '../lots/lot-moves.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
-import { mostPoints, type RuleSettings } from '../rules/rule-types.ts'
+import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
 import type { RuleInForce } from '../rules/rules.ts'
 
 type RewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'debts'>
@@ -104,8 +104,8 @@ export class Rewards {
   /** @throws BusinessError `400` `member-points.key-invalid`, `400` `member-points.amount-invalid` */
   async rewardLottery(userId: number, operationKey: string, points: number): Promise<Reward> {
     assertKey('operationKey', operationKey, 150)
-    if (!Number.isSafeInteger(points) || points < 1 || points > mostPoints) {
-      throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
+    if (!Number.isSafeInteger(points) || points < 1 || points > maxRewardPoints) {
+      throw refusal('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
     }
     const rule = await this.#parts.rules.at('marketing-lottery', this.#parts.clock.now())
     if (!rule.enabled) return noReward

@@ -7,16 +7,16 @@ export const ruleTypes = ['check-in', 'order', 'task', 'lottery', 'manual', 'exp
 export type RuleType = (typeof ruleTypes)[number]
 
 /** Maximum points of one reward, as protection against typing errors. */
-export const mostPoints = 1_000_000_000
+export const maxRewardPoints = 1_000_000_000
 /** Maximum period in days, a hundred years. */
-const longestPeriod = 36_500
+const maxPeriodDays = 36_500
 
-const points = Type.Integer({ minimum: 0, maximum: mostPoints, description: 'Points of one reward.' })
+const points = Type.Integer({ minimum: 0, maximum: maxRewardPoints, description: 'Points of one reward.' })
 const days = { minimum: 1, maximum: 366 }
 
-const bonus = Type.Object({ day: Type.Integer(days), points: Type.Integer({ minimum: 1, maximum: mostPoints }) })
+const bonus = Type.Object({ day: Type.Integer(days), points: Type.Integer({ minimum: 1, maximum: maxRewardPoints }) })
 
-const expiresInDays = nullable(Type.Integer({ minimum: 1, maximum: longestPeriod }), {
+const expiresInDays = nullable(Type.Integer({ minimum: 1, maximum: maxPeriodDays }), {
   description: 'Days after which the points lapse; null: never. Absent: as the rule `expiry` says.',
 })
 
@@ -46,7 +46,9 @@ export const ruleSettings = Type.Object({
       description: 'Only orders in this currency earn points; null or absent: orders in every currency.',
     }),
   ),
-  maxPoints: Type.Optional(Type.Integer({ minimum: 1, maximum: mostPoints, description: 'Most points of one order.' })),
+  maxPoints: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: maxRewardPoints, description: 'Most points of one order.' }),
+  ),
   recovery: Type.Optional(recovery),
   recoverExpired: Type.Optional(
     Type.Boolean({

@@ -9,7 +9,7 @@ import type { PostingEngine, Verdict } from './posting-engine.ts'
 /** Maximum number of postings per transaction. */
 const largestGroup = 100
 /** Maximum number of waiting postings per lane. */
-const longestLane = 5_000
+const maxLaneLength = 5_000
 /**
  * Concurrent groups on a database server. SQLite allows one writer. The number is small so that postings share the cost
  * of a transaction: with sixteen callers, four connections are faster than sixteen.
@@ -48,7 +48,7 @@ export class PostingQueue {
   /** @throws BusinessError `503` `money.busy` */
   add(movement: Movement, lane: string): Promise<Verdict> {
     const own = this.#laneOf(lane)
-    if (own.waiting.length >= longestLane) throw refusal('busy')
+    if (own.waiting.length >= maxLaneLength) throw refusal('busy')
     return new Promise((resolve, reject) => {
       own.waiting.push({ movement, resolve, reject })
       if (own.running) return

@@ -32,8 +32,8 @@ const largestRaw = 2n ** 256n - 1n
 /** Maximum of an integer column. */
 const largestInteger = 2 ** 31 - 1
 /** Maximum characters of JSON. */
-const mostFacts = 16_384
-const longestReason = 200
+const maxFacts = 16_384
+const maxReasonLength = 200
 
 const invalid = (field: string, rule: string): BusinessError =>
   refusal('terms-invalid', { params: { field, rule }, data: { field, rule } })
@@ -69,8 +69,8 @@ export function assertSettlement(settlement: Settlement): void {
   }
   if (type === refundType) throw invalid('type', `another one than "${refundType}"`)
   assertInteger('logOrdinal', settlement.logOrdinal, 0, largestInteger)
-  if (facts !== undefined && JSON.stringify(facts).length > mostFacts) {
-    throw invalid('facts', `at most ${mostFacts} characters of JSON`)
+  if (facts !== undefined && JSON.stringify(facts).length > maxFacts) {
+    throw invalid('facts', `at most ${maxFacts} characters of JSON`)
   }
 }
 
@@ -89,7 +89,7 @@ export function assertRefund({ outTradeNo, refundNo, amount, reason = '' }: Paym
   assertText('outTradeNo', outTradeNo)
   assertText('refundNo', refundNo)
   assertInteger('amount', amount, 1)
-  if (columnText(reason, longestReason) !== reason) throw invalid('reason', `at most ${longestReason} characters`)
+  if (columnText(reason, maxReasonLength) !== reason) throw invalid('reason', `at most ${maxReasonLength} characters`)
 }
 
 /** Returns the SHA-256 of all terms. Orders with the same number must have equal terms. */

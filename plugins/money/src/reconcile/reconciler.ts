@@ -55,7 +55,7 @@ export const reconcileTask = taskType('money.reconcile', {
 })
 
 /** Maximum number of stored findings per run. More findings usually have one common cause. */
-const mostFindings = 10_000
+const maxFindings = 10_000
 
 interface ReconcilerParts {
   readonly db: Database
@@ -197,7 +197,7 @@ export class Reconciler {
 
   async #keep(id: number, found: readonly Finding[], counts: Counts): Promise<void> {
     const { db, clock } = this.#parts
-    const kept = found.slice(0, Math.max(0, mostFindings - counts.findings))
+    const kept = found.slice(0, Math.max(0, maxFindings - counts.findings))
     const rows = kept.map((finding) => ({
       ...finding,
       id: db.newId(),

@@ -10,10 +10,10 @@ export const hintKey = (hint: WebhookHint | 'truncated'): string =>
   hint === 'truncated' ? 'messages.webhook.truncated' : `messages.webhook.hint.${hint}`
 
 /** One day. A provider that specifies a longer rest is tried again after it. */
-const longestWaitMs = 86_400_000
+const maxWaitMs = 86_400_000
 
 /** Returns whole milliseconds from 0 to a day. */
-export const boundedWait = (ms: number): number => Math.min(longestWaitMs, Math.max(0, Math.ceil(ms)))
+export const boundedWait = (ms: number): number => Math.min(maxWaitMs, Math.max(0, Math.ceil(ms)))
 
 /** Converts a response for the judgement of providers. */
 export function answerOf({ status, headers, body }: OutgoingResponse, nowMs: number): WebhookAnswer {

@@ -34,7 +34,7 @@ export interface AttemptParts {
 }
 
 /** Maximum characters of a provider's message. */
-const longestSaid = 300
+const maxReplyLength = 300
 const codeForm = /^[\w.:-]{1,64}$/
 
 /** Returns a secret and, for credentials `user:password`, its parts, because a service may repeat one of them. */
@@ -135,7 +135,7 @@ export class Attempt {
   #refused(route: Route, { status }: WebhookAnswer, verdict: Refused): Failure {
     const code = this.#masked(verdict.code ?? '')
     const providerCode = codeForm.test(code) ? code : undefined
-    const said = columnText(this.#masked(verdict.message ?? ''), longestSaid)
+    const said = columnText(this.#masked(verdict.message ?? ''), maxReplyLength)
     const did = {
       rejected: 'refused the message',
       deferred: 'did not take the message now',

@@ -14,15 +14,15 @@ export interface CommonAttributes {
 type Attributes = Readonly<Record<string, unknown>>
 
 /** Characters of one attribute. A payload is only limited by the size of a request. */
-const longestAttribute = 8192
+const maxAttributeLength = 8192
 
 /** @throws WebhookInputError */
 export function commonAttributes(attributes: Attributes): CommonAttributes {
   const text = (name: string): string | undefined => {
     const value = attributes[name]
     if (value === undefined || value === null || value === '') return undefined
-    if (typeof value === 'string' && value.length <= longestAttribute) return value.trim()
-    throw new WebhookInputError(name, `be a text of at most ${longestAttribute} characters`)
+    if (typeof value === 'string' && value.length <= maxAttributeLength) return value.trim()
+    throw new WebhookInputError(name, `be a text of at most ${maxAttributeLength} characters`)
   }
   return {
     provider: text('webhook.provider')?.toLowerCase(),
@@ -129,8 +129,8 @@ export function ownAttributes(
 
 function readAttribute(attribute: string, written: unknown, rule: WebhookAttribute): JsonValue {
   const [text, read] = readers[rule.type ?? 'text']
-  if (typeof written === 'string' && written.length > longestAttribute) {
-    throw new WebhookInputError(attribute, `have at most ${longestAttribute} characters`)
+  if (typeof written === 'string' && written.length > maxAttributeLength) {
+    throw new WebhookInputError(attribute, `have at most ${maxAttributeLength} characters`)
   }
   const value = read(written, rule)
   if (value === undefined) throw new WebhookInputError(attribute, text)

@@ -128,7 +128,7 @@ interface Fitted<Body> {
 }
 
 /** A code point has at most two units, and a unit at least one byte. */
-const longestLook = ({ max }: WebhookTextLimit) => 2 * max
+const maxInputLength = ({ max }: WebhookTextLimit) => 2 * max
 
 /** Returns a check whether a payload is within a limit. */
 const takes =
@@ -145,11 +145,11 @@ export function fitted<Body extends object>(
   const title =
     subjectLimit === undefined
       ? subject
-      : cutToFit(subject, longestLook(subjectLimit), (text) => takes(subjectLimit)(build(text, '')))
+      : cutToFit(subject, maxInputLength(subjectLimit), (text) => takes(subjectLimit)(build(text, '')))
   const whole = () => build(title, content)
   if (limit === undefined) return { body: whole(), truncated: title !== subject }
   const fits = takes(limit)
-  const most = longestLook(limit)
+  const most = maxInputLength(limit)
   if (content.length <= most) {
     const body = whole()
     if (fits(body)) return { body, truncated: title !== subject }

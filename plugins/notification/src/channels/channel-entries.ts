@@ -29,7 +29,7 @@ interface ChannelEntriesParts {
 }
 
 /** Maximum number of entries. Others are omitted. */
-export const mostEntries = 500
+export const maxEntries = 500
 
 /** The channels and providers of the product, found by code. */
 export class ChannelEntries {
@@ -50,7 +50,7 @@ export class ChannelEntries {
         ...providers.map((provider) => ({ ...own, code: `${channelCode}.${provider.code}`, provider })),
       ]
     })
-    return entries.sort((a, b) => (a.code < b.code ? -1 : 1)).slice(0, mostEntries)
+    return entries.sort((a, b) => (a.code < b.code ? -1 : 1)).slice(0, maxEntries)
   }
 
   /** @throws BusinessError "404" `notification.channel-not-found` */

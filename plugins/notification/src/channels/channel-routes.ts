@@ -3,7 +3,7 @@ import { type Identity, requirePrincipal } from '@plinth/iam'
 import { auditCaller, channelChecks } from '@plinth/kernel'
 import { outcomeName } from '../facade/results.ts'
 import { own } from '../permissions.ts'
-import { mostEntries } from './channel-entries.ts'
+import { maxEntries } from './channel-entries.ts'
 import { type ChannelOverview, channelStates } from './channel-overview.ts'
 import type { ChannelTests } from './channel-tests.ts'
 import { testFields } from './channel-tests.ts'
@@ -108,7 +108,7 @@ export const channelRoutes = [
     path,
     summary: 'Channels and the services behind them, with their state',
     access: { permission: own.sendLogView, scope: 'caller' },
-    response: Type.Array(channelView, { maxItems: mostEntries }),
+    response: Type.Array(channelView, { maxItems: maxEntries }),
     handler: async (request, { overview }) => {
       const channels = await overview.list(request.locale)
       return channels.map((channel) => ({ ...channel, ...lastSends(request) }))

@@ -37,7 +37,7 @@ export class ChannelTexts {
 /** Milliseconds for the verification of a channel. */
 export const verifyDeadlineMs = 10_000
 /** Characters of a reason. */
-const longestReason = 500
+const maxReasonLength = 500
 
 interface VerifierParts {
   readonly entries: ChannelEntries
@@ -128,7 +128,7 @@ export class ChannelVerifier {
   }
 
   #shown(text: string): string {
-    return columnText(this.#parts.redact(text), longestReason)
+    return columnText(this.#parts.redact(text), maxReasonLength)
   }
 }
 

@@ -36,8 +36,8 @@ interface QueueParts {
 }
 
 const dayMs = 86_400_000
-const longestAheadMs = 366 * dayMs
-const longestKey = 200
+const maxAheadMs = 366 * dayMs
+const maxKeyLength = 200
 
 interface Plan {
   readonly channel: string
@@ -210,14 +210,14 @@ function checkRecipients(recipients: readonly Recipient[]): void {
 }
 
 function checkOptions({ idempotencyKey, notBefore, priority }: EnqueueOptions, now: number): void {
-  if (idempotencyKey !== undefined && (idempotencyKey === '' || idempotencyKey.length > longestKey)) {
-    throw new RangeError(`idempotencyKey must have 1 to ${longestKey} characters`)
+  if (idempotencyKey !== undefined && (idempotencyKey === '' || idempotencyKey.length > maxKeyLength)) {
+    throw new RangeError(`idempotencyKey must have 1 to ${maxKeyLength} characters`)
   }
   if (notBefore !== undefined && !Number.isSafeInteger(notBefore)) {
     throw new RangeError('notBefore must be whole milliseconds since the epoch')
   }
-  if (notBefore !== undefined && notBefore > now + longestAheadMs) {
-    throw refusal('not-before-too-far', { params: { days: longestAheadMs / dayMs }, data: { field: 'notBefore' } })
+  if (notBefore !== undefined && notBefore > now + maxAheadMs) {
+    throw refusal('not-before-too-far', { params: { days: maxAheadMs / dayMs }, data: { field: 'notBefore' } })
   }
   if (priority !== undefined && !priorities.includes(priority)) {
     throw new RangeError(`priority must be ${priorities.join(' or ')}`)

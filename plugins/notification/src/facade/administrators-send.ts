@@ -8,7 +8,7 @@ import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
 
 /** With more recipients, a message is enqueued if the product has a queue. */
-export const mostAtOnce = 1_000
+export const maxConcurrent = 1_000
 
 interface AdministratorsSendParts {
   readonly notification: ChannelNotification
@@ -76,7 +76,7 @@ export class AdministratorsSend {
   ): Promise<boolean> {
     const { notification, quiet } = this.#parts
     if (!notification.hasQueue) return false
-    if (recipients.length > mostAtOnce) return true
+    if (recipients.length > maxConcurrent) return true
     if (priority === 'critical') return false
     const ends = await Promise.all(channels.map((channel) => quiet.on(channel, recipients)))
     return ends.some(({ size }) => size > 0)

@@ -59,7 +59,7 @@ export function resultOf(
 }
 
 /** Code points of a text from a provider. */
-const longestText = 1_000
+const maxTextLength = 1_000
 
 /**
  * Returns a result without secrets. A provider may repeat credentials or the content of a request, so each result of a
@@ -77,7 +77,7 @@ export function withoutSecrets(
   const masked = Object.entries(result).map(([name, value]) => {
     if (typeof value !== 'string' || name === 'channel' || name === 'outcome') return [name, value]
     // Masked before cutting, because a cut secret would not be recognised.
-    return [name, texts.has(name) ? columnText(redact(value, secrets), longestText) : redact(value)]
+    return [name, texts.has(name) ? columnText(redact(value, secrets), maxTextLength) : redact(value)]
   })
   return Object.fromEntries(masked)
 }

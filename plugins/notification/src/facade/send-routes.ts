@@ -5,7 +5,7 @@ import { type ChannelProvider, localize } from '@plinth/kernel'
 import { priorities } from '../entities.ts'
 import { own } from '../permissions.ts'
 import type { Rendering } from '../rendering.ts'
-import { type AdministratorsSend, mostAtOnce } from './administrators-send.ts'
+import { type AdministratorsSend, maxConcurrent } from './administrators-send.ts'
 import { type ChannelNotification, compose } from './channel-notification.ts'
 import type { Outgoing } from './outgoing.ts'
 import { sendResult } from './results.ts'
@@ -131,7 +131,7 @@ export const sendRoutes = [
     summary: 'Send a message through one or more channels',
     description:
       'Answers one result per channel. A single channel that fails is answered as a business failure. A recipient outside the ' +
-      `data scope of the caller refuses the whole before any channel is asked. With more than ${mostAtOnce} recipients, with ` +
+      `data scope of the caller refuses the whole before any channel is asked. With more than ${maxConcurrent} recipients, with ` +
       '`notBefore`, or with a recipient in quiet hours, the message is kept and sent by a worker: its results are `queued`, and what becomes of it is in the list.',
     access: { permission: own.messageSend, scope: 'caller' },
     annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],

@@ -18,7 +18,7 @@ interface RetrySettings {
   readonly firstDelayMs: number
   readonly factor: number
   /** Milliseconds. */
-  readonly longestDelayMs: number
+  readonly maxDelayMs: number
 }
 
 /**
@@ -40,6 +40,6 @@ export function verdictOn(
   const mayRepeat = outcome === 'deferred' || (outcome === 'unknown' && channel?.traits.idempotent === true)
   if (!settings.enabled || !mayRepeat || !restorable) return { status }
   if (attempt >= settings.maxAttempts) return { status: 'dead' }
-  const full = Math.min(settings.longestDelayMs, settings.firstDelayMs * settings.factor ** (attempt - 1))
+  const full = Math.min(settings.maxDelayMs, settings.firstDelayMs * settings.factor ** (attempt - 1))
   return { status, retryInMs: Math.max(Math.round(full / 2 + (random() * full) / 2), retryAfterMs) }
 }

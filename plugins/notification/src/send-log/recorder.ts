@@ -27,10 +27,10 @@ export const rowWeight = 1_000
 /** Milliseconds without a successful write, after which sends no longer wait for their rows. */
 const patienceMs = 500
 /** Maximum queue length at which a send waits for its row. */
-const longestQueue = 20 * largestBatch
+const maxQueueLength = 20 * largestBatch
 /** Milliseconds before the next attempt. The pause doubles each time, up to the maximum. */
 const firstPause = 250
-const longestPause = 5_000
+const maxPauseMs = 5_000
 /** Attempts for a row that a working database rejects. */
 const triesOfARow = 3
 /** Milliseconds. */
@@ -80,7 +80,7 @@ export class SendRecorder {
   async begin(channel: string, sending: Sending, shown: Shown): Promise<SendEntry> {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.#queue(entry)
-    const isLong = this.#isBehind || this.#waiting.length > longestQueue
+    const isLong = this.#isBehind || this.#waiting.length > maxQueueLength
     if (entry.isQueued && !isLong && !this.#isInTransaction()) {
       this.#patience ??= this.#wait()
       await Promise.race([entry.written.promise, this.#fallingBehind.promise])
@@ -172,7 +172,7 @@ export class SendRecorder {
   #progress(): void {
     this.#patience?.abort()
     this.#patience = this.#waiting.length > 0 ? this.#wait() : undefined
-    if (!this.#isBehind || this.#waiting.length > longestQueue) return
+    if (!this.#isBehind || this.#waiting.length > maxQueueLength) return
     this.#isBehind = false
     this.#fallingBehind = Promise.withResolvers()
   }
@@ -203,7 +203,7 @@ export class SendRecorder {
         size = Math.ceil(size / 4)
         this.#endWrite()
         if (this.#failures > 0) {
-          const pause = Math.min(longestPause, firstPause * 2 ** (this.#failures - 1))
+          const pause = Math.min(maxPauseMs, firstPause * 2 ** (this.#failures - 1))
           await clock.sleep(pause, this.#closing.signal)
         }
       }

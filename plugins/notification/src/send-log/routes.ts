@@ -1,4 +1,4 @@
-import { mostCounted } from '@plinth/database'
+import { maxCounted } from '@plinth/database'
 import {
   answerList,
   bulkLimited,
@@ -74,7 +74,7 @@ const summaryView = Type.Object({
   retried: count,
   failedLast24h: count,
   counted: Type.Enum(['exact', 'capped'], {
-    description: `\`capped\`: \`failedLast24h\` stands at ${mostCounted} because there are more.`,
+    description: `\`capped\`: \`failedLast24h\` stands at ${maxCounted} because there are more.`,
   }),
   sending: count,
   unknown: count,

@@ -80,7 +80,7 @@ export class SendLogWriter {
       maxAttempts: config.get('platform.notification.retry.max-attempts'),
       firstDelayMs: config.get('platform.notification.retry.first-delay'),
       factor: config.get('platform.notification.retry.factor'),
-      longestDelayMs: config.get('platform.notification.retry.longest-delay'),
+      maxDelayMs: config.get('platform.notification.retry.longest-delay'),
     }
     const channel = channels.get(entry.row.channel)
     const { status, retryInMs } = verdictOn(result, entry.row, channel, retry, Math.random)

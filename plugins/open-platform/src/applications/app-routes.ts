@@ -34,7 +34,7 @@ interface AppRouteParts {
 }
 
 const root = '/api/v1/admin/open-platform'
-const longestGraceSeconds = 30 * 86_400
+const maxGraceSeconds = 30 * 86_400
 
 const sort = sortQuery({ id: 'id', name: 'name', createdAt: 'created_at' }, '-id')
 const params = idParams
@@ -66,7 +66,7 @@ const appQuery = Type.Object({
 const rotation = Type.Object({
   graceSeconds: Type.Integer({
     minimum: 0,
-    maximum: longestGraceSeconds,
+    maximum: maxGraceSeconds,
     default: 86_400,
     description: '0: every earlier secret ends at once, as it must after a leak.',
   }),

@@ -8,7 +8,7 @@ export const alertWindowMs = 60_000
 /**
  * Maximum number of facts that an instance caches. Above it, the cache is cleared and the shared store decides again.
  */
-const mostKnown = 10_000
+const maxKnown = 10_000
 
 interface Application {
   readonly appId: number
@@ -67,7 +67,7 @@ export class ApplicationAlerts {
     const name = `open-platform:alert:${fact}:${appId}`
     const now = clock.monotonic()
     if ((this.#knownUntil.get(name) ?? Number.NEGATIVE_INFINITY) > now) return
-    if (this.#knownUntil.size >= mostKnown) this.#knownUntil.clear()
+    if (this.#knownUntil.size >= maxKnown) this.#knownUntil.clear()
     this.#knownUntil.set(name, now + alertWindowMs)
     const work = this.#publishOnce(name, () => publish(events)).finally(() => this.#underWay.delete(work))
     this.#underWay.add(work)

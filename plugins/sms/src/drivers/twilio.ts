@@ -59,7 +59,7 @@ const neededKeys = [
   'platform.sms.twilio.auth-token',
   'platform.sms.twilio.from',
 ] as const
-const longestBody = 1_600
+const maxBodyLength = 1_600
 /** A content SID (Twilio, error 21655). */
 const contentSid = /^HX[0-9a-fA-F]{32}$/
 
@@ -89,8 +89,8 @@ export function twilio({ config, http }: DriverParts): SmsDriver {
     },
     async send({ to, content, templateCode, params }, signal): Promise<DeliveryOutcome> {
       const isTemplate = templateCode !== undefined && contentSid.test(templateCode)
-      if (!isTemplate && content.length > longestBody) {
-        const errorMessage = `A text has at most ${longestBody} characters`
+      if (!isTemplate && content.length > maxBodyLength) {
+        const errorMessage = `A text has at most ${maxBodyLength} characters`
         return { outcome: 'rejected', errorCode: 'sms.content-too-long', errorMessage, provider: code }
       }
       const callback = config.get('platform.sms.twilio.status-callback')

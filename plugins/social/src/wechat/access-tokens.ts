@@ -37,7 +37,7 @@ const early = 200
 /** Milliseconds. */
 const deadlineMs = 10_000
 const leaseMs = 15_000
-const longestWait = 3_000
+const maxWaitMs = 3_000
 const pause = 100
 
 /**
@@ -69,7 +69,7 @@ export class AccessTokens {
 
   async #underLock(account: AddressedAccount, failed: string | undefined): Promise<string> {
     const { store, clock } = this.#parts
-    for (let waited = 0; waited <= longestWait; waited += pause) {
+    for (let waited = 0; waited <= maxWaitMs; waited += pause) {
       const lease = await store.acquire(keyOf(account), leaseMs)
       if (lease !== undefined) {
         try {

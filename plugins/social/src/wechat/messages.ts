@@ -77,7 +77,7 @@ const rules: Readonly<Record<string, ((text: string) => boolean) | undefined>> =
   name: (text) => characters(text) <= (/^[\p{Script=Latin}\s.'-]*$/u.test(text) ? 20 : 10),
   phrase: (text) => /^\p{Script=Han}{1,5}$/u.test(text),
 }
-const longestThing = 20
+const maxThingLength = 20
 
 /**
  * Returns the values of a template in the format of WeChat. A `thing` that is too long is shortened with an ellipsis.
@@ -90,7 +90,9 @@ export function templateValues(
   for (const [name, text] of Object.entries(data)) {
     const kind = name.replace(/\d+$/, '')
     const value =
-      kind === 'thing' && characters(text) > longestThing ? `${[...text].slice(0, longestThing - 1).join('')}…` : text
+      kind === 'thing' && characters(text) > maxThingLength
+        ? `${[...text].slice(0, maxThingLength - 1).join('')}…`
+        : text
     if (value.trim() === '' || /[\r\n]/.test(value) || rules[kind]?.(value) === false) return { refused: name }
     values[name] = { value }
   }

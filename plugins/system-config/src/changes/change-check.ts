@@ -1,22 +1,22 @@
 import { bilingual, type LocalizedText, localize, maskedValue, nearest, validateValue } from '@plinth/kernel'
-import { type CatalogueEntry, longestSecrets, tooLongTogether, valueLength } from '@plinth/kernel/host'
+import { type CatalogueEntry, maxSecretsLength, tooLongTogether, valueLength } from '@plinth/kernel/host'
 import type { ConfigChange, KeyFault } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 
 /** Maximum changes of one request, more than a product has keys. Imports and rollbacks have no such limit. */
-export const mostChanges = 1000
+export const maxChanges = 1000
 
 /** Maximum characters of a key. */
-export const longestKey = 200
+export const maxKeyLength = 200
 
 /** Finding the nearest name compares with every key, so only the first unknown keys of a request get a hint. */
-const mostHints = 10
+const maxHints = 10
 
 /** Maximum errors of one request, because nobody reads more. */
-export const mostFaults = 1000
+export const maxProblems = 1000
 
 /**
- * Returns the first errors of changes, by key. The cost of each change is bounded: see `longestKey`, `mostHints` and
+ * Returns the first errors of changes, by key. The cost of each change is bounded: see `maxKeyLength`, `maxHints` and
  * the longest value of any key.
  *
  * @param asked `owner`: plugin that changes its own state, undefined for an operator; `locale` of the messages
@@ -27,7 +27,7 @@ export function faultsOf(
   stored: StoredConfig,
   { owner, locale }: Asked,
 ): readonly KeyFault[] {
-  let hints = mostHints
+  let hints = maxHints
   const hintFor = (key: string) => (hints-- > 0 ? nearest(key, catalogue.keys()) : undefined)
   const seen = new Set<string>()
   const secrets = new SecretsLength(changes, catalogue, stored)
@@ -43,7 +43,7 @@ export function faultsOf(
   }
   for (const change of changes) {
     found.push(...judged(change))
-    if (found.length >= mostFaults) break
+    if (found.length >= maxProblems) break
   }
   return found
 }
@@ -51,10 +51,10 @@ export function faultsOf(
 /** Texts that complete "<key> ...". */
 const clauses = {
   duplicate: bilingual('is changed twice in one request', '在一次请求中被修改了两次'),
-  secrets: bilingual(tooLongTogether, `会使已存储的全部密文合计超过 ${longestSecrets} 个字符`),
+  secrets: bilingual(tooLongTogether, `会使已存储的全部密文合计超过 ${maxSecretsLength} 个字符`),
   long: bilingual(
-    `has more than ${longestKey} characters, as no key has`,
-    `超过 ${longestKey} 个字符，没有这样的配置项`,
+    `has more than ${maxKeyLength} characters, as no key has`,
+    `超过 ${maxKeyLength} 个字符，没有这样的配置项`,
   ),
   state: bilingual('is state of a plugin, which alone writes it', '是插件自身的状态，只能由该插件写入'),
   fixed: bilingual(
@@ -91,7 +91,7 @@ class SecretsLength {
   takes(change: ConfigChange): boolean {
     if (change.action === 'reset' || !this.#isSensitive(change.key)) return true
     const length = this.#length + valueLength(change.value)
-    if (length > longestSecrets) return false
+    if (length > maxSecretsLength) return false
     this.#length = length
     return true
   }
@@ -112,7 +112,7 @@ function faultsOfChange(
 ): readonly KeyFault[] {
   const { key } = change
   const one = (rule: string, clause: LocalizedText) => [fault(key, rule, clause, locale)]
-  if (key.length > longestKey) return [fault(`${key.slice(0, longestKey)}...`, 'unknown', clauses.long, locale)]
+  if (key.length > maxKeyLength) return [fault(`${key.slice(0, maxKeyLength)}...`, 'unknown', clauses.long, locale)]
   const declaration = catalogue.get(key)
   if (owner === undefined && isState(key, catalogue, stored)) {
     return one('not-editable', clauses.state)

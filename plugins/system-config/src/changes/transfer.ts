@@ -1,5 +1,5 @@
 import { type JsonValue, maskedValue } from '@plinth/kernel'
-import { type CatalogueEntry, longestValue, valueLength } from '@plinth/kernel/host'
+import { type CatalogueEntry, maxValueLength, valueLength } from '@plinth/kernel/host'
 import type { ConfigChange, ConfigDocument, ImportDocument, ImportMode } from '../contract.ts'
 import { refusal } from '../declarations.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
@@ -89,4 +89,4 @@ export function importChanges(
 
 /** Values that are too long or too deep are not compared. Their errors are reported when they are checked. */
 const isSame = (stored: JsonValue | undefined, given: JsonValue): boolean =>
-  stored !== undefined && valueLength(given) <= longestValue && JSON.stringify(stored) === JSON.stringify(given)
+  stored !== undefined && valueLength(given) <= maxValueLength && JSON.stringify(stored) === JSON.stringify(given)

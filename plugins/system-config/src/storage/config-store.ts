@@ -41,9 +41,9 @@ interface ConfigStoreOptions {
   readonly audit: (entry: AuditEntry) => Promise<void>
 }
 
-const mostParameters = 1000
+const maxParameters = 1000
 /** Maximum number of changes that are read individually. With more changes, all values are read again. */
-const mostChanged = 1000
+const maxChanged = 1000
 
 /** The tables of stored values and their history. */
 export class ConfigStore {
@@ -90,9 +90,9 @@ export class ConfigStore {
     const changes = await em.findAll(HistoryRow, {
       where: { version: { $gt: known.version } },
       fields: ['configKey', 'version'],
-      limit: mostChanged + 1,
+      limit: maxChanged + 1,
     })
-    if (changes.length > mostChanged) return undefined
+    if (changes.length > maxChanged) return undefined
     // Each save has history. A version without history was created with SQL, so any row may have changed.
     const versions = new Set(changes.map((change) => change.version).filter((changed) => changed <= version))
     if (versions.size !== version - known.version) return undefined
@@ -211,8 +211,8 @@ export class ConfigStore {
 /** Returns rows of these keys. An import may have more keys than a statement has parameters. */
 async function rowsOf(em: EntityManager, keys: readonly string[]): Promise<readonly ConfigRow[]> {
   const rows: ConfigRow[] = []
-  for (let start = 0; start < keys.length; start += mostParameters) {
-    rows.push(...(await em.find(ConfigRow, { configKey: { $in: keys.slice(start, start + mostParameters) } })))
+  for (let start = 0; start < keys.length; start += maxParameters) {
+    rows.push(...(await em.find(ConfigRow, { configKey: { $in: keys.slice(start, start + maxParameters) } })))
   }
   return rows
 }

@@ -7,9 +7,9 @@ import type { CompiledTemplate } from './program.ts'
 import type { SourceFault, TemplateSource } from './source.ts'
 
 /** Maximum number of compilations that run or wait. */
-const longestQueue = 8
+const maxQueueLength = 8
 /** The same for previews. It is smaller, so that saving always finds room. */
-const longestPreviewQueue = 4
+const maxPreviewQueueLength = 4
 /** Milliseconds after which an idle thread ends. */
 const idleMs = 30_000
 
@@ -45,12 +45,12 @@ export class Compiler {
    *   `template.compiler-busy`
    */
   compile(source: TemplateSource): Promise<CompiledTemplate> {
-    return this.#queued(source, longestQueue)
+    return this.#queued(source, maxQueueLength)
   }
 
   /** Like `compile`, for a source that is not saved. It leaves room in the queue for saving. */
   preview(source: TemplateSource): Promise<CompiledTemplate> {
-    return this.#queued(source, longestPreviewQueue)
+    return this.#queued(source, maxPreviewQueueLength)
   }
 
   #queued(source: TemplateSource, most: number): Promise<CompiledTemplate> {

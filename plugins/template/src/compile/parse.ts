@@ -60,7 +60,7 @@ function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined 
 export const parseSource = (source: string, field: SourceField): Program => new FieldParser(source, field).program()
 
 /** Maximum number of names that a block declares, for its item and its index or key. */
-const mostNames: Readonly<Record<BlockName, number>> = { each: 2, with: 1, if: 0, unless: 0 }
+const maxBlockNames: Readonly<Record<BlockName, number>> = { each: 2, with: 1, if: 0, unless: 0 }
 
 class FieldParser {
   readonly #source: string
@@ -139,7 +139,7 @@ class FieldParser {
 
   #names({ program }: hbs.AST.BlockStatement, block: BlockName): readonly string[] {
     const names = program?.blockParams ?? []
-    if (names.length > mostNames[block]) throw this.#refused('helper-values', program)
+    if (names.length > maxBlockNames[block]) throw this.#refused('helper-values', program)
     return names
   }
 

@@ -5,7 +5,7 @@ import { asItIs, Budget, escapeHtml, type RenderedPart, renderProgram } from './
 import type { Variables } from './values.ts'
 
 /** Characters of a subject. */
-const longestSubject = 500
+const maxSubjectLength = 500
 
 /**
  * Renders all fields of a template within one budget.
@@ -48,7 +48,7 @@ function joined(parts: readonly RenderedPart[]): RangedText {
 function oneLine(parts: readonly RenderedPart[]): RangedText {
   const spaced = parts.map((part) => ({ ...part, text: part.text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ') }))
   const { text, ranges } = joined(spaced)
-  const cut = [...text.trim()].slice(0, longestSubject).join('')
+  const cut = [...text.trim()].slice(0, maxSubjectLength).join('')
   const begin = text.length - text.trimStart().length
   const within = ranges.map(
     ([start, end]): TextRange => [Math.max(0, start - begin), Math.min(cut.length, end - begin)],

@@ -42,7 +42,7 @@ type AuditParts = Pick<
 >
 
 /** Maximum number of reads per page of an audit. */
-const mostRounds = 10
+const maxRounds = 10
 
 /**
  * Compares settled orders with their chain again (document 3, settlement rule 5). It changes no order and no
@@ -69,7 +69,7 @@ export class SettledAudit {
     const { provider, chainName, paidBefore, afterId = 0, limit } = scope
     const orders: PaymentOrder[] = []
     let after = afterId
-    for (let round = 0; round < mostRounds; round++) {
+    for (let round = 0; round < maxRounds; round++) {
       const paid = await this.#parts.payments.paidAfter(provider, after, limit)
       for (const order of paid) {
         after = order.id

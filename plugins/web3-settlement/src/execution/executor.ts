@@ -44,7 +44,7 @@ type ExecutorParts = Pick<
 >
 
 /** An older chain result is not used (reference, "Executor"). */
-const longestPlanAgeMs = 10_000
+const maxPlanAgeMs = 10_000
 
 /** Rolls back a transaction that must not change anything. */
 class Skipped extends Error {
@@ -148,7 +148,7 @@ export class Executor {
     const isOfFirstVersion = log.fingerprintVersion === 1 && order !== undefined
     const fingerprint = isOfFirstVersion ? fingerprintOf(plan, order, 1) : plan.fingerprint
     if (isComparable && fingerprint !== log.reviewFingerprint) found.add('review-fingerprint-mismatched')
-    if (this.#parts.clock.monotonic() - answeredAt > longestPlanAgeMs) found.add('rpc-query-failed')
+    if (this.#parts.clock.monotonic() - answeredAt > maxPlanAgeMs) found.add('rpc-query-failed')
     const { planSnapshot: seen } = log
     for (const cause of plan.causes) {
       const isShown = seen.causes.includes(cause) && (cause !== 'named-by-another-order' || showsRivals(seen, plan))

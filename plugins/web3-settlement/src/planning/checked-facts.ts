@@ -54,7 +54,7 @@ export interface FactCheck {
 }
 
 /** Maximum number of logs of a receipt, so that a large transaction cannot delay a plan. */
-export const mostLogs = 10_000
+export const maxLogs = 10_000
 
 const hashForm = /^0x[0-9a-fA-F]{64}$/
 const addressForm = /^0x[0-9a-fA-F]{40}$/
@@ -149,7 +149,7 @@ export const factChecks: readonly FactCheck[] = [
     holds: ({ receipt, logs }) =>
       receipt === null || (Array.isArray(receipt['logs']) && logs.length === receipt['logs'].length),
   },
-  { name: 'number of logs', holds: ({ logs }) => logs.length <= mostLogs },
+  { name: 'number of logs', holds: ({ logs }) => logs.length <= maxLogs },
   {
     name: 'logs of the transaction',
     holds: ({ logs, hash }) => logs.every(({ transactionHash }) => isSame(transactionHash, hash)),
@@ -198,7 +198,7 @@ export function readFacts(
   const transaction = isObject(given['transaction']) ? given['transaction'] : null
   const receipt = isObject(given['receipt']) ? given['receipt'] : null
   const listed: readonly unknown[] = Array.isArray(receipt?.['logs']) ? receipt['logs'] : []
-  if (listed.length > mostLogs && checks === factChecks) return undefined
+  if (listed.length > maxLogs && checks === factChecks) return undefined
   const answers = { hash, facts: given, transaction, receipt, logs: listed.filter(isObject) }
   if (!checks.every(({ holds }) => holds(answers))) return undefined
   return {

@@ -87,7 +87,7 @@ type ReviewParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'pa
 type ReviewFilter = Partial<Pick<ReviewLog, 'outTradeNo' | 'status' | 'lastOutcome'>>
 
 /** Maximum number of retryable logs that are searched, because more exceed what operators can handle. */
-const mostRetryable = 500
+const maxRetryable = 500
 const ordersAtOnce = 200
 
 export const isSettling = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
@@ -188,7 +188,7 @@ export class ReviewLogs {
     const orderBy = [{ property: 'id', direction: 'desc' as const }]
     const { items, next } = await findPage(db.fork(), ReviewLog, where, {
       orderBy,
-      size: mostRetryable,
+      size: maxRetryable,
       offset: 0,
       count: 'none' as const,
     })

@@ -43,7 +43,7 @@ const root = '/api/v1/admin/web3'
 const logs = `${root}/payment-settlement-review-logs`
 
 /** Each review in a batch queries a chain and uses a transaction. */
-const mostInBatch = 50
+const maxInBatch = 50
 const batchLimit = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 
 const outTradeNo = line(64, { minLength: 1 })
@@ -52,7 +52,7 @@ const logIndex = Type.Optional(
   Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, description: 'The log that a person has chosen among several.' }),
 )
 const payment = { outTradeNo, transactionHash, logIndex }
-const ids = Type.Array(id, { minItems: 1, maxItems: mostInBatch })
+const ids = Type.Array(id, { minItems: 1, maxItems: maxInBatch })
 const fingerprint = Type.Optional(
   Type.String({ pattern: '^[0-9a-f]{64}$', description: 'What the reviewer saw; another one is refused.' }),
 )

@@ -42,7 +42,7 @@ interface FactsParts {
 }
 
 /** Maximum number of transactions per step. */
-const mostAtOnce = 1000
+const maxConcurrent = 1000
 /** On a chain with several providers, this many must give the same result for a contract wallet (decision F.3). */
 const contractAgreement = 2
 
@@ -76,8 +76,8 @@ export class ChainFactCollector implements Chains {
       return new Map(wanted.map((hash) => [hash, notConfigured]))
     }
     const found = new Map<string, ChainFacts>()
-    for (let start = 0; start < wanted.length; start += mostAtOnce) {
-      for (const [hash, facts] of await this.#collect(chain, wanted.slice(start, start + mostAtOnce))) {
+    for (let start = 0; start < wanted.length; start += maxConcurrent) {
+      for (const [hash, facts] of await this.#collect(chain, wanted.slice(start, start + maxConcurrent))) {
         found.set(hash, facts)
       }
     }

@@ -42,7 +42,7 @@ interface RegistryParts {
 }
 
 /** Maximum number of chains. */
-const mostChains = 100
+const maxChains = 100
 
 /**
  * The chains of the product and their administration. Chains are disabled, never deleted, because the transfers of a
@@ -60,7 +60,7 @@ export class ChainRegistry implements ChainSource {
   }
 
   async rows(): Promise<readonly Web3Chain[]> {
-    return this.#parts.db.fork().find(Web3Chain, {}, { orderBy: { name: 'asc' }, limit: mostChains })
+    return this.#parts.db.fork().find(Web3Chain, {}, { orderBy: { name: 'asc' }, limit: maxChains })
   }
 
   async get(name: string): Promise<Chain | undefined> {
@@ -101,8 +101,8 @@ export class ChainRegistry implements ChainSource {
     await this.#assertDistinct(name, content.providers, [])
     const providers = await this.#sealed(name, content.providers, [])
     const { db, clock } = this.#parts
-    if ((await db.fork().count(Web3Chain)) >= mostChains)
-      throw refusal('chains-too-many', { params: { most: mostChains } })
+    if ((await db.fork().count(Web3Chain)) >= maxChains)
+      throw refusal('chains-too-many', { params: { most: maxChains } })
     const now = new Date(clock.now())
     try {
       return await db.transactional(async (em) => {

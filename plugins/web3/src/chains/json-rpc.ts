@@ -28,9 +28,9 @@ interface WaitingCall {
 }
 
 /** Maximum number of concurrent requests to one provider. */
-const mostInFlight = 4
+const maxInFlight = 4
 /** Maximum number of calls that wait for one provider. */
-const mostWaiting = 20_000
+const maxWaiting = 20_000
 
 /**
  * JSON-RPC calls to one provider. Calls of one event loop tick share requests. A response is only used for the call
@@ -53,7 +53,7 @@ export class JsonRpc {
 
   /** @throws RpcFault */
   call(method: string, params: readonly unknown[] = []): Promise<unknown> {
-    if (this.#waiting.length >= mostWaiting) return Promise.reject(new RpcFault('overloaded'))
+    if (this.#waiting.length >= maxWaiting) return Promise.reject(new RpcFault('overloaded'))
     const settle = Promise.withResolvers<unknown>()
     this.#waiting.push({ id: ++this.#lastId, method, params, settle })
     this.#schedule()
@@ -71,7 +71,7 @@ export class JsonRpc {
 
   #sendWaiting(): void {
     const { batchSize } = this.#settings()
-    while (this.#inFlight < mostInFlight && this.#waiting.length > 0) {
+    while (this.#inFlight < maxInFlight && this.#waiting.length > 0) {
       const calls = this.#waiting.slice(0, batchSize)
       this.#waiting = this.#waiting.slice(batchSize)
       this.#inFlight++

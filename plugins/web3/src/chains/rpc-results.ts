@@ -14,7 +14,7 @@ type Members = Readonly<Record<string, unknown>>
 
 const hashBytes = 32
 const addressBytes = 20
-const mostTopics = 4
+const maxTopics = 4
 
 /** @throws RpcFault `result-invalid` for an invalid result */
 export function quantity(value: unknown): number {
@@ -85,7 +85,7 @@ function logOf(value: unknown, asked: Hex, block: Pick<ChainReceipt, 'blockNumbe
   assertSame(bytesOf(transactionHash, hashBytes), asked)
   assertSame(bytesOf(blockHash, hashBytes), block.blockHash)
   if (quantity(blockNumber) !== block.blockNumber) throw new RpcFault('result-invalid')
-  if (!Array.isArray(topics) || topics.length > mostTopics) throw new RpcFault('result-invalid')
+  if (!Array.isArray(topics) || topics.length > maxTopics) throw new RpcFault('result-invalid')
   if (removed !== undefined && typeof removed !== 'boolean') throw new RpcFault('result-invalid')
   return {
     address: address(contract),

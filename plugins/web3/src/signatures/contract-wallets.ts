@@ -38,11 +38,11 @@ interface ContractWalletParts {
 }
 
 /** Enough for several owners or for a passkey that the contract verifies, and little for a node. */
-const mostGas = 2_000_000
+const maxGas = 2_000_000
 /** Maximum bytes. Signatures of several owners or of passkeys are longer than those of one key. */
-const longestSignature = 4096
+const maxSignatureLength = 4096
 /** Maximum number of concurrent queries. Anonymous callers can cause them, and settlement needs the same nodes. */
-const mostAtOnce = 16
+const maxConcurrent = 16
 
 /** Contract wallets: the contract decides whether a signature is valid (EIP-1271). */
 export class ContractWallets {
@@ -65,13 +65,13 @@ export class ContractWallets {
     signature: string,
   ): Promise<Result> {
     const { valid, address, reason } = recovered
-    if (valid || reason?.startsWith('signature-') !== true || !isHexBytes(signature, 0, longestSignature))
+    if (valid || reason?.startsWith('signature-') !== true || !isHexBytes(signature, 0, maxSignatureLength))
       return recovered
     const chainName = this.#parts.chainName()
     const chain = chainName === '' ? undefined : await this.#parts.chains.get(chainName)
     if (chain?.enabled !== true || chain.chainId !== chainId) return recovered
     const { data, yes } = await signatureCall(toHex(digest), signature)
-    const agreedProviders = await this.#ask(chainName, { to: address as Address, data, gas: mostGas }, yes)
+    const agreedProviders = await this.#ask(chainName, { to: address as Address, data, gas: maxGas }, yes)
     if (agreedProviders === undefined) return { ...recovered, reason: 'contract-unanswered' }
     if (agreedProviders === 0) return recovered
     const { reason: _, recoveredAddress: __, ...rest } = recovered
@@ -83,7 +83,7 @@ export class ContractWallets {
    * providers responded or they disagree.
    */
   async #ask(chainName: string, call: ContractCall, yes: Hex): Promise<number | undefined> {
-    if (this.#underWay >= mostAtOnce) return undefined
+    if (this.#underWay >= maxConcurrent) return undefined
     this.#underWay++
     try {
       const answer = await this.#parts.chains.call(chainName, call)

@@ -56,22 +56,22 @@ const numberOf = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString(
 export type MessageEncoding = 'utf8' | 'hex'
 
 /** Maximum bytes of a message, because hashing blocks the event loop. */
-const longestMessage = 16 * 1024
+const maxMessageLength = 16 * 1024
 
 /**
  * Returns the digest that `personal_sign` signs (EIP-191, version 0x45). The prefix contains the number of bytes, not
- * of characters. `undefined` for an invalid message: longer than `longestMessage`, half a surrogate pair, or invalid
+ * of characters. `undefined` for an invalid message: longer than `maxMessageLength`, half a surrogate pair, or invalid
  * hexadecimal bytes.
  */
 export function personalDigest(message: string, encoding: MessageEncoding = 'utf8'): Uint8Array | undefined {
   const bytes = bytesOf(message, encoding)
-  if (bytes === undefined || bytes.length > longestMessage) return undefined
+  if (bytes === undefined || bytes.length > maxMessageLength) return undefined
   const prefix = utf8(`\x19Ethereum Signed Message:\n${bytes.length}`)
   return keccak256(Buffer.concat([prefix, bytes]))
 }
 
 function bytesOf(message: string, encoding: MessageEncoding): Uint8Array | undefined {
-  if (typeof message !== 'string' || message.length > 2 + 2 * longestMessage) return undefined
+  if (typeof message !== 'string' || message.length > 2 + 2 * maxMessageLength) return undefined
   if (encoding === 'hex') return isHexBytes(message) ? fromHex(message) : undefined
   return message.isWellFormed() ? utf8(message) : undefined
 }

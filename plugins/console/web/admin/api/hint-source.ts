@@ -22,7 +22,7 @@ interface HintSourceParts {
 }
 
 const firstPauseMs = 1_000
-const longestPauseMs = 60_000
+const maxPauseMs = 60_000
 
 /** Receives change messages of the server. Reconnects after increasing pauses. */
 export class HintSource {
@@ -49,7 +49,7 @@ export class HintSource {
     stream.onerror = () => {
       this.stop()
       // Half of it is random, so that pages that lost one server do not reconnect together.
-      const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, longestPauseMs) * (0.5 + this.#parts.random() / 2)
+      const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, maxPauseMs) * (0.5 + this.#parts.random() / 2)
       this.#failures += 1
       this.#wait(this.#parts.later(() => this.start(), pauseMs))
     }

@@ -17,7 +17,7 @@ interface Asker {
 const { signal } = new AbortController()
 
 /** Maximum number of ids per call. */
-const mostIds = 200
+const maxIds = 200
 
 interface Batch {
   readonly ids: Set<string>
@@ -33,7 +33,7 @@ const open = new Map<string, Batch>()
 export async function nameOf(api: Asker, kind: string, id: string, language: string): Promise<string | null> {
   const key = `${language} ${kind}`
   const last = open.get(key)
-  const batch = last !== undefined && last.ids.size < mostIds ? last : begun(api, kind, key)
+  const batch = last !== undefined && last.ids.size < maxIds ? last : begun(api, kind, key)
   batch.ids.add(id)
   return (await batch.names).get(id) ?? null
 }

@@ -2,7 +2,7 @@ import { type Chart, type Row, type Rows, rowsOf, type Tone, type Unit, valueAt 
 import { unitOf } from '../pages/amounts.ts'
 
 /** Maximum number of lines in one plot. The lines with the largest sums are drawn. */
-const mostDrawn = 12
+const maxDrawn = 12
 
 /** One line of a chart. */
 interface ChartLine {
@@ -72,8 +72,8 @@ export function chartData(
       }
     })
   })
-  if (lines.length <= mostDrawn) return { moments, isDaily, lines, drawn: lines.length }
-  return { moments, isDaily, lines: lines.sort((a, b) => b.sum - a.sum), drawn: mostDrawn }
+  if (lines.length <= maxDrawn) return { moments, isDaily, lines, drawn: lines.length }
+  return { moments, isDaily, lines: lines.sort((a, b) => b.sum - a.sum), drawn: maxDrawn }
 }
 
 function titleOf({ by, labels, lines }: Chart, group: string, title: string): string {

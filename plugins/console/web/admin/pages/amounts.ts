@@ -44,14 +44,14 @@ export function decimalOf(minor: string, scale: number): string | undefined {
 }
 
 /** The last zeros of very small units are omitted. */
-const fewestDecimals = 2
+const minDecimals = 2
 
 /** Returns an amount in the format of the language: `1,234.50 g`. Without a unit, the number is unchanged. */
 export function amountText(minor: string, unit: Unit | undefined, language: string): string {
   const text = decimalOf(minor, unit?.scale ?? 0)
   if (text === undefined) return minor
   const scale = unit?.scale ?? 0
-  const digits = { minimumFractionDigits: Math.min(scale, fewestDecimals), maximumFractionDigits: scale }
+  const digits = { minimumFractionDigits: Math.min(scale, minDecimals), maximumFractionDigits: scale }
   const currency = unit && currencyOf(unit)
   const style = currency === undefined ? {} : ({ style: 'currency', currency } as const)
   // As text, because it may have more digits than a number.

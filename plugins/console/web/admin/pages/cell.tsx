@@ -159,7 +159,7 @@ function PlainCell({
 /** Maximum number of displayed chips. Further ones are counted. */
 const shownChips = 4
 /** Longer texts are sentences, and are shown on separate lines. */
-const longestChip = 60
+const maxChipLength = 60
 
 function Chips({
   values,
@@ -177,7 +177,7 @@ function Chips({
   })
   const shown = isWide ? texts : texts.slice(0, shownChips)
   if (texts.length === 0) return <span className={classes.none}>–</span>
-  const isProse = isWide && texts.some((text) => text.length > longestChip)
+  const isProse = isWide && texts.some((text) => text.length > maxChipLength)
   return (
     <ul className={isProse ? classes.prose : classes.chips}>
       {shown.map((text) => (

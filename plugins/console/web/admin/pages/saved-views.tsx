@@ -4,7 +4,7 @@ import { type FormEvent, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import type { ListPage } from '../api/page-types.ts'
-import { longestViewName, mostViews } from '../shell/kept.ts'
+import { maxViewNameLength, maxViews } from '../shell/kept.ts'
 import { useKept } from '../shell/kept-context.ts'
 import dialog from './forms/dialog.module.css'
 import { addressOfView, searchOfView } from './list-state.ts'
@@ -97,9 +97,9 @@ function NameDialog({ names, onSave, onClose }: NameDialogProps) {
         <TextInput
           label={say('admin.views.name')}
           description={say(names.includes(name) ? 'admin.views.replaces' : 'admin.views.kept')}
-          error={isRefused ? say('admin.views.full', { count: mostViews }) : undefined}
+          error={isRefused ? say('admin.views.full', { count: maxViews }) : undefined}
           data-autofocus
-          maxLength={longestViewName}
+          maxLength={maxViewNameLength}
           autoComplete="off"
           value={typed}
           onChange={(event) => {

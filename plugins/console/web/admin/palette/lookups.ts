@@ -45,18 +45,18 @@ export interface Found {
 }
 
 /** Maximum number of displayed rows per list. */
-const mostRows = 5
+const maxRows = 5
 /** Time limit of a list. */
 const deadlineMs = 5_000
 /** Maximum length of a name. */
-const longestName = 100
+const maxNameLength = 100
 
 /** A list that is searched by whole values, such as an order number, needs at least this many characters. */
-const shortestWhole = 3
+const minWholeLength = 3
 
 /** True if a parameter accepts the text. Otherwise the list is not called. */
 export function takes({ schema, labels, isSearch }: Omit<Way, 'parameter'>, text: string): boolean {
-  if (labels !== undefined) return text.length <= longestName
+  if (labels !== undefined) return text.length <= maxNameLength
   const { type, minimum, maximum, minLength, maxLength, pattern } = schema as {
     readonly [name in 'type' | 'pattern']?: string
   } & { readonly [name in 'minimum' | 'maximum' | 'minLength' | 'maxLength']?: number }
@@ -66,7 +66,7 @@ export function takes({ schema, labels, isSearch }: Omit<Way, 'parameter'>, text
   }
   const length = [...text].length
   return (
-    length >= (isSearch ? 0 : shortestWhole) &&
+    length >= (isSearch ? 0 : minWholeLength) &&
     isWithin(length, minLength, maxLength) &&
     (pattern === undefined || new RegExp(pattern, 'u').test(text))
   )
@@ -86,14 +86,14 @@ export async function find(api: Asker, lookup: Lookup, way: Way, text: string, s
     const { items } = await api.call<{ readonly items: readonly Label[] }>(labels, { ...input, query })
     return firstOf(rowsOf(items.map((label) => ({ ...label }))))
   }
-  const page = { ...(lookup.isPaged && { size: mostRows }), ...(lookup.canCount && { count: 'none' }) }
+  const page = { ...(lookup.isPaged && { size: maxRows }), ...(lookup.canCount && { count: 'none' }) }
   const query = { [way.parameter]: text, ...page }
   return firstOf(rowsOf(await api.call<Rows | readonly Row[]>(lookup, { ...input, query })))
 }
 
 const firstOf = ({ items, next }: Rows): Found => ({
-  rows: items.slice(0, mostRows),
-  hasMore: items.length > mostRows || typeof next === 'string',
+  rows: items.slice(0, maxRows),
+  hasMore: items.length > maxRows || typeof next === 'string',
 })
 
 /** Limits the number of concurrent calls. Others wait for a slot, or until they are aborted. */

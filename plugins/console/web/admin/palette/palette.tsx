@@ -14,9 +14,9 @@ import classes from './palette.module.css'
 import { type PaletteGroup, useRecords } from './use-records.ts'
 
 /** Maximum number of displayed places per page. */
-const mostPlaces = 8
+const maxPlaces = 8
 /** Minimum length of the text to search places within pages and rows of lists. */
-const fewestLetters = 2
+const minCharacters = 2
 
 interface PaletteProps {
   readonly navigation: Navigation
@@ -52,7 +52,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
   const list = useRef<HTMLDivElement>(null)
   const scope = useId()
   const text = typed.trim()
-  const isLong = text.length >= fewestLetters
+  const isLong = text.length >= minCharacters
   const places = usePlaces(navigation, isLong ? text : '')
   const records = useRecords(isLong ? text : '')
   const views = viewsThatFit(navigation, useKept().views, text, say('admin.views.title'))
@@ -273,6 +273,6 @@ function groupOfPlaces(
   const entries = places.filter(({ label, description }) => fits(text, label, description))
   if (page === undefined || entries.length === 0) return []
   const all = `/${page.id}?${new URLSearchParams({ [searchName]: text })}`
-  const rest = entries.length > mostPlaces ? { all } : {}
-  return [{ id: `places ${page.id}`, title: page.title, entries: entries.slice(0, mostPlaces), ...rest }]
+  const rest = entries.length > maxPlaces ? { all } : {}
+  return [{ id: `places ${page.id}`, title: page.title, entries: entries.slice(0, maxPlaces), ...rest }]
 }

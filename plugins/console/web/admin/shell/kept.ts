@@ -16,10 +16,10 @@ interface Choices {
 type Storage = Pick<globalThis.Storage, 'getItem' | 'setItem'>
 
 /** Maximum of all lists together. */
-export const mostViews = 50
-export const longestViewName = 60
+export const maxViews = 50
+export const maxViewNameLength = 60
 /** Maximum length of an address, above that of any list of the product. */
-const longestSearch = 2_000
+const maxSearchLength = 2_000
 const nothing: Choices = { views: [], groups: {} }
 
 /**
@@ -56,7 +56,7 @@ export class Kept {
   save(view: SavedView): boolean {
     const { views, groups } = this.#read()
     const next = [...views.filter((one) => !isSame(one, view)), view]
-    if (next.length > mostViews || !isView(view)) return false
+    if (next.length > maxViews || !isView(view)) return false
     this.#write({ groups, views: next.toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name))) })
     return true
   }
@@ -105,8 +105,8 @@ const isText = (value: unknown, longest: number): value is string =>
 
 function isView(value: unknown): value is SavedView {
   const { name, page, search } = (value ?? {}) as Partial<Record<keyof SavedView, unknown>>
-  const isAddress = typeof search === 'string' && search.length <= longestSearch
-  return isText(name, longestViewName) && isText(page, 100) && isAddress
+  const isAddress = typeof search === 'string' && search.length <= maxSearchLength
+  return isText(name, maxViewNameLength) && isText(page, 100) && isAddress
 }
 
 function choicesOf(written: unknown): Choices {
@@ -116,7 +116,7 @@ function choicesOf(written: unknown): Choices {
     views: Array.isArray(views)
       ? views
           .filter(isView)
-          .slice(0, mostViews)
+          .slice(0, maxViews)
           .map(({ name, page, search }) => ({ name, page, search }))
       : [],
     groups: Object.fromEntries(open.filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean')),

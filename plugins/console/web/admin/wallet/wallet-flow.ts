@@ -23,9 +23,9 @@ interface WalletPage {
 }
 
 /** Limit of announced wallets, because a fake wallet can announce itself any number of times. */
-const mostWallets = 20
-const longestName = 60
-const longestIcon = 100_000
+const maxWallets = 20
+const maxNameLength = 60
+const maxIconLength = 100_000
 
 /**
  * Requests the announcements of all wallets (EIP-6963). If there is none, the injected provider of the browser is used.
@@ -38,7 +38,7 @@ export function discoverWallets(page: WalletPage, onChange: (wallets: readonly W
   const tell = () => onChange(announced.size > 0 ? [...announced.values()] : heldOut(page))
   const onAnnounce = (event: Event) => {
     const wallet = walletOf((event as CustomEvent<unknown>).detail)
-    if (wallet === undefined || (announced.size >= mostWallets && !announced.has(wallet.id))) return
+    if (wallet === undefined || (announced.size >= maxWallets && !announced.has(wallet.id))) return
     announced.set(wallet.id, wallet)
     tell()
   }
@@ -56,8 +56,8 @@ function walletOf(detail: unknown): Wallet | undefined {
   const { info, provider } = (detail ?? {}) as { readonly info?: unknown; readonly provider?: unknown }
   const { uuid, name, icon } = (info ?? {}) as Readonly<Record<string, unknown>>
   if (typeof uuid !== 'string' || typeof name !== 'string' || !isProvider(provider)) return undefined
-  const isPicture = typeof icon === 'string' && icon.startsWith('data:image/') && icon.length <= longestIcon
-  return { id: uuid, name: name.slice(0, longestName), icon: isPicture ? icon : '', provider }
+  const isPicture = typeof icon === 'string' && icon.startsWith('data:image/') && icon.length <= maxIconLength
+  return { id: uuid, name: name.slice(0, maxNameLength), icon: isPicture ? icon : '', provider }
 }
 
 const isProvider = (value: unknown): value is WalletProvider =>

@@ -34,7 +34,7 @@ function worstOf(records: readonly ExecutionRecord[]): Outcome | undefined {
 }
 
 /** Shorter durations are not displayed. */
-const shortestMs = 50
+const minMs = 50
 
 /**
  * Returns the time from the record before the step to its last record, because records are written at the end of work.
@@ -45,5 +45,5 @@ function durationOf(all: readonly ExecutionRecord[], own: readonly ExecutionReco
   const before = first && all[all.indexOf(first) - 1]
   if (before === undefined || last === undefined) return undefined
   const durationMs = Date.parse(last.occurredAt) - Date.parse(before.occurredAt)
-  return durationMs >= shortestMs ? durationMs : undefined
+  return durationMs >= minMs ? durationMs : undefined
 }

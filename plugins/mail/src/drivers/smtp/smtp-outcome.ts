@@ -8,7 +8,7 @@ import { errorOf, type SmtpError, SmtpFailure } from './smtp-session.ts'
 type Mask = (text: string) => string
 
 /** Maximum length of a reply. */
-const longestReply = 300
+const maxReplyLength = 300
 
 /** Replies that reject the product and not the mail (RFC 4954, 6). The cause is the configuration. */
 const signInReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
@@ -89,6 +89,6 @@ const deferred = (errorCode: string, errorMessage: string): Failure => ({
 })
 
 function replyOf({ responseCode, response }: SmtpError, mask: Mask): Pick<MailDelivery, 'replyCode' | 'reply'> {
-  const reply = [...mask(response || '').replace(/\p{Cc}+/gu, ' ')].slice(0, longestReply).join('')
+  const reply = [...mask(response || '').replace(/\p{Cc}+/gu, ' ')].slice(0, maxReplyLength).join('')
   return { ...(responseCode ? { replyCode: String(responseCode) } : {}), ...(reply === '' ? {} : { reply }) }
 }

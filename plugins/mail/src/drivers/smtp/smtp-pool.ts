@@ -1,7 +1,7 @@
 import { SmtpSession, type SmtpSettings } from './smtp-session.ts'
 
 /** Maximum number of mails that wait for a connection. */
-const longestQueue = 1_000
+const maxQueueLength = 1_000
 
 /** Too many mails wait for a connection. */
 export class PoolExhausted extends Error {
@@ -70,7 +70,7 @@ export class SmtpPool {
   }
 
   #wait(signal: AbortSignal): Promise<void> {
-    if (this.#waiting.length >= longestQueue) throw new PoolExhausted('Too many mails wait for a connection')
+    if (this.#waiting.length >= maxQueueLength) throw new PoolExhausted('Too many mails wait for a connection')
     return new Promise((resolve, reject) => {
       const go = () => {
         signal.removeEventListener('abort', giveUp)

@@ -5,7 +5,7 @@ import type { ClientSocket, SocketTable } from './socket-table.ts'
 /** Deadline of a guard in milliseconds. */
 const guardDeadlineMs = 5_000
 /** Maximum number of pending subscriptions of one connection. */
-const mostJoining = 8
+const maxJoining = 8
 
 const groupName = /^[A-Za-z0-9._:/-]{1,100}$/
 
@@ -44,7 +44,7 @@ export class ClientMessages {
     if (!socket.groups.has(group)) {
       if (socket.groups.size + socket.joining >= this.#parts.maxGroups())
         return refuse(socket, 'too-many-groups', group)
-      if (socket.joining >= mostJoining) return refuse(socket, 'busy', group)
+      if (socket.joining >= maxJoining) return refuse(socket, 'busy', group)
       socket.joining += 1
       const isAllowed = await this.#mayJoin(socket, group)
       socket.joining -= 1

@@ -15,8 +15,8 @@ import type { Targets } from '../connections/socket-table.ts'
 import type { CreatedPush, Deliverer } from './deliverer.ts'
 import type { FanOut } from './fan-out.ts'
 
-const longestSubject = 500
-const longestContent = 65_536
+const maxSubjectLength = 500
+const maxContentLength = 65_536
 /** Characters of JSON. */
 const largestVariables = 16_384
 
@@ -88,10 +88,10 @@ export class WebsocketChannel implements NotificationChannel {
     if (!hasTargets(targetsOf(message)))
       return fault('recipient-missing', 'The message is for nobody who can be online')
     if (hasNoText(message)) return noText
-    if (subject.length > longestSubject)
-      return fault('subject-too-long', `The subject has more than ${longestSubject} characters`)
-    if (content.length > longestContent)
-      return fault('content-too-long', `The content has more than ${longestContent} characters`)
+    if (subject.length > maxSubjectLength)
+      return fault('subject-too-long', `The subject has more than ${maxSubjectLength} characters`)
+    if (content.length > maxContentLength)
+      return fault('content-too-long', `The content has more than ${maxContentLength} characters`)
     if (JSON.stringify(openVariables(message)).length > largestVariables)
       return fault('variables-too-large', `The variables have more than ${largestVariables} characters`)
     const holdsSecret = secretsOf(message).some((secret) => subject.includes(secret) || content.includes(secret))

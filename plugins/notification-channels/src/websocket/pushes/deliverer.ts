@@ -35,7 +35,7 @@ const step = 500
 /** Deadline of a delivery in milliseconds, including its waiting time. Writes that have begun continue. */
 const deadlineMs = 5_000
 /** Maximum number of waiting pushes. */
-const mostWaiting = 1_000
+const maxWaiting = 1_000
 
 interface DelivererParts {
   readonly table: SocketTable
@@ -71,7 +71,7 @@ export class Deliverer {
   async deliver(push: Push, { signal, onBegin = () => {} }: DeliveryWatch = {}): Promise<number> {
     const { table, enabled, metrics, clock } = this.#parts
     if (!enabled() || table.of(push.targets).size === 0) return 0
-    if (this.#waiting >= mostWaiting) {
+    if (this.#waiting >= maxWaiting) {
       metrics.dropped()
       throw new Error('Too many pushes wait')
     }

@@ -9,7 +9,7 @@ export interface JsonObject {
 }
 
 /** Maximum bytes of a document in UTF-8. */
-const longestDocument = 64 * 1024
+const maxDocumentLength = 64 * 1024
 /** Maximum depth of nested brackets. */
 const deepest = 16
 
@@ -20,7 +20,7 @@ const deepest = 16
  * @throws TypedDataFault
  */
 export function parseBoundedJson(text: string): JsonObject {
-  if (typeof text !== 'string' || text.length > longestDocument || Buffer.byteLength(text) > longestDocument) {
+  if (typeof text !== 'string' || text.length > maxDocumentLength || Buffer.byteLength(text) > maxDocumentLength) {
     throw new TypedDataFault('no text, or too long a one')
   }
   if (depthOf(text) > deepest) throw new TypedDataFault('too deep')

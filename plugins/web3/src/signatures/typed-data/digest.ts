@@ -8,14 +8,14 @@ const wordBytes = 32
 /** Hashes of type texts. All users of an application sign the same types. */
 const typeHashes = new LRUCache<string, Uint8Array>({ max: 1000 })
 /** Maximum length of a cached text. */
-const longestKept = 1024
+const maxKeptLength = 1024
 /**
  * Maximum number of hashed words per document. Without it, 64 KiB of small values or nested types would block the event
  * loop.
  */
-const mostWords = 4096
+const maxWords = 4096
 /** Enough for the decimal digits of 2^256, a sign and some leading zeros. */
-const longestNumber = 80
+const maxNumberLength = 80
 
 /**
  * Returns the digest that `eth_signTypedData_v4` signs (EIP-712). Every value is checked against its type, and every
@@ -33,7 +33,7 @@ export function typedDataDigest({ types, primaryType, domain, message }: TypedDa
 /** Returns an integer of a document: a JSON number, or decimal or `0x` text. `undefined` for other values. */
 export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
   if (typeof value === 'number') return BigInt(value)
-  if (typeof value !== 'string' || value.length > longestNumber) return undefined
+  if (typeof value !== 'string' || value.length > maxNumberLength) return undefined
   return /^(?:-?\d+|0x[0-9a-fA-F]+)$/.test(value) ? BigInt(value) : undefined
 }
 
@@ -74,7 +74,7 @@ class Encoder {
   #array({ element, length }: NonNullable<ReturnType<typeof elementOf>>, value: JsonValue | undefined): Uint8Array {
     if (!Array.isArray(value)) throw new TypedDataFault('no array')
     if (length !== undefined && value.length !== length) throw new TypedDataFault('an array of another length')
-    if (value.length > mostWords) throw new TypedDataFault('too long an array')
+    if (value.length > maxWords) throw new TypedDataFault('too long an array')
     return this.#hash(value.map((one: JsonValue) => this.#word(element, one)))
   }
 
@@ -85,7 +85,7 @@ class Encoder {
 
   #spend(words: number): void {
     this.#words += words
-    if (this.#words > mostWords) throw new TypedDataFault('too many values')
+    if (this.#words > maxWords) throw new TypedDataFault('too many values')
   }
 
   #typeHash(type: string): Uint8Array {
@@ -95,7 +95,7 @@ class Encoder {
     const text = [type, ...others].map((name) => `${name}(${this.#fieldList(name)})`).join('')
     this.#spend(text.length / wordBytes)
     const made = typeHashes.get(text) ?? keccak256(utf8(text))
-    if (text.length <= longestKept) typeHashes.set(text, made)
+    if (text.length <= maxKeptLength) typeHashes.set(text, made)
     this.#typeHashes.set(type, made)
     return made
   }

@@ -8,10 +8,10 @@ interface StructField {
 /** The structs of a document by name, with their fields in hashing order. */
 export type StructTypes = ReadonlyMap<string, readonly StructField[]>
 
-const mostTypes = 64
+const maxTypes = 64
 /** Total of all types. */
-const mostFields = 512
-const longestName = 128
+const maxFields = 512
+const maxNameLength = 128
 
 /** A struct name is an identifier. It must not be a Solidity type or look like one (`uint7`). */
 const structName = /^[A-Za-z_$][A-Za-z0-9_$:]*$/
@@ -27,14 +27,14 @@ const atomic = /^(?:address|bool|string|bytes(?:[1-9]|[12][0-9]|3[0-2])?|u?int(\
  */
 function readTypes(declared: JsonObject): StructTypes {
   const entries = Object.entries(declared)
-  if (entries.length > mostTypes) throw new TypedDataFault('too many types')
+  if (entries.length > maxTypes) throw new TypedDataFault('too many types')
   const types = new Map(entries.map(([name, fields]) => [checkedName(name), readFields(fields)]))
   let total = 0
   for (const fields of types.values()) {
     total += fields.length
     for (const { type } of fields) assertKnown(type, types)
   }
-  if (total > mostFields) throw new TypedDataFault('too many fields')
+  if (total > maxFields) throw new TypedDataFault('too many fields')
   return types
 }
 
@@ -52,7 +52,7 @@ export function bitsOf(type: string): number | undefined {
 }
 
 function checkedName(name: string): string {
-  if (name.length > longestName || !structName.test(name) || atomicLooking.test(name)) {
+  if (name.length > maxNameLength || !structName.test(name) || atomicLooking.test(name)) {
     throw new TypedDataFault('a type has no name of a struct')
   }
   return name
@@ -67,8 +67,8 @@ function readFields(fields: unknown): readonly StructField[] {
 
 function readField(field: unknown): StructField {
   const { name, type, ...rest }: JsonObject = Object(field)
-  const isRead = typeof name === 'string' && name.length <= longestName && fieldName.test(name)
-  if (!isRead || typeof type !== 'string' || type.length > longestName || Object.keys(rest).length > 0) {
+  const isRead = typeof name === 'string' && name.length <= maxNameLength && fieldName.test(name)
+  if (!isRead || typeof type !== 'string' || type.length > maxNameLength || Object.keys(rest).length > 0) {
     throw new TypedDataFault('a field without name or type')
   }
   return { name, type }

@@ -7,7 +7,7 @@ import classes from './instances-state.module.css'
 
 const lookMs = 1_000
 /** An instance that is missing by then reports itself when it returns. */
-const mostLooks = 30
+const maxChecks = 30
 
 /** Returns the running instances. Polled every second until all of them run the version. */
 export function useInstances(operation: Operation | undefined, version?: number) {
@@ -17,7 +17,7 @@ export function useInstances(operation: Operation | undefined, version?: number)
     queryFn: ({ signal }) => api.call<Instances>(operation as Operation, { signal }),
     enabled: operation?.allowed === true,
     refetchInterval: ({ state: { data, dataUpdateCount } }) => {
-      if (version === undefined || dataUpdateCount > mostLooks) return false
+      if (version === undefined || dataUpdateCount > maxChecks) return false
       return data?.items.every((one) => one.version >= version) ? false : lookMs
     },
   }).data
