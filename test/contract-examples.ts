@@ -147,7 +147,7 @@ export const acmeSms = definePlugin({
   installTasks: [checkAccount],
   scheduledTasks: [pollBalance],
   commands: [showBalance],
-  carriesOut: ['messages'],
+  implements: ['messages'],
   setupDeadlineMs: 20_000,
   setup: ({ provide, contribute }) => {
     provide(smsBalance, { cents: () => 4711 })

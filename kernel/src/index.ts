@@ -137,12 +137,12 @@ export {
 export { makePrivateDirectory, makePrivateFile } from './files/private-files.ts'
 export { type ErrorLine, errorLine, FailureLog, type FailureTexts } from './logging/error-line.ts'
 export {
-  type CarriedOut,
   type ChangeSetDeclaration,
   type ConfigView,
-  carriedOut,
   type Declared,
   definePlugin,
+  type ImplementedMember,
+  implementedMembers,
   type KeysOf,
   type MessageCatalogues,
   type MessageTree,

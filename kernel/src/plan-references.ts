@@ -1,5 +1,5 @@
 import type { Report } from './plan-declarations.ts'
-import { carriedOut, isPlugin, type MessageTree, type Plugin } from './plugin.ts'
+import { implementedMembers, isPlugin, type MessageTree, type Plugin } from './plugin.ts'
 import { refOf } from './refs.ts'
 import { shown } from './shapes/shape-check.ts'
 
@@ -8,13 +8,14 @@ const maxNamed = 5
 
 /** Reports declarations without an effect: those that no plugin implements, and texts in one language only. */
 export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
-  for (const member of carriedOut) {
+  for (const member of implementedMembers) {
     const declaring = plugins.filter((plugin) => {
       const declared: object = plugin[member] ?? []
       return Object.keys(declared).length > 0
     })
-    if (declaring.length === 0 || plugins.some(({ carriesOut = [] }) => carriesOut.includes(member))) continue
-    warn('PLINTH_PLAN_NOT_CARRIED_OUT', member, { member, plugins: declaring.map(({ id }) => id).join(', ') })
+    if (declaring.length === 0 || plugins.some(({ implements: implemented = [] }) => implemented.includes(member)))
+      continue
+    warn('PLINTH_PLAN_NOT_IMPLEMENTED', member, { member, plugins: declaring.map(({ id }) => id).join(', ') })
   }
   for (const plugin of plugins) {
     const names = englishTexts(plugin)

@@ -7,7 +7,7 @@ import { type Problem, problem } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { checkDeclarations, keysBy, ownersBy, type Report } from './plan-declarations.ts'
 import { brokenReferences, describeEntry, findOmissions, offerOf } from './plan-references.ts'
-import { carriedOut, isPlugin, type Plugin, type PluginDeclaration, type Role } from './plugin.ts'
+import { implementedMembers, isPlugin, type Plugin, type PluginDeclaration, type Role } from './plugin.ts'
 import { refOf } from './refs.ts'
 import { checkShapes } from './shapes/declaration-shapes.ts'
 
@@ -48,11 +48,11 @@ const knownMembers: ReadonlySet<string> = new Set<keyof PluginDeclaration>([
     'configGroups',
     'businessErrors',
     'commands',
-    'carriesOut',
+    'implements',
     'setupDeadlineMs',
     'setup',
     'fallbackStart',
-    ...carriedOut,
+    ...implementedMembers,
   ] as const),
 ])
 

@@ -167,7 +167,7 @@ export interface ChangeSetDeclaration {
 }
 
 /** Properties of declarations that another plugin implements. */
-export const carriedOut = [
+export const implementedMembers = [
   'entities',
   'migrations',
   'messages',
@@ -175,7 +175,7 @@ export const carriedOut = [
   'installTasks',
   'scheduledTasks',
 ] as const
-export type CarriedOut = (typeof carriedOut)[number]
+export type ImplementedMember = (typeof implementedMembers)[number]
 
 /** Nested texts by locale; leaves may contain `{{placeholder}}`. */
 export interface MessageTree {
@@ -322,9 +322,9 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    * The declarations that this plugin implements for all plugins: for a scheduler `scheduledTasks`, for a database
    * `entities` and `migrations`. The planner warns about declarations that no loaded plugin implements.
    *
-   * @example carriesOut: ['messages']
+   * @example implements: ['messages']
    */
-  readonly carriesOut?: readonly CarriedOut[]
+  readonly implements?: readonly ImplementedMember[]
   /**
    * Maximum duration of setup in milliseconds; `platform.kernel.setup-deadline` when absent.
    *

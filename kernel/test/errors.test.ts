@@ -70,7 +70,7 @@ function namedTasksProduct(config: Readonly<Record<string, string>> = {}) {
   })
   const name = (value: string) => key.string({ title: 'x', default: value })
   const owner = plugin('p0', {
-    carriesOut: ['scheduledTasks'],
+    implements: ['scheduledTasks'],
     config: { 'platform.p0.first': name('p0.first'), 'platform.p0.second': name('p0.second') },
     scheduledTasks: [
       task('p0.first', 'platform.p0.first'),
@@ -153,7 +153,7 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   PLINTH_PLAN_PLUGIN_AS_REFERENCE: prepared([
     { requires: { other: plugin('other', { provides: [missing] }) as never } },
   ]),
-  PLINTH_PLAN_NOT_CARRIED_OUT: prepared([{ permissions: [{ code: 'a', displayName: 'x' }] }]),
+  PLINTH_PLAN_NOT_IMPLEMENTED: prepared([{ permissions: [{ code: 'a', displayName: 'x' }] }]),
   PLINTH_PLAN_MESSAGES_INCOMPLETE: prepared([{ messages: { en: { a: 'x' }, 'zh-CN': {} } }]),
   PLINTH_PLAN_SECRET_DESTINATION: prepared([{ config: secretWithoutDestination }]),
   PLINTH_PLAN_DUPLICATE_PLUGIN: prepared([{}, { id: 'p0' }]),

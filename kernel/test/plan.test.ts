@@ -559,7 +559,7 @@ t.test(
       installTasks: [],
       scheduledTasks: [],
       commands: [],
-      carriesOut: ['messages'],
+      implements: ['messages'],
       setupDeadlineMs: 1,
       setup() {},
       fallbackStart: () => undefined,
@@ -576,7 +576,7 @@ t.test('C-002 a declaration is no warning when any loaded plugin uses it', async
   const warningsWith = (...plugins: Plugin[]) =>
     prepareProduct(productOf([declaring, ...plugins]), { envFile: false }).warnings.map(({ place }) => place)
   t.strictSame(warningsWith(), ['entities', 'migrations', 'scheduledTasks'])
-  t.strictSame(warningsWith(plugin('clockwork', { carriesOut: ['scheduledTasks'] })), ['entities', 'migrations'])
+  t.strictSame(warningsWith(plugin('clockwork', { implements: ['scheduledTasks'] })), ['entities', 'migrations'])
 })
 
 t.test('the core of the kernel is small enough to be read in an hour', async (t) => {

@@ -156,12 +156,12 @@ export const references: readonly Mistake[] = [
   },
   {
     id: 'carries-out-unknown',
-    mistake: 'carriesOut names a member that does not exist',
-    product: declared(() => ({ carriesOut: ['message'] })),
+    mistake: 'implements names a member that does not exist',
+    product: declared(() => ({ implements: ['message'] })),
     code: 'PLINTH_PLAN_INVALID_DECLARATION',
-    place: 'carriesOut[0]',
+    place: 'implements[0]',
     cause: 'did you mean "messages"?',
-    fix: 'carriesOut: [',
+    fix: 'implements: [',
   },
 ]
 

@@ -176,7 +176,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['migrations/test/migrator.test.ts'],
   },
   {
-    file: 'plugins/http/src/routes/route-book.ts',
+    file: 'plugins/http/src/routes/route-registry.ts',
     fragment: `  const { method, path, summary, access, annotations = [], operationId = operationIdOf(method, path) } = declared
 `,
     replacement: `  const { method, path, summary, access, annotations = [] } = declared
@@ -230,7 +230,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/wallet-login/test/wallet-login.test.ts'],
   },
   {
-    file: 'plugins/notification/src/send-log/purge-task.ts',
+    file: 'plugins/notification/src/send-log/tasks.ts',
     fragment: '[kindOf(kinds.read(values)), -rows]',
     replacement: '[kindOf(kinds.read(values)), rows]',
     effect: 'Removed rows of the send log are counted twice instead of not at all.',

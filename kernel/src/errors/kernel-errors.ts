@@ -19,8 +19,8 @@ export const kernelError = errorTable({
     Correct the name, or remove the member: nothing would read it.`,
   PLINTH_PLAN_PLUGIN_AS_REFERENCE: `It is the plugin "{{other}}" itself, not a reference to what it offers ({{offered}}).
     Import the reference by its name, such as import { {{name}} } from "{{origin}}"; the default import is the plugin, for the product file.`,
-  PLINTH_PLAN_NOT_CARRIED_OUT: `Declared by {{plugins}}, but no loaded plugin carries out {{member}}.
-    Add the plugin that does to the product file (its declaration says so in \`carriesOut\`), or go without what they declare.`,
+  PLINTH_PLAN_NOT_IMPLEMENTED: `Declared by {{plugins}}, but no loaded plugin implements {{member}}.
+    Add the plugin that does to the product file (its declaration says so in \`implements\`), or go without what they declare.`,
   PLINTH_PLAN_MESSAGES_INCOMPLETE: `{{count}} text(s) are missing in {{locale}}, among them {{names}}.
     Write them; until then people read another language there.`,
   PLINTH_PLAN_DUPLICATE_PLUGIN: `Plugin id "{{id}}" is listed more than once.

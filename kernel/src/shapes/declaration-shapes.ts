@@ -5,7 +5,7 @@ import type {
   ScheduledTask,
 } from '../contracts/declarations.ts'
 import type { Report } from '../plan-declarations.ts'
-import { carriedOut, type Declared, type Plugin, roles } from '../plugin.ts'
+import { type Declared, implementedMembers, type Plugin, roles } from '../plugin.ts'
 import { type Shape, type ShapeType, shape } from './shape.ts'
 import { pathTo, type ShapeProblem, shapeProblems } from './shape-check.ts'
 
@@ -184,7 +184,7 @@ const members = {
     `scheduledTasks: [{ name: 'shop.poll', displayName: ${bilingual}, fixedDelay: 60_000, autoStartup: true, run }]`,
   ],
   commands: [list(command), "commands: [{ name: 'shop list', summary: 'list the orders', run }]"],
-  carriesOut: [list(among(carriedOut)), "carriesOut: ['messages']"],
+  implements: [list(among(implementedMembers)), "implements: ['messages']"],
   setupDeadlineMs: [integer(1), 'setupDeadlineMs: 20_000'],
   setup: [run, 'setup: ({ services, provide }) => { ... }'],
   fallbackStart: [run, 'fallbackStart: ({ code }) => ({ ... })'],

@@ -15,7 +15,7 @@ import {
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { approvalResults } from './contract.ts'
-import { ApprovalRecord } from './entities.ts'
+import { ApprovalRow } from './entities.ts'
 import { own } from './permissions.ts'
 
 const instanceView = Type.Object({
@@ -61,13 +61,13 @@ export const approvalRoutes = [
       }
       const rows = callerRows(request, 'actor_user_id')
       return answerList(query, newestFirst, async (window) =>
-        rowsAs(await findPage(db.fork(), ApprovalRecord, { $and: [where, rows] }, window), viewOf),
+        rowsAs(await findPage(db.fork(), ApprovalRow, { $and: [where, rows] }, window), viewOf),
       )
     },
   }),
 ]
 
-const viewOf = (record: ApprovalRecord) => ({
+const viewOf = (record: ApprovalRow) => ({
   id: record.id,
   workflow: record.workflow,
   action: record.action,

@@ -3,7 +3,7 @@ import { column } from '@plinth/database'
 import type { ApprovalResult } from './contract.ts'
 
 /** An approved or rejected step. Never changed. */
-export const ApprovalRecord = defineEntity({
+export const ApprovalRow = defineEntity({
   name: 'ApprovalInstance',
   tableName: 'approval_instance',
   indexes: [
@@ -30,6 +30,6 @@ export const ApprovalRecord = defineEntity({
     createdAt: column.timestamp(),
   },
 })
-export type ApprovalRecord = InferEntity<typeof ApprovalRecord>
+export type ApprovalRow = InferEntity<typeof ApprovalRow>
 
-export const entities = [ApprovalRecord]
+export const entities = [ApprovalRow]

@@ -1,7 +1,7 @@
 import type { Database } from '@plinth/database'
 import { type BusinessError, type Clock, columnText } from '@plinth/kernel'
 import type { ApprovalInstance, ApprovalRequest, Approvals, ApprovalWorkflow } from './contract.ts'
-import { ApprovalRecord } from './entities.ts'
+import { ApprovalRow } from './entities.ts'
 import { refusal } from './failures.ts'
 
 interface GuardParts {
@@ -31,7 +31,7 @@ export class ApprovalGuard implements Approvals {
     const { workflow, action, source, permissions, actor, traceId } = request
     const id = db.newId()
     const em = db.fork()
-    await em.insert(ApprovalRecord, {
+    await em.insert(ApprovalRow, {
       id,
       workflow: columnText(workflow, 64),
       action: columnText(action, 64),

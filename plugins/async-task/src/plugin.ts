@@ -16,7 +16,6 @@ import { messages, refusal } from './declarations.ts'
 import { entities } from './entities.ts'
 import { failureEvents } from './failure-events.ts'
 import { changeSets } from './migrations/index.ts'
-import { purge } from './purge-task.ts'
 import { routes } from './routes.ts'
 import { runMetrics } from './run-metrics.ts'
 import { TaskAccess, urlGuardName } from './task-access.ts'
@@ -25,6 +24,7 @@ import { TaskRows } from './task-rows.ts'
 import { activeOwners, TaskRunner } from './task-runner.ts'
 import { TaskService } from './task-service.ts'
 import { TaskTypes, typeLabels } from './task-types.ts'
+import { purge } from './tasks.ts'
 
 /** Queued tasks with progress, cancellation and a result file (decision A13). */
 export default definePlugin({

@@ -21,7 +21,7 @@ export default definePlugin({
   id: 'database',
   version: '1.0.0',
   kernel: '^1.0.0',
-  carriesOut: ['entities', 'migrations'],
+  implements: ['entities', 'migrations'],
   requires: { kernel, followedClock: optional(followedClock) },
   provides: [database, databaseSecret],
   contributes: [healthCheck],

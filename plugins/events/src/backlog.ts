@@ -2,7 +2,7 @@ import { countRows, type Database, maxCounted, type RowCount } from '@plinth/dat
 import type { Clock } from '@plinth/kernel'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Outcome } from './deliverer.ts'
-import { OutboxEvent, type OutboxState, outboxStates } from './entities.ts'
+import { EventRow, type OutboxState, outboxStates } from './entities.ts'
 
 /**
  * Counts attempts by event and outcome, and reads the backlog when the registry is read. Tags are bounded: events
@@ -66,7 +66,7 @@ export class Backlog {
 
   async read() {
     const counts = await this.#count(outboxStates)
-    const oldest = await this.#db.fork().findOne(OutboxEvent, { status: 'pending' }, { orderBy: { id: 'asc' } })
+    const oldest = await this.#db.fork().findOne(EventRow, { status: 'pending' }, { orderBy: { id: 'asc' } })
     // A key has at most one failed event, because later ones are not attempted.
     const blocked = await countRows(this.#db, {
       table: 'outbox_event',

@@ -2,7 +2,7 @@ import { type KeptLease, keepLease, LeaseLost, type Moment, momentOf } from '@pl
 import type { Database } from '@plinth/database'
 import { type Clock, columnText, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import { type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
-import type { OutboxEvent } from './entities.ts'
+import type { EventRow } from './entities.ts'
 import type { HandlerRegistry } from './handler-registry.ts'
 import type { Claim, OutboxStore } from './outbox-store.ts'
 
@@ -47,7 +47,7 @@ interface DelivererParts {
 
 /** One attempt. */
 interface Work {
-  readonly event: OutboxEvent
+  readonly event: EventRow
   readonly claim: Claim
   readonly claimedAt: Moment
   readonly settings: DeliverySettings
@@ -75,7 +75,7 @@ export class Deliverer {
    * @param stop aborts the delivery; the event is released
    * @throws the errors of the database; the event is due again when its lease has expired
    */
-  async deliver(event: OutboxEvent, stop: AbortSignal): Promise<Outcome> {
+  async deliver(event: EventRow, stop: AbortSignal): Promise<Outcome> {
     const { store, handlers, clock, count } = this.#parts
     const settings = this.#parts.settings()
     if (!handlers.knows(event.type)) {
@@ -180,7 +180,7 @@ export class Deliverer {
     }
   }
 
-  async #giveUp(event: OutboxEvent, claim: Claim, attempts: number, reason: string): Promise<Outcome> {
+  async #giveUp(event: EventRow, claim: Claim, attempts: number, reason: string): Promise<Outcome> {
     const { db, store, publish, log } = this.#parts
     const { id, type, streamKey } = event
     await db.transactional(async () => {
@@ -195,7 +195,7 @@ export class Deliverer {
   }
 
   /** Logs one warning when a type of event begins to fail. Later failures are logged with level `debug`. */
-  #logFailure({ id, type }: OutboxEvent, details: object): void {
+  #logFailure({ id, type }: EventRow, details: object): void {
     const failures = this.#failing.get(type) ?? 0
     this.#failing.set(type, failures + 1)
     this.#parts.log[failures === 0 ? 'warn' : 'debug'](
@@ -204,7 +204,7 @@ export class Deliverer {
     )
   }
 
-  #logRecovery({ id, type, attempts }: OutboxEvent): void {
+  #logRecovery({ id, type, attempts }: EventRow): void {
     const failures = this.#failing.get(type)
     if (failures === undefined || attempts === 0) return
     this.#failing.delete(type)

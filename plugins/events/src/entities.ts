@@ -13,7 +13,7 @@ export const dueAtOnce = new Date(0)
 /** `nextAt` of an event that waits for an earlier one of its key; later than each time of a clock. */
 export const waitsForItsTurn = new Date(Date.UTC(9999, 0, 1))
 
-export const OutboxEvent = defineEntity({
+export const EventRow = defineEntity({
   name: 'OutboxEvent',
   tableName: 'outbox_event',
   uniques: [{ properties: ['streamKey', 'position'] }],
@@ -49,10 +49,10 @@ export const OutboxEvent = defineEntity({
     finishedAt: column.timestamp().nullable(),
   },
 })
-export type OutboxEvent = InferEntity<typeof OutboxEvent>
+export type EventRow = InferEntity<typeof EventRow>
 
 /** Handlers that have handled an event while other handlers have not. */
-export const OutboxDelivery = defineEntity({
+export const DeliveryRow = defineEntity({
   name: 'OutboxDelivery',
   tableName: 'outbox_delivery',
   uniques: [{ properties: ['eventId', 'handler'] }],
@@ -67,7 +67,7 @@ export const OutboxDelivery = defineEntity({
 /**
  * The last assigned position of a key. Publishers of one key lock this row, so positions follow the order of commits.
  */
-export const OutboxStream = defineEntity({
+export const StreamRow = defineEntity({
   name: 'OutboxStream',
   tableName: 'outbox_stream',
   indexes: [{ properties: ['updatedAt'] }],
@@ -78,4 +78,4 @@ export const OutboxStream = defineEntity({
   },
 })
 
-export const entities = [OutboxEvent, OutboxDelivery, OutboxStream]
+export const entities = [EventRow, DeliveryRow, StreamRow]

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Database, findPage, type PageWindow } from '@plinth/database'
 import type { Backlog } from './backlog.ts'
 import { refusal } from './declarations.ts'
-import { dueAtOnce, OutboxDelivery, OutboxEvent, type OutboxState } from './entities.ts'
+import { DeliveryRow, dueAtOnce, EventRow, type OutboxState } from './entities.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 interface OutboxFilter {
@@ -36,7 +36,7 @@ export class OutboxAdmin {
   }
 
   list(filter: OutboxFilter, window: PageWindow) {
-    return findPage(this.#parts.db.fork(), OutboxEvent, conditionOf(filter), window, { exclude: ['payload'] })
+    return findPage(this.#parts.db.fork(), EventRow, conditionOf(filter), window, { exclude: ['payload'] })
   }
 
   /**
@@ -46,9 +46,9 @@ export class OutboxAdmin {
    */
   async one(id: number) {
     const em = this.#parts.db.fork()
-    const event = await em.findOne(OutboxEvent, id)
+    const event = await em.findOne(EventRow, id)
     if (event === null) throw refusal('event-unknown')
-    const deliveries = await em.find(OutboxDelivery, { eventId: id }, { orderBy: { id: 'asc' } })
+    const deliveries = await em.find(DeliveryRow, { eventId: id }, { orderBy: { id: 'asc' } })
     return { event, deliveries: deliveries.map(({ handler, deliveredAt }) => ({ handler, deliveredAt })) }
   }
 
@@ -75,7 +75,7 @@ export class OutboxAdmin {
       const where = { $and: [conditionOf(filter), ...ids, { status: 'failed' as const, id: { $gt: last } }] }
       const found = await db
         .fork()
-        .find(OutboxEvent, where, { fields: ['id'], orderBy: { id: 'asc' }, limit: replayedTogether + 1 })
+        .find(EventRow, where, { fields: ['id'], orderBy: { id: 'asc' }, limit: replayedTogether + 1 })
       const step = found.slice(0, replayedTogether).map(({ id }) => id)
       affected += await this.#replay({ id: { $in: step }, status: 'failed' })
       if (found.length <= replayedTogether) return { affected, isMore: false }
@@ -99,7 +99,7 @@ export class OutboxAdmin {
 
   async #replay(where: object): Promise<number> {
     const values = { status: 'pending' as const, attempts: 0, nextAt: dueAtOnce, leaseToken: null }
-    const affected = await this.#parts.db.fork().nativeUpdate(OutboxEvent, where, values)
+    const affected = await this.#parts.db.fork().nativeUpdate(EventRow, where, values)
     if (affected > 0) this.#parts.db.afterCommit(this.#parts.replayed)
     return affected
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type DatabaseTime, LeaseLost } from '@plinth/coordination'
 import { type Database, exactInteger, insertRows, type Parameter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { dueAtOnce, OutboxDelivery, OutboxEvent, waitsForItsTurn } from './entities.ts'
+import { DeliveryRow, dueAtOnce, EventRow, waitsForItsTurn } from './entities.ts'
 
 /** The right to deliver one event while its lease is valid. */
 export interface Claim {
@@ -119,14 +119,14 @@ export class OutboxStore {
     }
   }
 
-  async load(id: number): Promise<OutboxEvent | null> {
-    return this.#db.fork().findOne(OutboxEvent, id)
+  async load(id: number): Promise<EventRow | null> {
+    return this.#db.fork().findOne(EventRow, id)
   }
 
   /** Returns the first unfinished event of the key. */
-  async head(key: string): Promise<OutboxEvent | null> {
+  async head(key: string): Promise<EventRow | null> {
     const where = { streamKey: key, position: { $ne: null } }
-    const [first] = await this.#db.fork().find(OutboxEvent, where, { orderBy: { position: 'asc' }, limit: 1 })
+    const [first] = await this.#db.fork().find(EventRow, where, { orderBy: { position: 'asc' }, limit: 1 })
     return first ?? null
   }
 
@@ -135,7 +135,7 @@ export class OutboxStore {
    * wait, another process has it, or an attempt was made since it was read.
    */
   async claim(
-    { id, streamKey, attempts }: Pick<OutboxEvent, 'id' | 'streamKey' | 'attempts'>,
+    { id, streamKey, attempts }: Pick<EventRow, 'id' | 'streamKey' | 'attempts'>,
     leaseMs: number,
   ): Promise<Claim | undefined> {
     const token = randomUUID()
@@ -180,7 +180,7 @@ export class OutboxStore {
     await this.#db.transactional(async () => {
       if (!(await this.#renew(this.#db, claim, leaseMs))) throw new LeaseLost()
       const delivery = { id: this.#db.newId(), eventId: claim.id, handler, deliveredAt: this.#now() }
-      await insertRows(this.#db, OutboxDelivery, [delivery])
+      await insertRows(this.#db, DeliveryRow, [delivery])
     })
   }
 
@@ -195,7 +195,7 @@ export class OutboxStore {
   }
 
   /** Finishes an event without handlers, without a claim. False if it is not due or another process has it. */
-  async pass({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>): Promise<boolean> {
+  async pass({ id, streamKey }: Pick<EventRow, 'id' | 'streamKey'>): Promise<boolean> {
     const due = this.#isDue()
     return this.#leave(streamKey ?? null, `${delivered} where id = ? and ${due.sql}`, [
       this.#now(),
@@ -205,7 +205,7 @@ export class OutboxStore {
   }
 
   /** Skips a scheduled, pending or failed event at any position. False for other states. */
-  async skip({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>): Promise<boolean> {
+  async skip({ id, streamKey }: Pick<EventRow, 'id' | 'streamKey'>): Promise<boolean> {
     return this.#db.transactional(async () => {
       // The event need not be the first. The lock prevents that another process finishes the first one meanwhile.
       if (streamKey != null) await this.#lockHead(streamKey)

@@ -3,7 +3,7 @@ import { addToRows, type Database, insertRow, sqlValue } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { EventRef, PublishOptions } from './contract.ts'
 import { eventsError } from './declarations.ts'
-import { dueAtOnce, OutboxEvent, OutboxStream } from './entities.ts'
+import { dueAtOnce, EventRow, StreamRow } from './entities.ts'
 import { encodePayload } from './payload.ts'
 
 /** An event or key that the dispatcher can read without a poll of the outbox. */
@@ -82,7 +82,7 @@ export class OutboxWriter {
     const waiting = scheduledFor === undefined ? 'pending' : 'scheduled'
     const status = isDone ? 'delivered' : waiting
     const finishedAt = isDone ? now : null
-    await insertRow(db, OutboxEvent, {
+    await insertRow(db, EventRow, {
       id,
       type,
       payload,
@@ -103,7 +103,7 @@ export class OutboxWriter {
   /** Locks the key until the transaction ends, so that positions follow the order of commits. */
   async #nextPosition(key: string, now: Date): Promise<number> {
     const change = { key: 'streamKey', sums: ['lastPosition'], sets: ['updatedAt'] } as const
-    await addToRows(this.#parts.db, OutboxStream, change, [{ streamKey: key, lastPosition: 1, updatedAt: now }])
+    await addToRows(this.#parts.db, StreamRow, change, [{ streamKey: key, lastPosition: 1, updatedAt: now }])
     const [row] = await this.#parts.db.query<{ last_position: number | string }>(
       'select last_position from outbox_stream where stream_key = ?',
       [key],

@@ -21,8 +21,8 @@ import { scheduleEvents } from './migrations/0004-schedule-events.ts'
 import { OutboxAdmin } from './outbox-admin.ts'
 import { OutboxStore } from './outbox-store.ts'
 import { OutboxWriter } from './outbox-writer.ts'
-import { purge } from './purge-task.ts'
 import { outboxRoutes } from './routes.ts'
+import { purge } from './tasks.ts'
 
 /** Typed events, emitted within the process or stored in the outbox and delivered after the commit (K-013). */
 export default definePlugin({

@@ -18,7 +18,7 @@ import {
 } from '@plinth/http'
 import { type AuditedRequest, type AuditSummary, audit, auditCaller, type Kernel, type Logger } from '@plinth/kernel'
 import { own } from './declarations.ts'
-import { dueAtOnce, type OutboxEvent, outboxStates, waitsForItsTurn } from './entities.ts'
+import { dueAtOnce, type EventRow, outboxStates, waitsForItsTurn } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
 
 const path = '/api/v1/admin/events/outbox'
@@ -55,9 +55,9 @@ const backlog = Type.Object({
   blockedKeys: Type.Integer({ minimum: 0, description: 'Ordering keys whose events wait behind a failed one.' }),
 })
 
-const hasTime = ({ nextAt }: OutboxEvent) => nextAt > dueAtOnce && nextAt < waitsForItsTurn
+const hasTime = ({ nextAt }: EventRow) => nextAt > dueAtOnce && nextAt < waitsForItsTurn
 
-const viewOf = (event: OutboxEvent) => ({
+const viewOf = (event: EventRow) => ({
   id: event.id,
   type: event.type,
   key: event.streamKey ?? null,

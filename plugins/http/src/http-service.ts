@@ -11,7 +11,7 @@ import { type Route, routesWith } from './routes/declaration.ts'
 import { DeferredSchemas } from './routes/deferred-schemas.ts'
 import { runInTurn, stepsOf } from './routes/guards.ts'
 import { addPages } from './routes/pages.ts'
-import { RouteBook } from './routes/route-book.ts'
+import { RouteRegistry } from './routes/route-registry.ts'
 import { createInputCompiler } from './schemas/input-validation.ts'
 import { type AppSettings, createApp } from './server/app.ts'
 
@@ -49,13 +49,13 @@ interface HttpService {
 const owner = 'http'
 
 export function createHttpService(probes: readonly Route[], settings: ServiceSettings): HttpService {
-  const built = new Map<RouteBook, Promise<FastifyInstance>>()
+  const built = new Map<RouteRegistry, Promise<FastifyInstance>>()
   const schemas = new DeferredSchemas(createInputCompiler())
   const alwaysServed = probes.map(({ declaration }) => declaration.path)
   let url: () => string | undefined = () => undefined
 
   const bookWithProbes = () => {
-    const book = new RouteBook()
+    const book = new RouteRegistry()
     for (const probe of probes) book.add(owner, probe, undefined)
     return book
   }
@@ -72,7 +72,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
     )
     return description
   }
-  const build = async (from: RouteBook): Promise<FastifyInstance> => {
+  const build = async (from: RouteRegistry): Promise<FastifyInstance> => {
     from.close()
     const app = await createApp({ ...settings, alwaysServed }, schemas)
     await addExtensions(app, from)
@@ -87,7 +87,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
     if (settings.isResponseChecked) schemas.compileAll()
     return app
   }
-  const appOf = (from: RouteBook) => {
+  const appOf = (from: RouteRegistry) => {
     const app = built.get(from) ?? build(from)
     built.set(from, app)
     return app

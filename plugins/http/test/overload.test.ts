@@ -9,7 +9,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import type { HttpServer } from '../src/index.ts'
-import { OverloadValve } from '../src/server/overload.ts'
+import { LoadShedder } from '../src/server/overload.ts'
 import { startHttp } from './start-http.ts'
 
 /** Starts a server with a maximum wait of half a second. */
@@ -210,7 +210,7 @@ t.test('nor does it when many wait, but a pace that stays does', async (t) => {
   let now = 0
   let handlingMs = 30
   const [served, refused] = [[] as IncomingMessage[], [] as IncomingMessage[]]
-  const valve = new OverloadValve({
+  const valve = new LoadShedder({
     bounds: { maxRequests: 1000, maxWaiting: 1000, maxWaitMs: 500 },
     clock: { now: () => now, monotonic: () => now, sleep: () => new Promise(() => {}) },
     log: pino({ level: 'silent' }),
@@ -321,7 +321,7 @@ t.test('refusals that come together are spread over turns of the event loop', as
     const request = new IncomingMessage(new Socket())
     return { request, response: new ServerResponse(request) }
   })
-  const valve = new OverloadValve({
+  const valve = new LoadShedder({
     bounds: { maxRequests: 1, maxWaiting: 0, maxWaitMs: 500 },
     clock: systemClock,
     log: pino({ level: 'silent' }),
@@ -351,7 +351,7 @@ t.test('refusals that come together are spread over turns of the event loop', as
 
 t.test('a request that waits for a place keeps no process alive beyond its connection', async (t) => {
   const slept = Promise.withResolvers<unknown>()
-  const valve = new OverloadValve({
+  const valve = new LoadShedder({
     bounds: { maxRequests: 1, maxWaiting: 1, maxWaitMs: 60_000 },
     clock: {
       ...systemClock,

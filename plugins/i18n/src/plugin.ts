@@ -11,7 +11,7 @@ export default definePlugin({
   id: 'i18n',
   version: '1.0.0',
   kernel: '^1.0.0',
-  carriesOut: ['messages'],
+  implements: ['messages'],
   requires: { kernel },
   provides: [i18n],
   config: keys,

@@ -120,7 +120,7 @@ export const Token = defineEntity({
 })
 export type Token = InferEntity<typeof Token>
 
-export const LoginAudit = defineEntity({
+export const LoginAuditRow = defineEntity({
   name: 'IamLoginAudit',
   tableName: 'iam_login_audit',
   indexes: [
@@ -147,7 +147,7 @@ export const LoginAudit = defineEntity({
     traceId: column.text(128),
   },
 })
-export type LoginAudit = InferEntity<typeof LoginAudit>
+export type LoginAuditRow = InferEntity<typeof LoginAuditRow>
 
 export const Audit = defineEntity({
   name: 'IamAudit',
@@ -184,7 +184,7 @@ export const Audit = defineEntity({
 })
 export type Audit = InferEntity<typeof Audit>
 
-export const ExternalIdentity = defineEntity({
+export const ExternalIdentityRow = defineEntity({
   name: 'IamExternalIdentity',
   tableName: 'iam_external_identity',
   uniques: [{ properties: ['provider', 'subject'] }],
@@ -231,9 +231,9 @@ export const entities = [
   UserRole,
   RolePermission,
   Token,
-  LoginAudit,
+  LoginAuditRow,
   Audit,
-  ExternalIdentity,
+  ExternalIdentityRow,
   Epoch,
   AuthorityChange,
 ]

@@ -23,7 +23,7 @@ import { changeSets } from './migrations/index.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashInTime } from './passwords/password-hash.ts'
 import { permissions } from './permissions.ts'
-import { purge } from './purge-task.ts'
+import { purge } from './tasks.ts'
 
 /** Accounts, roles, permissions, tokens and sessions (K-006). */
 export default definePlugin({
@@ -31,7 +31,7 @@ export default definePlugin({
   version: '1.0.0',
   businessErrors: [refusal],
   kernel: '^1.0.0',
-  carriesOut: ['permissions'],
+  implements: ['permissions'],
   requires: {
     kernel,
     http,

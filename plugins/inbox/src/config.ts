@@ -1,7 +1,7 @@
 import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 
-export const config = {
+export const keys = {
   'platform.notification.inbox.retention': key.duration({
     title: { en: 'Retention of read notifications', 'zh-CN': '已读通知保留时间' },
     description: {

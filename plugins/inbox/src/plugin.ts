@@ -7,7 +7,7 @@ import { identity, userDeleted } from '@plinth/iam'
 import { definePlugin, optional } from '@plinth/kernel'
 import { storage } from '@plinth/storage'
 import { inboxPages, unreadMessages } from './admin-pages.ts'
-import { config } from './config.ts'
+import { keys } from './config.ts'
 import { inbox, notificationPreferences } from './contract.ts'
 import { messages, refusal } from './failures.ts'
 import { ContentReader } from './items/content-reader.ts'
@@ -23,7 +23,7 @@ import { permissions } from './permissions.ts'
 import { PreferenceRow } from './preferences/entities.ts'
 import { preferenceRoutes } from './preferences/preference-routes.ts'
 import { UserPreferences } from './preferences/user-preferences.ts'
-import { itemsOf, purge } from './purge-task.ts'
+import { itemsOf, purge } from './tasks.ts'
 
 /**
  * Inboxes of users and their notification preferences. The plugin does not depend on the facade. The facade reads the
@@ -45,7 +45,7 @@ export default definePlugin({
   },
   provides: [inbox, notificationPreferences],
   contributes: [optional(adminPages), optional(attention)],
-  config,
+  config: keys,
   permissions,
   messages,
   migrations: [createInbox, createPreference],

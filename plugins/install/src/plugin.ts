@@ -27,7 +27,7 @@ export default definePlugin({
   version: '1.0.0',
   businessErrors: [refusal],
   kernel: '^1.0.0',
-  carriesOut: ['installTasks'],
+  implements: ['installTasks'],
   requires,
   provides: [installAudit, installer],
   contributes: [healthCheck, optional(adminPages), optional(attention)],

@@ -4,7 +4,7 @@ import { senderPattern } from './address.ts'
 const text = (en: string, zh: string, more: object = {}) =>
   key.string({ title: { en, 'zh-CN': zh }, default: '', maxLength: 255, reload: 'live', ...more })
 
-export const config = {
+export const keys = {
   'platform.mail.driver': text('Mail driver', '邮件驱动', {
     description: {
       en: 'Where mails go: smtp, file, log, or the driver of another plugin. Empty: none are sent.',
@@ -129,4 +129,4 @@ export const config = {
   }),
 }
 
-export type MailConfig = ConfigView<typeof config>
+export type MailConfig = ConfigView<typeof keys>

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { definePlugin } from '@plinth/kernel'
-import { config } from './config.ts'
+import { keys } from './config.ts'
 import { mail, mailDriver } from './contract.ts'
 import { file, logged } from './drivers/local.ts'
 import { smtp } from './drivers/smtp/smtp.ts'
@@ -17,7 +17,7 @@ export default definePlugin({
   provides: [mail],
   extensionPoints: [mailDriver],
   contributes: [mailDriver],
-  config,
+  config: keys,
   configGroups: { mail: { en: 'Mail', 'zh-CN': '邮件' } },
   setup({ config, clock, log, redact, root, provide, contribute, contributions, onDrain, onStop }) {
     const server = smtp({ settings: () => smtpSettings(config), mask: (text) => redact(text) })

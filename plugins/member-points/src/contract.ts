@@ -1,5 +1,5 @@
 import { service } from '@plinth/kernel'
-import type { LotBook } from '@plinth/money'
+import type { LotRepository } from '@plinth/money'
 
 /** Default asset of member points (document 1, "What the service does" 2). */
 export const defaultAsset = 'points:mall'
@@ -90,9 +90,9 @@ export interface MemberPoints {
   countDays(signal?: AbortSignal): Promise<void>
   /**
    * For plugins that contribute another points asset: `contribute(ledgerAssets, 'points:vip', { ..., lots:
-   * memberPoints.lotBook })`. A rule may only use an asset that is contributed with this lot book.
+   * memberPoints.lotRepository })`. A rule may only use an asset that is contributed with this lot book.
    */
-  readonly lotBook: LotBook
+  readonly lotRepository: LotRepository
 }
 
 export const memberPoints = service<MemberPoints>('member-points', { from: '@plinth/member-points' })

@@ -22,7 +22,7 @@ import type { keys } from './config.ts'
 import { DayTotals } from './days/day-totals.ts'
 import { ExpiryRuns } from './expiry/expiry-run.ts'
 import { Lapsing } from './expiry/lapsing.ts'
-import { PointsLotBook } from './lots/lot-book.ts'
+import { PointsLotRepository } from './lots/lot-repository.ts'
 import { Texts } from './members/texts.ts'
 import { OrderRewards } from './orders/order-rewards.ts'
 import { Debts } from './rewards/debts.ts'
@@ -57,7 +57,7 @@ export interface Parts extends Given {
   /** True if the asset is contributed with the lot book of this plugin. */
   readonly isConfirmedAsset: (asset: string) => boolean
   readonly rules: Rules
-  readonly lots: PointsLotBook
+  readonly lots: PointsLotRepository
   readonly lapsing: Lapsing
   readonly debts: Debts
   readonly rewards: Rewards
@@ -80,7 +80,7 @@ export const resolvers: Resolvers<Parts, Given> = {
   // Reads `lots` at the call, because `lots` depends on `rules`, and `rules` on this function.
   isConfirmedAsset: asFunction((parts) => (asset) => parts.ledger.assets.get(asset)?.lots === parts.lots),
   rules: asClass(Rules),
-  lots: asClass(PointsLotBook),
+  lots: asClass(PointsLotRepository),
   lapsing: asClass(Lapsing),
   debts: asClass(Debts),
   rewards: asClass(Rewards),

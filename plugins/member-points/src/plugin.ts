@@ -65,7 +65,7 @@ export default definePlugin({
       async countDays(signal) {
         for (const asset of [...ledger.assets.keys()].filter(isConfirmedAsset)) await days.count(asset, signal)
       },
-      lotBook: lots,
+      lotRepository: lots,
     })
 
     for (const page of pages) contribute(adminPages, page.id, page)

@@ -220,7 +220,7 @@ const vip = definePlugin({
   contributes: [ledgerAssets],
   setup({ services, contribute }) {
     const displayName = { en: 'Stars', 'zh-CN': '星星' }
-    contribute(ledgerAssets, 'points:vip', { displayName, scale: 0, lots: services.memberPoints.lotBook })
+    contribute(ledgerAssets, 'points:vip', { displayName, scale: 0, lots: services.memberPoints.lotRepository })
     contribute(ledgerAssets, 'points:foreign', { displayName, scale: 0 })
   },
 })

@@ -1,7 +1,7 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
 import { extensionPoint, type LocalizedText, service, shape } from '@plinth/kernel'
 import type { AccountStatus, HoldState, JournalAction } from './entities.ts'
-import type { LotBook, LotPage } from './lots.ts'
+import type { LotPage, LotRepository } from './lots.ts'
 
 export type { AccountStatus, HoldState, JournalAction } from './entities.ts'
 export * from './lots.ts'
@@ -42,10 +42,10 @@ export interface LedgerAsset {
   /** Shown next to amounts; for a currency its ISO 4217 code. When absent, the display name. */
   readonly symbol?: string
   /** Stores the lots of the asset. Absent if all units are alike. */
-  readonly lots?: LotBook
+  readonly lots?: LotRepository
 }
 
-const lotBookShape = shape.object<LotBook>(
+const lotRepositoryShape = shape.object<LotRepository>(
   { move: shape.function, sums: shape.function, lots: shape.function },
   { claims: shape.function, moveMany: shape.function },
 )
@@ -57,7 +57,7 @@ export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', {
   names: { ...shape.coded, maxLength: 64 },
   shape: shape.object<LedgerAsset>(
     { displayName: shape.localized, scale: shape.integer(0, 18) },
-    { monthZone: shape.function, symbol: shape.text, lots: lotBookShape },
+    { monthZone: shape.function, symbol: shape.text, lots: lotRepositoryShape },
   ),
 })
 

@@ -60,7 +60,7 @@ export interface LotSums {
  * account row is locked and before the entries are written. The lots of an account therefore change only under the lock
  * of its row. An error of the lot book rolls back the posting. The caller receives a BusinessError.
  */
-export interface LotBook {
+export interface LotRepository {
   move(movement: LotMovement): Promise<void>
   /**
    * Returns claims on units that a movement returns: those of a `release` or a `reverse`, and the rest of a `capture`.

@@ -19,7 +19,7 @@ import systemConfig from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import type { reconciliations } from '../src/reconcile/reconciler.ts'
 import { holdExpiry, reconcile } from '../src/tasks.ts'
-import { lotTables, TestLots } from './fixtures/lot-book.ts'
+import { lotTables, TestLots } from './fixtures/lot-repository.ts'
 import { asset, assetsPlugin, of, reasonOf, startLedger } from './fixtures/product.ts'
 
 const kind = 'test.posting'

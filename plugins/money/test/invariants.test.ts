@@ -2,7 +2,7 @@
 import { onEachDatabase, onServer } from '@plinth/database/testing'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
-import { brokenLots, lotTables, TestLots } from './fixtures/lot-book.ts'
+import { brokenLots, lotTables, TestLots } from './fixtures/lot-repository.ts'
 import { startLedger } from './fixtures/product.ts'
 import { RandomWork, randomOperations, storedTotals } from './fixtures/random-work.ts'
 

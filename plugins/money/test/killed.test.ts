@@ -10,7 +10,7 @@ import { watchProcess } from '@plinth/kernel/testing'
 import paymentsPlugin from '@plinth/money/payments'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
-import { brokenLots, lotTables, TestLots } from './fixtures/lot-book.ts'
+import { brokenLots, lotTables, TestLots } from './fixtures/lot-repository.ts'
 import { brokenOrders } from './fixtures/paid-orders.ts'
 import { of, startLedger } from './fixtures/product.ts'
 

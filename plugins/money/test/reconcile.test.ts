@@ -4,7 +4,7 @@ import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
 import { nextAccounts } from '../src/reconcile/checks.ts'
 import { type Reconciler, reconciliations } from '../src/reconcile/reconciler.ts'
-import { lotTables, TestLots } from './fixtures/lot-book.ts'
+import { lotTables, TestLots } from './fixtures/lot-repository.ts'
 import { asset, of, reasonOf, startLedger } from './fixtures/product.ts'
 
 const kind = 'test.posting'

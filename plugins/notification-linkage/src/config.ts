@@ -1,6 +1,6 @@
 import { key } from '@plinth/kernel'
 
-export const config = {
+export const keys = {
   'platform.conversation.enabled': key.boolean({
     title: { en: 'Conversation notices', 'zh-CN': '会话通知' },
     description: {

@@ -3,7 +3,7 @@ import { definePlugin, optional } from '@plinth/kernel'
 import { notification } from '@plinth/notification'
 import { notificationRules } from '@plinth/notification-rules'
 import { alertKinds } from './alerts.ts'
-import { config } from './config.ts'
+import { keys } from './config.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { type Notice, noticeKinds } from './notices.ts'
@@ -24,7 +24,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { events, notification, rules: optional(notificationRules) },
-  config,
+  config: keys,
   configGroups: { forum: { en: 'Forum', 'zh-CN': '论坛' }, conversation: { en: 'Conversations', 'zh-CN': '会话' } },
   messages: { en, 'zh-CN': zhCN },
   setup({ services, config, log }) {

@@ -3,7 +3,7 @@ import { databaseMs } from '@plinth/coordination'
 import { type Database, exactInteger, insertMissing, type Parameter } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { AlertState, NotificationRule } from './contract.ts'
-import { StoredAlert } from './entities.ts'
+import { AlertStateRow } from './entities.ts'
 
 /** An alert after an event was counted. */
 interface CountedAlert {
@@ -72,7 +72,7 @@ export class AlertStates {
     for (;;) {
       const ended = { counted: 0, windowStartedAtMs: over, expiresAtMs: over }
       const alert = { ...ended, id: this.#db.newId(), stateKey, code, dedupeKey: keptAs }
-      await insertMissing(this.#db, StoredAlert, 'stateKey', [alert])
+      await insertMissing(this.#db, AlertStateRow, 'stateKey', [alert])
       const counted = await add(stateKey)
       // An expired row may be purged in between.
       if (counted !== undefined) return counted

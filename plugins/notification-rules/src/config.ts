@@ -1,7 +1,7 @@
 import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 
-export const config = {
+export const keys = {
   'platform.notification.rules.quiet-period': key.duration({
     title: { en: 'When an alert is over', 'zh-CN': '告警结束的判定时间' },
     description: {

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, editColumns } from '@plinth/database'
 
 /** A rule of an operator, normalised. */
-export const StoredRule = defineEntity({
+export const RuleRow = defineEntity({
   name: 'NotificationRule',
   tableName: 'notification_rule',
   indexes: [
@@ -30,10 +30,10 @@ export const StoredRule = defineEntity({
     ...editColumns(),
   },
 })
-export type StoredRule = InferEntity<typeof StoredRule>
+export type RuleRow = InferEntity<typeof RuleRow>
 
 /** State of one alert, see alert-states.ts. Times are milliseconds since the epoch, of the database. */
-export const StoredAlert = defineEntity({
+export const AlertStateRow = defineEntity({
   name: 'NotificationRuleState',
   tableName: 'notification_rule_state',
   indexes: [{ properties: ['expiresAtMs', 'id'] }, { properties: ['code', 'id'] }],

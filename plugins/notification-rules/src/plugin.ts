@@ -11,18 +11,18 @@ import { notification } from '@plinth/notification'
 import { rulePages, rulesNeedAttention } from './admin-pages.ts'
 import { AlertSender } from './alert-sender.ts'
 import { AlertStates } from './alert-states.ts'
-import { config } from './config.ts'
+import { keys } from './config.ts'
 import { notificationRules } from './contract.ts'
-import { StoredAlert, StoredRule } from './entities.ts'
+import { AlertStateRow, RuleRow } from './entities.ts'
 import { messages, refusal } from './failures.ts'
 import { createRules } from './migrations/0001-create-rules.ts'
 import { indexAlertCodes } from './migrations/0002-index-alert-codes.ts'
 import { permissions } from './permissions.ts'
-import { purge } from './purge-task.ts'
 import { RaisedEvents, RuleCache, ruleMetrics } from './raised-events.ts'
 import { ruleExport, ruleExporter } from './rule-export.ts'
 import { ruleRoutes } from './rule-routes.ts'
 import { Rules } from './rules.ts'
+import { purge } from './tasks.ts'
 
 /** Rule-based alerts: who receives which event, and how often (document 2, "Notification rule"). */
 export default definePlugin({
@@ -45,10 +45,10 @@ export default definePlugin({
   },
   provides: [notificationRules],
   contributes: [optional(adminPages), optional(attention)],
-  config,
+  config: keys,
   permissions,
   migrations: [createRules, indexAlertCodes],
-  entities: [StoredRule, StoredAlert],
+  entities: [RuleRow, AlertStateRow],
   scheduledTasks: [purge],
   messages,
   setup({ services, config, log, provide, contribute, onStop }) {

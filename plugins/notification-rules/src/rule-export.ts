@@ -3,7 +3,7 @@ import { line, Type } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { Identity, Principal } from '@plinth/iam'
 import type { Static } from 'typebox'
-import type { StoredRule } from './entities.ts'
+import type { RuleRow } from './entities.ts'
 import { own } from './permissions.ts'
 import { type RuleView, viewOfRule } from './rule-views.ts'
 import { maxRules, type Rules } from './rules.ts'
@@ -30,7 +30,7 @@ async function* rulesOf(
   filter: Static<typeof params>,
   principal: Principal,
   signal: AbortSignal,
-): AsyncGenerator<StoredRule> {
+): AsyncGenerator<RuleRow> {
   const orderBy = [{ property: 'code', direction: 'asc' } as const]
   let after: Awaited<ReturnType<Rules['list']>>['next'] | undefined
   while (after !== null) {

@@ -1,7 +1,7 @@
 import { count, currentVersion, id, instant, nullable, Type, text } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { Static } from 'typebox'
-import type { StoredRule } from './entities.ts'
+import type { RuleRow } from './entities.ts'
 import { maxCodeLength, ruleCodePattern } from './normalize.ts'
 import { alertTexts, categoryOf, type RuleTemplate, ruleTemplates } from './rule-templates.ts'
 
@@ -75,7 +75,7 @@ export type RuleView = Static<typeof ruleView>
 
 const inSeconds = (ms: number | null | undefined) => (ms == null ? null : ms / 1000)
 
-export const viewOfRule = (rule: StoredRule): RuleView => ({
+export const viewOfRule = (rule: RuleRow): RuleView => ({
   id: rule.id,
   code: rule.code,
   enabled: rule.enabled,

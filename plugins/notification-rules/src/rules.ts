@@ -13,7 +13,7 @@ import {
 } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 import type { NotificationRule } from './contract.ts'
-import { StoredRule } from './entities.ts'
+import { RuleRow } from './entities.ts'
 import { refusal } from './failures.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
 
@@ -51,20 +51,20 @@ export class Rules {
   async list({ enabled, keyword = '' }: RuleFilter, principal: Principal, window: PageWindow) {
     const where = { $and: [enabled === undefined ? {} : { enabled }, await this.#rowsOf(principal)] }
     const search = { text: keyword, properties: ['code'] }
-    return findPage<StoredRule>(this.#parts.db.fork(), StoredRule, where, window, { search })
+    return findPage<RuleRow>(this.#parts.db.fork(), RuleRow, where, window, { search })
   }
 
   /** Returns all rules in scope, in order of their codes. */
   async all(principal: Principal): Promise<readonly NotificationRule[]> {
     const rows = await this.#rowsOf(principal)
-    const found = await this.#parts.db.fork().find(StoredRule, rows, { orderBy: { code: 'asc' } })
+    const found = await this.#parts.db.fork().find(RuleRow, rows, { orderBy: { code: 'asc' } })
     return found.map(ruleOf)
   }
 
   /** @throws BusinessError "404" `notification-rules.unknown`, also for a rule outside the scope of the principal */
-  async get(id: number, principal: Principal): Promise<StoredRule> {
+  async get(id: number, principal: Principal): Promise<RuleRow> {
     const where = { $and: [{ id }, await this.#rowsOf(principal)] }
-    const rule = await this.#parts.db.fork().findOne(StoredRule, where)
+    const rule = await this.#parts.db.fork().findOne(RuleRow, where)
     if (rule === null) throw refusal('unknown')
     return rule
   }
@@ -76,7 +76,7 @@ export class Rules {
   async #rowsOf(principal: Principal): Promise<object> {
     if (principal.dataScope === 'all') return {}
     const fields = ['id', 'recipientUserIds', 'escalationRecipientUserIds'] as const
-    const rules = await this.#parts.db.fork().find(StoredRule, {}, { fields })
+    const rules = await this.#parts.db.fork().find(RuleRow, {}, { fields })
     const named = rules.map(({ id, recipientUserIds, escalationRecipientUserIds }) => ({
       id,
       userIds: [...recipientUserIds, ...escalationRecipientUserIds],
@@ -90,7 +90,7 @@ export class Rules {
   }
 
   async findByCode(code: string): Promise<NotificationRule | undefined> {
-    const rule = await this.#parts.db.fork().findOne(StoredRule, { code })
+    const rule = await this.#parts.db.fork().findOne(RuleRow, { code })
     return rule === null ? undefined : ruleOf(rule)
   }
 
@@ -98,16 +98,16 @@ export class Rules {
    * @throws BusinessError "409" `notification-rules.code-taken`, `notification-rules.too-many`, "400"
    *   `notification-rules.channel-unknown`, "403" `iam.out-of-scope` for a recipient outside the operator's scope
    */
-  async create(input: RuleInput, operator: Operator): Promise<StoredRule> {
+  async create(input: RuleInput, operator: Operator): Promise<RuleRow> {
     const { db, clock } = this.#parts
     const rule = normalizeRule(input)
     await this.#check(rule, undefined, operator)
     const now = new Date(clock.now())
     const id = db.newId()
     await this.#unlessTaken(rule.code, async (em) => {
-      if ((await em.count(StoredRule)) >= maxRules) throw refusal('too-many', { params: { most: maxRules } })
+      if ((await em.count(RuleRow)) >= maxRules) throw refusal('too-many', { params: { most: maxRules } })
       const { username: updatedBy } = operator.principal
-      await em.insert(StoredRule, { id, ...columnsOf(rule), version: 1, createdAt: now, updatedAt: now, updatedBy })
+      await em.insert(RuleRow, { id, ...columnsOf(rule), version: 1, createdAt: now, updatedAt: now, updatedBy })
       await this.#record(operator, 'create', { id, code: rule.code }, summaryOf(rule))
     })
     this.#parts.changed()
@@ -118,7 +118,7 @@ export class Rules {
    * Changes the given fields. @throws like `create`; "404" `notification-rules.unknown`, "409"
    * `notification-rules.version-conflict`
    */
-  async update(id: number, change: RuleChange, version: number | undefined, operator: Operator): Promise<StoredRule> {
+  async update(id: number, change: RuleChange, version: number | undefined, operator: Operator): Promise<RuleRow> {
     const before = await this.get(id, operator.principal)
     const old = ruleOf(before)
     const rule = normalizeRule(merged(old, change))
@@ -127,7 +127,7 @@ export class Rules {
   }
 
   /** @throws BusinessError "404" `notification-rules.unknown`, "409" `notification-rules.version-conflict` */
-  async setEnabled(id: number, enabled: boolean, version: number | undefined, operator: Operator): Promise<StoredRule> {
+  async setEnabled(id: number, enabled: boolean, version: number | undefined, operator: Operator): Promise<RuleRow> {
     const before = await this.get(id, operator.principal)
     const rule = { ...ruleOf(before), enabled }
     return this.#write(before, version, rule, operator, enabled ? 'enable' : 'disable', {})
@@ -137,7 +137,7 @@ export class Rules {
   async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
     const rule = await this.get(id, operator.principal)
     await this.#parts.db.transactional(async (em) => {
-      const deleted = await em.nativeDelete(StoredRule, { id, version: version ?? rule.version })
+      const deleted = await em.nativeDelete(RuleRow, { id, version: version ?? rule.version })
       if (deleted === 0) throw await this.#conflict(id, operator.principal)
       await this.#record(operator, 'delete', rule, {})
     })
@@ -149,10 +149,10 @@ export class Rules {
     const rows = await this.#rowsOf(operator.principal)
     const deleted = await this.#parts.db.transactional(async (em) => {
       const among = { $and: [{ id: { $in: [...new Set(ids)] } }, rows] }
-      const rules = await em.find(StoredRule, among, { orderBy: { id: 'asc' } })
+      const rules = await em.find(RuleRow, among, { orderBy: { id: 'asc' } })
       let deleted = 0
       for (const { id, code } of rules) {
-        if ((await em.nativeDelete(StoredRule, { id })) === 0) continue
+        if ((await em.nativeDelete(RuleRow, { id })) === 0) continue
         deleted += 1
         await this.#record(operator, 'delete', { id, code }, {})
       }
@@ -164,20 +164,20 @@ export class Rules {
 
   /** Writes a rule if it still has the version that the change is based on. */
   async #write(
-    before: StoredRule,
+    before: RuleRow,
     version: number | undefined,
     rule: NotificationRule,
     operator: Operator,
     verb: string,
     summary: AuditSummary,
-  ): Promise<StoredRule> {
+  ): Promise<RuleRow> {
     const { clock } = this.#parts
     const { id } = before
     if (version !== undefined && version !== before.version) throw await this.#conflict(id, operator.principal)
     const { username: updatedBy } = operator.principal
     const data = { ...columnsOf(rule), version: before.version + 1, updatedAt: new Date(clock.now()), updatedBy }
     await this.#unlessTaken(rule.code, async (em) => {
-      const written = await em.nativeUpdate(StoredRule, { id, version: before.version }, data)
+      const written = await em.nativeUpdate(RuleRow, { id, version: before.version }, data)
       if (written === 0) throw await this.#conflict(id, operator.principal)
       await this.#record(operator, verb, { id, code: rule.code }, summary)
     })
@@ -200,7 +200,7 @@ export class Rules {
   }
 
   /** Writes the audit entry in the current transaction. */
-  #record(operator: Operator, verb: string, { id, code }: Pick<StoredRule, 'id' | 'code'>, summary: AuditSummary) {
+  #record(operator: Operator, verb: string, { id, code }: Pick<RuleRow, 'id' | 'code'>, summary: AuditSummary) {
     const entry = {
       ...auditCaller(operator),
       action: `notification-rule.${verb}`,
@@ -276,7 +276,7 @@ function columnsOf({ escalation, ...rule }: NotificationRule) {
 }
 
 /** Converts a row to a rule. */
-function ruleOf(row: StoredRule): NotificationRule {
+function ruleOf(row: RuleRow): NotificationRule {
   return {
     code: row.code,
     enabled: row.enabled,

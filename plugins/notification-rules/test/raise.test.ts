@@ -7,7 +7,7 @@ import { http } from '@plinth/http'
 import { applyValues, effectOf, rejectsWith } from '@plinth/kernel/testing'
 import type { RuleDecision } from '@plinth/notification-rules'
 import t from 'tap'
-import { StoredAlert } from '../src/entities.ts'
+import { AlertStateRow } from '../src/entities.ts'
 import { startRules } from './fixtures/rules-product.ts'
 
 const minute = 60_000
@@ -277,7 +277,7 @@ onEachDatabase(
         const dedupeKey = `ip:${index}`
         return { ...state, id: db.newId(), stateKey: stateKey(dedupeKey), dedupeKey }
       })
-      await insertRows(db, StoredAlert, written)
+      await insertRows(db, AlertStateRow, written)
       const before = await rows()
       const outcomes: string[] = []
       const { plansOf } = watchStatements(db, 'notification_rule_state')

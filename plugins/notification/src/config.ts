@@ -2,7 +2,7 @@ import { purgeKeys, retentionKey } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 import { renderingKeys } from './rendering.ts'
 
-export const config = {
+export const keys = {
   ...renderingKeys,
   'platform.notification.enabled': key.boolean({
     title: { en: 'Notifications', 'zh-CN': '通知' },

@@ -11,7 +11,7 @@ export const sendLogStates = ['success', 'failed', 'retried', 'sending', 'unknow
 export type SendLogState = (typeof sendLogStates)[number]
 
 /** The send of one message on one channel. All texts are masked. Only `payload` contains the data to send it again. */
-export const SendLog = defineEntity({
+export const SendLogRow = defineEntity({
   name: 'SendLog',
   tableName: 'notification_send_log',
   uniques: [{ properties: ['deliveryKey'] }],
@@ -78,10 +78,10 @@ export const SendLog = defineEntity({
     createdAt: column.timestamp(),
   },
 })
-export type SendLog = InferEntity<typeof SendLog>
+export type SendLogRow = InferEntity<typeof SendLogRow>
 
 /** Number of rows of the send log by kind, see send-log/counts.ts. */
-export const SendLogCount = defineEntity({
+export const SendLogCountRow = defineEntity({
   name: 'SendLogCount',
   tableName: 'notification_send_log_count',
   properties: {
@@ -145,7 +145,7 @@ export const NotificationRow = defineEntity({
 export type NotificationRow = InferEntity<typeof NotificationRow>
 
 /** A begun part of a message. */
-export const NotificationPart = defineEntity({
+export const NotificationPartRow = defineEntity({
   name: 'NotificationPart',
   tableName: 'notification_message_part',
   uniques: [{ properties: ['notificationId', 'part'] }],
@@ -160,4 +160,4 @@ export const NotificationPart = defineEntity({
   },
 })
 
-export const entities = [SendLog, SendLogCount, NotificationRow, NotificationPart]
+export const entities = [SendLogRow, SendLogCountRow, NotificationRow, NotificationPartRow]

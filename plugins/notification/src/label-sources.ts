@@ -3,7 +3,7 @@ import { type Database, findPage } from '@plinth/database'
 import type { HttpRequest } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
-import { NotificationRow, SendLog } from './entities.ts'
+import { NotificationRow, SendLogRow } from './entities.ts'
 import type { ChannelNotification } from './facade/channel-notification.ts'
 import { own } from './permissions.ts'
 import { recipientOwner } from './recipients.ts'
@@ -23,7 +23,7 @@ const messageLabel = ({ id, subject, messageId }: Pick<NotificationRow, 'id' | '
   id,
   name: subject === '' ? messageId : subject,
 })
-const sendLabel = ({ id, channel, subject }: Pick<SendLog, 'id' | 'channel' | 'subject'>): Label => ({
+const sendLabel = ({ id, channel, subject }: Pick<SendLogRow, 'id' | 'channel' | 'subject'>): Label => ({
   id,
   name: `${channel}: ${subject === '' ? id : subject}`,
 })
@@ -44,9 +44,9 @@ export function messageLabels(db: Database): Readonly<Record<string, LabelSource
     'notification.send-log': {
       permission: own.sendLogView,
       scope: 'caller',
-      byIds: async (ids, request) => (await db.fork().find(SendLog, among(numbers(ids), request))).map(sendLabel),
+      byIds: async (ids, request) => (await db.fork().find(SendLogRow, among(numbers(ids), request))).map(sendLabel),
       search: async (text, request) =>
-        (await findPage<SendLog>(db.fork(), SendLog, byId(text, request), window)).items.map(sendLabel),
+        (await findPage<SendLogRow>(db.fork(), SendLogRow, byId(text, request), window)).items.map(sendLabel),
     },
   }
 }

@@ -4,7 +4,7 @@ import { definePlugin, notificationChannel, optional } from '@plinth/kernel'
 import { messagePages, sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
 import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
 import { channelRoutes } from './channels/channel-routes.ts'
-import { config } from './config.ts'
+import { keys } from './config.ts'
 import { notification } from './contract.ts'
 import { carriedBy, messagePart } from './delivery/message-part.ts'
 import { MessageList, messageRoutes } from './delivery/message-routes.ts'
@@ -25,11 +25,11 @@ import { rememberClaimed } from './migrations/0008-remember-claimed.ts'
 import { nameRecipients } from './migrations/0009-name-recipients.ts'
 import { permissions } from './permissions.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
-import { purge, settle } from './send-log/purge-task.ts'
 import { SendLogRetries } from './send-log/retries.ts'
 import { sendLogRoutes } from './send-log/routes.ts'
 import { SendLogReader } from './send-log/send-log-reader.ts'
 import { retryDue } from './send-log/send-log-writer.ts'
+import { purge, settle } from './send-log/tasks.ts'
 import { requires, resolvers, type Wired } from './wiring.ts'
 
 /** Sends messages through the channels that other plugins contribute. With a database, it also has a send log. */
@@ -48,7 +48,7 @@ export default definePlugin({
     optional(charts),
     optional(labelSources),
   ],
-  config,
+  config: keys,
   configGroups: { notification: { en: 'Notifications', 'zh-CN': '通知' } },
   permissions,
   migrations: [

@@ -22,7 +22,7 @@ import { ChannelEntries } from './channels/channel-entries.ts'
 import { ChannelOverview } from './channels/channel-overview.ts'
 import { ChannelTests } from './channels/channel-tests.ts'
 import { ChannelTexts, ChannelVerifier } from './channels/channel-verifier.ts'
-import type { config } from './config.ts'
+import type { keys } from './config.ts'
 import { MessageQueue } from './delivery/message-queue.ts'
 import { AdministratorsSend } from './facade/administrators-send.ts'
 import { ChannelNotification } from './facade/channel-notification.ts'
@@ -50,7 +50,7 @@ export const requires = {
 interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact'>, Pick<RecorderParts, 'countLost'> {
   readonly db: Database | undefined
   readonly translator: Translator | undefined
-  readonly config: ConfigView<typeof config>
+  readonly config: ConfigView<typeof keys>
   readonly clock: Clock
   readonly log: Logger
   readonly channels: ReadonlyMap<string, NotificationChannel>

@@ -3,7 +3,7 @@ import { type Database, type Parameter, selectionOf } from '@plinth/database'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
-import { SendLog } from '../src/entities.ts'
+import { SendLogRow } from '../src/entities.ts'
 import { largestBacklog, rowWeight, SendRecorder } from '../src/send-log/recorder.ts'
 import { SendLogWriter } from '../src/send-log/send-log-writer.ts'
 
@@ -12,7 +12,7 @@ interface Insert {
   readonly ids: readonly Parameter[]
 }
 
-const columns = selectionOf(SendLog).columns.length
+const columns = selectionOf(SendLogRow).columns.length
 
 /** Returns a recorder on a database whose inserts the test defines. */
 function recorderOn(insert: (write: Insert) => Promise<unknown>) {

@@ -4,7 +4,7 @@ import { column, editColumns } from '@plinth/database'
 export type AppStatus = 'active' | 'disabled'
 
 /** An application of another company. Its secrets are sealed; see secret-box.ts. */
-export const OpenApp = defineEntity({
+export const AppRow = defineEntity({
   name: 'OpenApp',
   tableName: 'open_app',
   uniques: [{ properties: ['appKey'] }],
@@ -25,7 +25,7 @@ export const OpenApp = defineEntity({
     ...editColumns(),
   },
 })
-export type OpenApp = InferEntity<typeof OpenApp>
+export type AppRow = InferEntity<typeof AppRow>
 
 /** How an application refers to its user, for `callerRows`. */
 export const appOwner = 'owner_user_id'
@@ -35,7 +35,7 @@ export const appOwner = 'owner_user_id'
 export const usageOwner = { column: 'app_id', through: 'open_app', key: 'id', owner: appOwner } as const
 
 /** One accepted call with its result, its cost and its quota at that time (C-051). Never changed. */
-export const OpenCall = defineEntity({
+export const CallRow = defineEntity({
   name: 'OpenCall',
   tableName: 'open_call',
   uniques: [{ properties: ['callKey'] }],
@@ -63,10 +63,10 @@ export const OpenCall = defineEntity({
     traceId: column.text(128),
   },
 })
-export type OpenCall = InferEntity<typeof OpenCall>
+export type CallRow = InferEntity<typeof CallRow>
 
 /** The calls of one application to one route on one day. Updated together with the records. */
-export const OpenCallDay = defineEntity({
+export const CallDayRow = defineEntity({
   name: 'OpenCallDay',
   tableName: 'open_call_day',
   uniques: [{ properties: ['day', 'appId', 'route', 'method'] }],
@@ -85,6 +85,6 @@ export const OpenCallDay = defineEntity({
     cost: column.bigint(),
   },
 })
-export type OpenCallDay = InferEntity<typeof OpenCallDay>
+export type CallDayRow = InferEntity<typeof CallDayRow>
 
-export const entities = [OpenApp, OpenCall, OpenCallDay]
+export const entities = [AppRow, CallRow, CallDayRow]

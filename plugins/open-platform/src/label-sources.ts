@@ -3,7 +3,7 @@ import { type Database, findPage } from '@plinth/database'
 import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { OpenScopes } from './contract.ts'
-import { appOwner, OpenApp } from './entities.ts'
+import { AppRow, appOwner } from './entities.ts'
 import { own } from './permissions.ts'
 
 const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' } as const
@@ -20,13 +20,13 @@ export function openPlatformLabels(db: Database, scopes: OpenScopes): Readonly<R
       scope: 'caller',
       async byIds(ids, request) {
         const numbers = ids.map(Number).filter(Number.isSafeInteger)
-        return (await db.fork().find(OpenApp, { $and: [{ id: { $in: numbers } }, callerRows(request, appOwner)] })).map(
+        return (await db.fork().find(AppRow, { $and: [{ id: { $in: numbers } }, callerRows(request, appOwner)] })).map(
           labelOf,
         )
       },
       async search(text, request) {
         const search = { text, properties: ['name', 'appKey'] }
-        return (await findPage(db.fork(), OpenApp, callerRows(request, appOwner), first, { search })).items.map(labelOf)
+        return (await findPage(db.fork(), AppRow, callerRows(request, appOwner), first, { search })).items.map(labelOf)
       },
     },
     'open-platform.scope': listedLabels(named, own.appView),

@@ -1,7 +1,7 @@
 import { key } from '@plinth/kernel'
 import { failurePolicies } from './request-rules.ts'
 
-export const config = {
+export const keys = {
   'platform.rate-limit.enabled': key.boolean({
     title: { en: 'Rate limiting', 'zh-CN': '限流' },
     description: { en: 'Off: every call passes.', 'zh-CN': '关闭后所有调用放行。' },

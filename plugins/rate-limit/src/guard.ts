@@ -5,7 +5,7 @@ import { tooManyRequests } from './declarations.ts'
 import { writeDraftHeaders, writeLimitHeaders } from './limit-headers.ts'
 import type { StoreRateLimiter } from './limiter.ts'
 import { sha256 } from './request-rules.ts'
-import { defaultStrategy, dimensions, limitRule, quotaName, type RouteLimitBook } from './route-limits.ts'
+import { defaultStrategy, dimensions, limitRule, quotaName, type RouteLimitRegistry } from './route-limits.ts'
 import type { LiveSettings } from './settings.ts'
 
 type Request = Parameters<GuardHandler>[0]
@@ -58,7 +58,7 @@ type Reply = Parameters<GuardHandler>[1]
 
 interface GuardParts {
   readonly limiter: StoreRateLimiter
-  readonly limits: RouteLimitBook
+  readonly limits: RouteLimitRegistry
   /** Read at every request. */
   readonly settings: Pick<LiveSettings, 'draftHeaders' | 'shadow' | 'defaultWindowMs'>
   /** First part of every declarative key. */

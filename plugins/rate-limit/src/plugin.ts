@@ -2,7 +2,7 @@ import { adminPages, attention, charts } from '@plinth/admin'
 import { addressNetwork, http, metrics, usualIpv6Prefix } from '@plinth/http'
 import { definePlugin, optional, rateLimitStore } from '@plinth/kernel'
 import { limitCharts, needsAttention, pages } from './admin-pages.ts'
-import { config } from './config.ts'
+import { keys } from './config.ts'
 import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
 import { Deadlines } from './deadlines.ts'
 import { defaultStoreKey, insuranceStore } from './decision.ts'
@@ -12,7 +12,7 @@ import { addressKeys, identityOf, rateLimitGuard } from './guard.ts'
 import { StoreRateLimiter } from './limiter.ts'
 import { limiterMetrics, noCounts, StoreWatch } from './limiter-metrics.ts'
 import { operations } from './operations.ts'
-import { RouteLimitBook } from './route-limits.ts'
+import { RouteLimitRegistry } from './route-limits.ts'
 import { liveSettings } from './settings.ts'
 
 /** Business-level rate limiting with the stores of other plugins, and the limits that routes declare. */
@@ -25,7 +25,7 @@ export default definePlugin({
   provides: [rateLimiter, identityResolvers, routeLimits],
   extensionPoints: [rateLimitStore],
   contributes: [optional(adminPages), optional(attention), optional(charts)],
-  config,
+  config: keys,
   permissions,
   messages,
   setup({ services, config, clock, log, provide, contribute, contributions, onReady, onStop }) {
@@ -65,7 +65,7 @@ export default definePlugin({
     }
 
     const resolvers: IdentityResolver[] = []
-    const limits = new RouteLimitBook((name) => limiter.checkStore(name))
+    const limits = new RouteLimitRegistry((name) => limiter.checkStore(name))
     provide(rateLimiter, limiter)
     provide(identityResolvers, {
       add: (resolver) => resolvers.push(resolver),

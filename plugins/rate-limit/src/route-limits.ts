@@ -41,7 +41,7 @@ interface PathLimit {
 }
 
 /** Finds the limit of a route: its own, or that of the longest path above it. */
-export class RouteLimitBook implements RouteLimits {
+export class RouteLimitRegistry implements RouteLimits {
   readonly #checkStore: CheckStore
   readonly #paths: PathLimit[] = []
 

@@ -1,5 +1,5 @@
 import type { ConfigView } from '@plinth/kernel'
-import type { config as keys } from './config.ts'
+import type { keys } from './config.ts'
 import type { LimiterSettings } from './decision.ts'
 
 export interface LiveSettings extends LimiterSettings {

@@ -25,7 +25,7 @@ export default definePlugin({
   version: '1.0.0',
   businessErrors: [refusal],
   kernel: '^1.0.0',
-  carriesOut: ['scheduledTasks'],
+  implements: ['scheduledTasks'],
   requires: {
     kernel,
     declaredTasks,

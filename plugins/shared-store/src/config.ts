@@ -1,7 +1,7 @@
 import { transportSecurityKey } from '@plinth/database'
 import { type ConfigView, key } from '@plinth/kernel'
 
-export const config = {
+export const keys = {
   'platform.cache.enabled': key.boolean({
     title: { en: 'Redis', 'zh-CN': '启用 Redis' },
     description: {
@@ -93,4 +93,4 @@ export const config = {
   }),
 }
 
-export type SharedStoreConfig = ConfigView<typeof config>
+export type SharedStoreConfig = ConfigView<typeof keys>

@@ -1,6 +1,6 @@
 import { database, expiryClock } from '@plinth/database'
 import { definePlugin, healthCheck, type Logger } from '@plinth/kernel'
-import { config, type SharedStoreConfig } from './config.ts'
+import { keys, type SharedStoreConfig } from './config.ts'
 import { type RedisClientOptions, redisProbe, redisSecret, sharedStore } from './contract.ts'
 import { DatabaseStore } from './database-store.ts'
 import { changeSets } from './migrations/index.ts'
@@ -14,7 +14,7 @@ export default definePlugin({
   requires: { database },
   provides: [sharedStore, redisProbe, redisSecret],
   contributes: [healthCheck],
-  config,
+  config: keys,
   configGroups: {
     cache: { en: 'Cache (Redis)', 'zh-CN': '缓存（Redis）' },
     'shared-store': { en: 'Shared store', 'zh-CN': '共享存储' },

@@ -41,7 +41,7 @@ const companyNames = {
   },
 }
 
-export const config = {
+export const keys = {
   'platform.sms.driver': key.string({
     title: { en: 'SMS driver', 'zh-CN': '短信驱动' },
     description: {
@@ -152,5 +152,5 @@ export const config = {
   }),
 }
 
-export type SmsConfig = ConfigView<typeof config>
-export type SmsKey = keyof typeof config
+export type SmsConfig = ConfigView<typeof keys>
+export type SmsKey = keyof typeof keys

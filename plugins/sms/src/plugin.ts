@@ -3,7 +3,7 @@ import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { outgoingHttp } from '@plinth/outgoing-http'
-import { config } from './config.ts'
+import { keys } from './config.ts'
 import { sms, smsDriver } from './contract.ts'
 import { aliyun } from './drivers/aliyun.ts'
 import { file, logged } from './drivers/local.ts'
@@ -26,7 +26,7 @@ export default definePlugin({
   provides: [sms],
   extensionPoints: [smsDriver],
   contributes: [smsDriver],
-  config,
+  config: keys,
   configGroups: { sms: { en: 'Text messages', 'zh-CN': '短信' } },
   messages: { en, 'zh-CN': zhCN },
   setup({ services, config, clock, log, root, provide, contribute, contributions }) {

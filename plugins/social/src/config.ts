@@ -12,7 +12,7 @@ export interface SocialAccount {
 
 const word = { type: 'string', minLength: 1, maxLength: 128 }
 
-export const config = {
+export const keys = {
   'platform.social.accounts': key.object<Readonly<Record<string, SocialAccount>>>({
     title: { en: 'WeChat accounts', 'zh-CN': '微信账号' },
     description: {

@@ -4,7 +4,7 @@ import { column } from '@plinth/database'
 export const outboundOutcomes = ['accepted', 'rejected', 'deferred', 'unknown'] as const
 
 /** The result of one message at WeChat. Contains no token and no complete open ID. */
-export const SocialOutbound = defineEntity({
+export const OutboundRow = defineEntity({
   name: 'SocialOutbound',
   tableName: 'social_outbound',
   indexes: [
@@ -29,4 +29,4 @@ export const SocialOutbound = defineEntity({
     createdAt: column.timestamp(),
   },
 })
-export type SocialOutbound = InferEntity<typeof SocialOutbound>
+export type OutboundRow = InferEntity<typeof OutboundRow>

@@ -1,7 +1,7 @@
 import { type Database, findPage, type PageWindow } from '@plinth/database'
 import { type Clock, columnText, type DeliveryOutcome, type Logger, reasonOf } from '@plinth/kernel'
 import type { SocialMessage } from './contract.ts'
-import { SocialOutbound } from './entities.ts'
+import { OutboundRow } from './entities.ts'
 
 interface OutboundParts {
   readonly db: Database
@@ -30,7 +30,7 @@ export class OutboundLog {
     const failure = 'errorMessage' in outcome ? outcome.errorMessage : null
     const said = outcome.providerMessage ?? failure
     try {
-      await db.fork().insert(SocialOutbound, {
+      await db.fork().insert(OutboundRow, {
         id: db.newId(),
         accountCode: columnText(message.accountCode, 64),
         messageType: columnText(message.messageType, 32),
@@ -53,6 +53,6 @@ export class OutboundLog {
       ...(accountCode === undefined ? {} : { accountCode }),
       ...(outcome === undefined ? {} : { outcome }),
     }
-    return findPage(this.#parts.db.fork(), SocialOutbound, where, window)
+    return findPage(this.#parts.db.fork(), OutboundRow, where, window)
   }
 }

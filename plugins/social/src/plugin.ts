@@ -7,9 +7,9 @@ import { outgoingHttp } from '@plinth/outgoing-http'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
-import { config, tokenKeyName } from './config.ts'
+import { keys, tokenKeyName } from './config.ts'
 import { social } from './contract.ts'
-import { SocialOutbound } from './entities.ts'
+import { OutboundRow } from './entities.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { createOutbound } from './migrations/0001-create-outbound.ts'
@@ -20,7 +20,7 @@ import { AccessTokens } from './wechat/access-tokens.ts'
 
 const requires = { database, http, outgoingHttp, sharedStore, configCentre }
 
-const purge = purgeTask<{ requires: typeof requires; config: typeof config }>('platform.social.outbound', {
+const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('platform.social.outbound', {
   displayName: { en: 'Remove old rows of the outbound log of WeChat', 'zh-CN': '清理旧的微信消息记录' },
   old({ config, clock }) {
     const retention = config.get('platform.social.outbound.retention')
@@ -36,9 +36,9 @@ export default definePlugin({
   requires,
   provides: [social],
   contributes: [optional(adminPages)],
-  config,
+  config: keys,
   configGroups: { social: { en: 'WeChat', 'zh-CN': '微信' } },
-  entities: [SocialOutbound],
+  entities: [OutboundRow],
   migrations: [createOutbound],
   permissions: [{ code: viewMessages, displayName: { en: 'See messages of WeChat', 'zh-CN': '查看微信消息记录' } }],
   scheduledTasks: [purge],

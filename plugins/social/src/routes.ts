@@ -11,7 +11,7 @@ import {
   Type,
   text,
 } from '@plinth/http'
-import { outboundOutcomes, type SocialOutbound } from './entities.ts'
+import { type OutboundRow, outboundOutcomes } from './entities.ts'
 import type { OutboundLog } from './outbound-log.ts'
 
 export const viewMessages = 'social:message:view'
@@ -33,7 +33,7 @@ const outboundView = Type.Object({
   createdAt: instant,
 })
 
-const viewOf = (row: SocialOutbound) => ({
+const viewOf = (row: OutboundRow) => ({
   id: row.id,
   accountCode: row.accountCode,
   messageType: row.messageType,

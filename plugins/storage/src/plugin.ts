@@ -11,7 +11,7 @@ import { DiskReports, directoryFailure } from './disk-reports.ts'
 import { routes } from './routes.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { StorageService } from './storage-service.ts'
-import { sweepTask } from './sweep-task.ts'
+import { sweepTask } from './tasks.ts'
 import { UrlSigner } from './url-signer.ts'
 
 const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/

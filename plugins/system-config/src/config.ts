@@ -1,7 +1,7 @@
 import { key } from '@plinth/kernel'
 
 /** The master key can come from any source except the database that it protects. */
-export const config = {
+export const keys = {
   'platform.system-config.poll-interval': key.duration({
     title: { en: 'Poll interval', 'zh-CN': '轮询间隔' },
     description: {

@@ -8,7 +8,7 @@ import { configAdmin } from '@plinth/kernel/host'
 import { isMissingTable } from '@plinth/migrations'
 import { sharedStore } from '@plinth/shared-store'
 import { commands } from './commands.ts'
-import { config } from './config.ts'
+import { keys } from './config.ts'
 import { StoredConfigCentre } from './config-centre.ts'
 import { configCentre } from './contract.ts'
 import { refusal } from './declarations.ts'
@@ -30,7 +30,7 @@ export default definePlugin({
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
-  config,
+  config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
   migrations: changeSets,

@@ -1,6 +1,6 @@
 import { key } from '@plinth/kernel'
 
-export const config = {
+export const keys = {
   'platform.template.compile-deadline': key.duration({
     title: { en: 'Deadline of saving a template', 'zh-CN': '保存模板的时限' },
     description: {

@@ -3,7 +3,7 @@ import { column } from '@plinth/database'
 import type { HtmlFormat } from './compile/source.ts'
 
 /** A message template (decision A18). */
-export const MessageTemplate = defineEntity({
+export const TemplateRow = defineEntity({
   name: 'MessageTemplate',
   tableName: 'message_template',
   uniques: [{ properties: ['code', 'channel', 'locale'] }],
@@ -36,4 +36,4 @@ export const MessageTemplate = defineEntity({
     updatedBy: column.text(128),
   },
 })
-export type MessageTemplate = InferEntity<typeof MessageTemplate>
+export type TemplateRow = InferEntity<typeof TemplateRow>

@@ -5,9 +5,9 @@ import { i18n } from '@plinth/i18n'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
 import { Compiler } from './compile/compiler.ts'
-import { config } from './config.ts'
+import { keys } from './config.ts'
 import { templates } from './contract.ts'
-import { MessageTemplate } from './entities.ts'
+import { TemplateRow } from './entities.ts'
 import { messages, refusal } from './failures.ts'
 import { createMessageTemplate } from './migrations/0001-create-message-template.ts'
 import { permissions } from './permissions.ts'
@@ -24,11 +24,11 @@ export default definePlugin({
   requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
   provides: [templates],
   contributes: [optional(adminPages)],
-  config,
+  config: keys,
   configGroups: { template: { en: 'Message templates', 'zh-CN': '消息模板' } },
   permissions,
   migrations: [createMessageTemplate],
-  entities: [MessageTemplate],
+  entities: [TemplateRow],
   messages,
   setup({ services, config, provide, contribute, onStop }) {
     const { kernel, database: db, http, i18n } = services

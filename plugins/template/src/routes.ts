@@ -27,7 +27,7 @@ import type { Static } from 'typebox'
 import type { Compiler } from './compile/compiler.ts'
 import { htmlFormats, sourceLimits } from './compile/source.ts'
 import type { TemplateValue } from './contract.ts'
-import { MessageTemplate } from './entities.ts'
+import { TemplateRow } from './entities.ts'
 import { own } from './permissions.ts'
 import {
   type Author,
@@ -211,15 +211,13 @@ function listTemplates(request: Viewed & { readonly query: Static<typeof query> 
   const search = { text: wanted.keyword ?? '', properties: ['code', 'subject'] }
   const exclude = ['content', 'html', 'compiled'] as const
   return answerList(wanted, newestFirst, async (window) =>
-    rowsAs(await findPage(db.fork(), MessageTemplate, where, window, { search, exclude }), (row) =>
-      itemOf(request, row),
-    ),
+    rowsAs(await findPage(db.fork(), TemplateRow, where, window, { search, exclude }), (row) => itemOf(request, row)),
   )
 }
 
 function itemOf(
   request: Viewed,
-  template: Omit<MessageTemplate, 'content' | 'html' | 'compiled'>,
+  template: Omit<TemplateRow, 'content' | 'html' | 'compiled'>,
 ): Static<typeof templateItem> {
   const { id, code, channel, locale, subject, htmlFormat, variables, enabled, version } = template
   return {
@@ -238,7 +236,7 @@ function itemOf(
   }
 }
 
-const viewOf = (request: Viewed, template: MessageTemplate): Static<typeof templateView> => ({
+const viewOf = (request: Viewed, template: TemplateRow): Static<typeof templateView> => ({
   ...itemOf(request, template),
   content: template.content,
   html: template.html ?? null,

@@ -6,7 +6,7 @@ import type { Compiler } from './compile/compiler.ts'
 import type { TemplateSource } from './compile/source.ts'
 import { usesOf } from './compile/variables.ts'
 import type { TemplateValue } from './contract.ts'
-import { MessageTemplate } from './entities.ts'
+import { TemplateRow } from './entities.ts'
 import { refusal } from './failures.ts'
 import { RenderedTooMuch } from './render/render-program.ts'
 import { renderTemplate } from './render/render-template.ts'
@@ -92,14 +92,14 @@ export class TemplateAdmin {
   }
 
   /** @throws BusinessError "404" `template.unknown` */
-  async get(id: number): Promise<MessageTemplate> {
-    const found = await this.#parts.db.fork().findOne(MessageTemplate, { id })
+  async get(id: number): Promise<TemplateRow> {
+    const found = await this.#parts.db.fork().findOne(TemplateRow, { id })
     if (found === null) throw refusal('unknown')
     return found
   }
 
   /** @throws BusinessError "400" `template.locale-invalid`, "409" `template.taken`; errors of `Compiler.compile` */
-  async create(name: TemplateName, content: TemplateContent, author: Author): Promise<MessageTemplate> {
+  async create(name: TemplateName, content: TemplateContent, author: Author): Promise<TemplateRow> {
     const locale = canonicalLocale(name.locale)
     if (locale === undefined)
       throw refusal('locale-invalid', { params: { locale: name.locale }, data: { field: 'locale' } })
@@ -119,7 +119,7 @@ export class TemplateAdmin {
     }
     await db
       .transactional(async (em) => {
-        await em.insert(MessageTemplate, row)
+        await em.insert(TemplateRow, row)
         await this.#record('create', row, author)
       })
       .catch((error: unknown) => {
@@ -135,7 +135,7 @@ export class TemplateAdmin {
    *
    * @throws BusinessError "404" `template.unknown`, "409" `template.version-conflict`; errors of `Compiler.compile`
    */
-  async update(id: number, content: TemplateContent, version: number, author: Author): Promise<MessageTemplate> {
+  async update(id: number, content: TemplateContent, version: number, author: Author): Promise<TemplateRow> {
     const before = await this.get(id)
     if (before.version !== version) throw this.#conflict(before)
     const compiled = await this.#compiled(content, before.locale)
@@ -147,7 +147,7 @@ export class TemplateAdmin {
         updatedAt: new Date(clock.now()),
         updatedBy: author.username,
       }
-      const written = await em.nativeUpdate(MessageTemplate, { id, version }, changes)
+      const written = await em.nativeUpdate(TemplateRow, { id, version }, changes)
       if (written === 0) throw this.#conflict(await this.get(id))
       await this.#record('update', before, author)
     })
@@ -158,7 +158,7 @@ export class TemplateAdmin {
   async delete(id: number, version: number | undefined, author: Author): Promise<void> {
     const before = await this.get(id)
     await this.#parts.db.transactional(async (em) => {
-      const deleted = await em.nativeDelete(MessageTemplate, { id, version: version ?? before.version })
+      const deleted = await em.nativeDelete(TemplateRow, { id, version: version ?? before.version })
       if (deleted === 0) throw this.#conflict(await this.get(id))
       await this.#record('delete', before, author)
     })
@@ -179,7 +179,7 @@ export class TemplateAdmin {
     }
   }
 
-  #conflict(row: MessageTemplate): BusinessError {
+  #conflict(row: TemplateRow): BusinessError {
     return refusal('version-conflict', { data: conflictData(row) })
   }
 

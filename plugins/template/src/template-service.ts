@@ -2,7 +2,7 @@ import { type Database, exactInteger } from '@plinth/database'
 import { LRUCache } from 'lru-cache'
 import type { CompiledTemplate } from './compile/program.ts'
 import type { RenderedTemplate, TemplateInfo, TemplateQuery, Templates } from './contract.ts'
-import { MessageTemplate } from './entities.ts'
+import { TemplateRow } from './entities.ts'
 import { refusal } from './failures.ts'
 import { RenderedTooMuch } from './render/render-program.ts'
 import { renderTemplate } from './render/render-template.ts'
@@ -137,7 +137,7 @@ export class TemplateService implements Templates {
 
   /** Reads the newest version. Returns undefined if it was deleted meanwhile. */
   async #read(id: number): Promise<Loaded | undefined> {
-    const row = await this.#parts.db.fork().findOne(MessageTemplate, { id }, { exclude: ['content', 'html'] })
+    const row = await this.#parts.db.fork().findOne(TemplateRow, { id }, { exclude: ['content', 'html'] })
     if (row === null) return undefined
     const { code, channel, locale, version, variables } = row
     const info = { id, code, channel, locale, version, variables }

@@ -414,9 +414,9 @@ const closing = [
   }),
 ]
 
-type AuditLog = Operations['getAdminWeb3PaymentSettlementAuditLogs']['data']['items'][number]
+type AuditRow = Operations['getAdminWeb3PaymentSettlementAuditLogs']['data']['items'][number]
 
-const auditColumns = (row: Row<AuditLog>) => [
+const auditColumns = (row: Row<AuditRow>) => [
   row.time('createdAt'),
   row.text('outTradeNo', { link: true, mono: true }),
   row.status('riskLevel', riskTones, { labels: riskLevels }),

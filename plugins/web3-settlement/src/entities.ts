@@ -13,7 +13,7 @@ export const reviewStatuses = ['open', 'approved', 'settled', 'rejected', 'noted
 export type ReviewStatus = (typeof reviewStatuses)[number]
 
 /** A reviewed plan with its fingerprint. The plan never changes, but the status does. */
-export const ReviewLog = defineEntity({
+export const ReviewRow = defineEntity({
   name: 'Web3SettlementReviewLog',
   tableName: 'web3_settlement_review_log',
   indexes: [
@@ -66,7 +66,7 @@ export const ReviewLog = defineEntity({
     createdAt: column.timestamp(),
   },
 })
-export type ReviewLog = InferEntity<typeof ReviewLog>
+export type ReviewRow = InferEntity<typeof ReviewRow>
 
 export const settlementTriggers = ['settle', 'retry', 'auto-approve', 'auto-reject', 'auto-retry'] as const
 export type SettlementTrigger = (typeof settlementTriggers)[number]
@@ -74,7 +74,7 @@ export const settlementOutcomes = ['settled', 'skipped', 'failed'] as const
 export type SettlementOutcome = (typeof settlementOutcomes)[number]
 
 /** One attempt to settle: the callback log of a payment. It never changes. */
-export const CallbackLog = defineEntity({
+export const CallbackRow = defineEntity({
   name: 'Web3PaymentCallbackLog',
   tableName: 'web3_payment_callback_log',
   indexes: [{ properties: ['outTradeNo', 'id'] }, { properties: ['createdAt'] }, { properties: ['reviewLogId', 'id'] }],
@@ -95,10 +95,10 @@ export const CallbackLog = defineEntity({
     createdAt: column.timestamp(),
   },
 })
-export type CallbackLog = InferEntity<typeof CallbackLog>
+export type CallbackRow = InferEntity<typeof CallbackRow>
 
 /** Number of automatic retries of an order with one fingerprint. */
-export const RetryCount = defineEntity({
+export const RetryCountRow = defineEntity({
   name: 'Web3SettlementRetry',
   tableName: 'web3_settlement_retry',
   uniques: [{ properties: ['outTradeNo', 'reviewFingerprint'] }],
@@ -116,7 +116,7 @@ export const handlingStatuses = ['open', 'resolved', 'ignored'] as const
 export type HandlingStatus = (typeof handlingStatuses)[number]
 
 /** Audit result of a settled order. Only the handling changes. */
-export const AuditLog = defineEntity({
+export const AuditRow = defineEntity({
   name: 'Web3SettlementAuditLog',
   tableName: 'web3_settlement_audit_log',
   indexes: [
@@ -147,10 +147,10 @@ export const AuditLog = defineEntity({
     createdAt: column.timestamp(),
   },
 })
-export type AuditLog = InferEntity<typeof AuditLog>
+export type AuditRow = InferEntity<typeof AuditRow>
 
 /** Number of audit logs of each kind, so that a summary does not count rows. */
-export const AuditCount = defineEntity({
+export const AuditCountRow = defineEntity({
   name: 'Web3SettlementAuditCount',
   tableName: 'web3_settlement_audit_count',
   uniques: [{ properties: ['handlingStatus', 'riskLevel', 'chainReorgSuspected'] }],
@@ -164,7 +164,7 @@ export const AuditCount = defineEntity({
 })
 
 /** Position of a walk of the scheduled audit in the settled orders of a provider and chain. */
-export const AuditPosition = defineEntity({
+export const AuditPositionRow = defineEntity({
   name: 'Web3SettlementAuditPosition',
   tableName: 'web3_settlement_audit_position',
   uniques: [{ properties: ['walk'] }],
@@ -177,4 +177,4 @@ export const AuditPosition = defineEntity({
   },
 })
 
-export const entities = [ReviewLog, CallbackLog, RetryCount, AuditLog, AuditCount, AuditPosition]
+export const entities = [ReviewRow, CallbackRow, RetryCountRow, AuditRow, AuditCountRow, AuditPositionRow]

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import settlement from '@plinth/web3-settlement'
 import t from 'tap'
 import { settlementType } from '../src/candidates.ts'
-import { AuditLog, CallbackLog, ReviewLog } from '../src/entities.ts'
+import { AuditRow, CallbackRow, ReviewRow } from '../src/entities.ts'
 import { settlementProvider } from '../src/planning/plan.ts'
 import { reviewWorkflow, settlementWorkflow } from '../src/reviews/review-approvals.ts'
 
@@ -17,9 +17,9 @@ t.test('S-002 S-004 S-005 the records are there, with the members that the docum
   const has = (entity: { meta: { properties: object } }, ...names: string[]) => {
     for (const name of names) t.ok(name in entity.meta.properties, name)
   }
-  has(ReviewLog, 'planSnapshot', 'reviewFingerprint', 'permissionSnapshot', 'reasons', 'candidate')
-  has(AuditLog, 'riskReasons', 'confirmationSnapshot', 'handlingStatus', 'riskLevel')
-  has(CallbackLog, 'outTradeNo', 'outcome', 'eventKey')
+  has(ReviewRow, 'planSnapshot', 'reviewFingerprint', 'permissionSnapshot', 'reasons', 'candidate')
+  has(AuditRow, 'riskReasons', 'confirmationSnapshot', 'handlingStatus', 'riskLevel')
+  has(CallbackRow, 'outTradeNo', 'outcome', 'eventKey')
 })
 
 t.test('S-053 S-054 the workflow has a step for each act, by states and permissions alone', async (t) => {

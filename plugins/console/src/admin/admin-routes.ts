@@ -31,12 +31,12 @@ import type { HintStreams } from './hint-streams.ts'
 import { type JoinedHistory, summed } from './joined-history.ts'
 import { spans } from './metric-history.ts'
 import { chartPoints } from './overview.ts'
-import type { PageBook } from './page-book.ts'
+import type { PageRegistry } from './page-registry.ts'
 import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
 
 interface AdminRouteParts {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
-  readonly book: PageBook
+  readonly book: PageRegistry
   readonly history: Pick<JoinedHistory, 'instance' | 'steps'>
   readonly streams: HintStreams
   readonly page: BrowserPage

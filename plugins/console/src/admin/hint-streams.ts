@@ -2,10 +2,10 @@ import { Readable } from 'node:stream'
 import { type Identity, isOperator, type Principal } from '@plinth/iam'
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
-import type { PageBook } from './page-book.ts'
+import type { PageRegistry } from './page-registry.ts'
 
 interface HintStreamParts {
-  readonly book: Pick<PageBook, 'readers' | 'callable' | 'groups'>
+  readonly book: Pick<PageRegistry, 'readers' | 'callable' | 'groups'>
   readonly identity: Pick<Identity, 'standingSessions' | 'principalOf'>
   /** Called while there is a stream. */
   readonly wanted: () => void

@@ -16,7 +16,7 @@ import { viewDatabase, viewHealth } from './health-facts.ts'
 import { HintStreams } from './hint-streams.ts'
 import { JoinedHistory } from './joined-history.ts'
 import { MetricHistory } from './metric-history.ts'
-import { PageBook } from './page-book.ts'
+import { PageRegistry } from './page-registry.ts'
 import { keyLabels, viewPlugins } from './plugin-facts.ts'
 
 /** The back office in the browser: pages that plugins declare, for users who may see them. */
@@ -47,7 +47,7 @@ export default definePlugin({
     const history = new MetricHistory({ registry, charts: declared, clock, log })
     const stopped = new AbortController()
     onStop(() => stopped.abort())
-    const book = new PageBook({
+    const book = new PageRegistry({
       http,
       pages: contributions(adminPages),
       attention: contributions(attention),

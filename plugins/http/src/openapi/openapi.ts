@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox'
 import type { HeaderDescription, RouteSecurity, WrapperHeaders } from '../contract.ts'
 import { envelopeType, failureSchema, successSchema } from '../envelope.ts'
 import type { RouteInfo } from '../routes/declaration.ts'
-import type { BookedRoute, RouteBook } from '../routes/route-book.ts'
+import type { RegisteredRoute, RouteRegistry } from '../routes/route-registry.ts'
 import { closeObjects } from '../schemas/input-schema.ts'
 import type { ApiDocument, DescribedOperation, DescribedParameter, Schema, SecurityScheme } from './document.ts'
 import { type FieldTitle, type fieldTitles, SchemaWriter, titleMembers } from './openapi-schema.ts'
@@ -17,7 +17,7 @@ const [jsonType] = envelopeType.split(';') as [string]
  */
 export function openapiDocument(
   product: { readonly name: string; readonly version: string },
-  { routes, guards, wrappers }: Pick<RouteBook, 'routes' | 'guards' | 'wrappers'>,
+  { routes, guards, wrappers }: Pick<RouteRegistry, 'routes' | 'guards' | 'wrappers'>,
   titles: ReturnType<typeof fieldTitles>,
   businessErrors: readonly BusinessErrorsDeclaration[],
 ): ApiDocument {
@@ -38,7 +38,7 @@ export function openapiDocument(
     writers.set(plugin, writer)
     return writer
   }
-  const describe = (route: BookedRoute, path: string) => {
+  const describe = (route: RegisteredRoute, path: string) => {
     const headers = route.kind === 'raw' ? [] : wrappers.flatMap((wrapper) => wrapper.headers?.(route.info) ?? [])
     const writer = writerOf(route.info.plugin)
     const described = operation(route, path, writer, failure, securityOf(route.info), headers)
@@ -98,7 +98,7 @@ export const ofSite = (document: ApiDocument, { title, url }: Pick<Site, 'title'
   servers: [{ url: url || '/' }],
 })
 
-const order = ({ info }: BookedRoute) => `${info.path} ${info.method}`
+const order = ({ info }: RegisteredRoute) => `${info.path} ${info.method}`
 
 /** Converts the schemas of one route, with the field titles of its plugin. */
 interface Writer {
@@ -107,7 +107,7 @@ interface Writer {
 }
 
 function operation(
-  route: BookedRoute,
+  route: RegisteredRoute,
   path: string,
   schemas: Writer,
   failure: Schema,
@@ -241,5 +241,5 @@ function membersOf(schema: TSchema | undefined, schemas: Writer): Members {
 }
 
 /** Returns the declared tags, else the first part of the plugin id: `iam` for `iam` and `iam.verification`. */
-const tagsOf = ({ info, declaration }: BookedRoute): readonly string[] =>
+const tagsOf = ({ info, declaration }: RegisteredRoute): readonly string[] =>
   declaration.tags ?? [info.plugin.split('.', 1)[0] ?? '']

@@ -15,10 +15,10 @@ import { keepRawBody } from '../server/json-body.ts'
 import type { RequestSchemas, RouteInfo } from './declaration.ts'
 import { hooksFor, runInTurn } from './guards.ts'
 import { checkedSuccess } from './response-check.ts'
-import { type BookedFastifyPlugin, foreignRoute, type RouteBook } from './route-book.ts'
+import { foreignRoute, type RegisteredFastifyPlugin, type RouteRegistry } from './route-registry.ts'
 
 /** Adds the routes that respond with an envelope. */
-export function addEnvelopeRoutes(app: FastifyInstance, book: RouteBook, isResponseChecked: boolean): void {
+export function addEnvelopeRoutes(app: FastifyInstance, book: RouteRegistry, isResponseChecked: boolean): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'envelope') continue
     const { request, response } = booked.declaration
@@ -74,7 +74,7 @@ function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWra
 }
 
 /** Adds the routes that respond in their own format. */
-export function addRawRoutes(app: FastifyInstance, book: RouteBook): void {
+export function addRawRoutes(app: FastifyInstance, book: RouteRegistry): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'raw') continue
     const { request, plainFaults = false } = booked.declaration
@@ -96,7 +96,7 @@ function addRoute(app: FastifyInstance, options: RouteOptions): void {
 }
 
 /** Returns the guards of a route as Fastify hooks. */
-function guardsOf(info: RouteInfo, { guards }: RouteBook) {
+function guardsOf(info: RouteInfo, { guards }: RouteRegistry) {
   const { onRequest, preValidation, preHandler } = hooksFor(info, guards)
   const hooks = (handlers: readonly GuardHandler[]) => (handlers.length > 0 ? [runInTurn(handlers)] : [])
   return { onRequest: hooks(onRequest), preValidation: hooks(preValidation), preHandler: hooks(preHandler) }
@@ -114,7 +114,7 @@ declare module 'fastify' {
  *
  * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` if one adds a route, which would have no guard
  */
-export async function addExtensions(app: FastifyInstance, { extensions }: RouteBook): Promise<void> {
+export async function addExtensions(app: FastifyInstance, { extensions }: RouteRegistry): Promise<void> {
   let adding: string | undefined
   app.addHook('onRoute', ({ method, url }) => {
     // A preflight response contains no data: `@fastify/cors` adds one route for all of them.
@@ -132,8 +132,8 @@ export async function addExtensions(app: FastifyInstance, { extensions }: RouteB
 /** Registers a Fastify plugin in its own context. Each of its routes is listed, and its guards run first. */
 export async function addFastifyPlugin(
   app: FastifyInstance,
-  book: RouteBook,
-  booked: BookedFastifyPlugin,
+  book: RouteRegistry,
+  booked: RegisteredFastifyPlugin,
 ): Promise<void> {
   await app.register(async (own) => {
     const guard =

@@ -8,7 +8,7 @@ import { envelopeType } from '../envelope.ts'
 import type { ApiDocument } from '../openapi/document.ts'
 import { ofSite } from '../openapi/openapi.ts'
 import { addFastifyPlugin, addRawRoutes } from './add-routes.ts'
-import type { BookedFastifyPlugin, RouteBook } from './route-book.ts'
+import type { RegisteredFastifyPlugin, RouteRegistry } from './route-registry.ts'
 
 /** A JSON document that rarely changes. It is serialized once per version and sent from one buffer. */
 class FixedDocument {
@@ -75,7 +75,7 @@ interface Description {
  */
 export async function addPages(
   app: FastifyInstance,
-  book: RouteBook,
+  book: RouteRegistry,
   description: Description | undefined,
 ): Promise<void> {
   await app.register(async (pages) => {
@@ -92,7 +92,7 @@ export async function addPages(
 }
 
 /** An interactive API reference with its own assets. */
-const referenceOf = ({ document, site }: Description): BookedFastifyPlugin => ({
+const referenceOf = ({ document, site }: Description): RegisteredFastifyPlugin => ({
   plugin: 'http',
   access: 'public',
   annotations: [],

@@ -29,7 +29,7 @@ import type { Say } from '../texts.ts'
 import { boundConnections, type ConnectionBounds, requestCame, requestSettled } from './connection-bounds.ts'
 import { DoorServer, validateHeaderName, validateHeaderValue } from './door-server.ts'
 import { acceptJsonAlone } from './json-body.ts'
-import { type OverloadBounds, OverloadValve } from './overload.ts'
+import { LoadShedder, type OverloadBounds } from './overload.ts'
 import { RequestLog } from './request-log.ts'
 
 declare module 'fastify' {
@@ -90,7 +90,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
     sendFailure(isPlain ? { ...failure, status: 500 } : failure, reply)
   }
   const { strip } = forwarding
-  let valve: OverloadValve | undefined
+  let valve: LoadShedder | undefined
   const app = Fastify({
     logger: false,
     ...(strip === undefined ? {} : { rewriteUrl: ({ url = '/' }: IncomingMessage) => strip(url) }),
@@ -98,7 +98,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
     bodyLimit,
     requestTimeout: requestTimeoutMs,
     serverFactory(serve, { keepAliveTimeout }) {
-      valve ??= createValve(serve, settings)
+      valve ??= createLoadShedder(serve, settings)
       const server = new DoorServer({
         keepAliveTimeout: keepAliveTimeout as number,
         requestTimeout: requestTimeoutMs,
@@ -181,7 +181,7 @@ const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
 /** The load shedder in front of the application. Injected requests do not pass it. */
-function createValve(serve: Serve, settings: AppSettings): OverloadValve {
+function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
   const { isAccessLogged, isDraining, localeOf, say, clock, log } = settings
   const durations = settings.durationsOf?.('*', 'overloaded')
   const answers = new Map<string, ReturnType<typeof bareAnswer>>()
@@ -199,11 +199,11 @@ function createValve(serve: Serve, settings: AppSettings): OverloadValve {
     durations?.observe('503', durationMs / 1000)
     if (isAccessLogged()) log.info({ traceId, ...accessLine(request, 503, '503', durationMs) }, 'request')
   }
-  return new OverloadValve({ bounds: settings.overload, clock, log, serve, refuse })
+  return new LoadShedder({ bounds: settings.overload, clock, log, serve, refuse })
 }
 
 /** Puts limits and the load shedder between a server and the application. */
-function guardServer(server: DoorServer, serve: Serve, valve: OverloadValve, settings: AppSettings): void {
+function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, settings: AppSettings): void {
   const { alwaysServed, forwarding, localeOf, say } = settings
   boundConnections(server, settings)
   server.on('connection', () => valve.connectionCame())

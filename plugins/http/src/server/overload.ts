@@ -55,7 +55,7 @@ const shortQueue = 1 / 4
  * begins, and many of them do not form one long tick. The same applies to rejections: thousands that arrive in one tick
  * are distributed over several ticks. Admitted requests and liveness probes run between them.
  */
-export class OverloadValve {
+export class LoadShedder {
   readonly #bounds: OverloadBounds
   readonly #clock: Clock
   readonly #log: Logger

@@ -13,7 +13,7 @@ import {
   type NewUser,
   superAdminRole,
 } from '../contract.ts'
-import { ExternalIdentity, Role, User } from '../entities.ts'
+import { ExternalIdentityRow, Role, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { emailForms, loginKey, mobileForm, usernameForms } from './account-names.ts'
 import type { UserParts, Users } from './users.ts'
@@ -121,13 +121,13 @@ export class AccountService implements Accounts {
   async storeExternalProof({ provider, subject }: Pick<ExternalSubject, 'provider' | 'subject'>, proof: string) {
     const { db, authority, sessions } = this.#parts
     await db.transactional(async (em) => {
-      const bound = await em.findOne(ExternalIdentity, { provider, subject })
+      const bound = await em.findOne(ExternalIdentityRow, { provider, subject })
       if (bound === null || bound.proof === proof) return
       if (bound.proof != null) {
         await authority.changeOf(bound.userId)
         await sessions.endAll(bound.userId)
       }
-      await em.nativeUpdate(ExternalIdentity, { provider, subject }, { proof })
+      await em.nativeUpdate(ExternalIdentityRow, { provider, subject }, { proof })
     })
   }
 
@@ -136,7 +136,7 @@ export class AccountService implements Accounts {
       await this.#parts.authority.lock()
       await userInScope(em, userId, actor)
       await this.#parts.rules.assertMayActOn(em, userId, actor)
-      const bound = await em.findOne(ExternalIdentity, { provider: subject.provider, subject: subject.subject })
+      const bound = await em.findOne(ExternalIdentityRow, { provider: subject.provider, subject: subject.subject })
       if (bound !== null && bound.userId !== userId) throw refusal('external-identity-taken')
       if (bound !== null) return
       this.#bind(em, userId, subject)
@@ -151,7 +151,7 @@ export class AccountService implements Accounts {
 
   async #findExternal({ provider, subject }: Pick<ExternalSubject, 'provider' | 'subject'>) {
     const em = this.#parts.db.fork()
-    const bound = await em.findOne(ExternalIdentity, { provider, subject })
+    const bound = await em.findOne(ExternalIdentityRow, { provider, subject })
     const account = bound === null ? undefined : accountOf(await em.findOne(User, bound.userId))
     return account === undefined ? undefined : { account, proof: bound?.proof ?? null }
   }
@@ -159,7 +159,7 @@ export class AccountService implements Accounts {
   #bind(em: SqlEntityManager, userId: number, { provider, chainType, subject, proof }: ExternalSubject): void {
     const { db, clock } = this.#parts
     const about = { userId, proof: proof ?? null, createdAt: new Date(clock.now()) }
-    em.create(ExternalIdentity, { id: db.newId(), provider, chainType, subject, ...about })
+    em.create(ExternalIdentityRow, { id: db.newId(), provider, chainType, subject, ...about })
   }
 }
 

@@ -8,7 +8,7 @@ import { assertMayMove, orgOfNewUser, userInScope } from '../access/data-scope.t
 import type { Grants, RoleGrants, UserRules } from '../access/role-grants.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type NewUser, type RenameGuard, userDeleted } from '../contract.ts'
-import { ExternalIdentity, Role, Token, User, UserRole } from '../entities.ts'
+import { ExternalIdentityRow, Role, Token, User, UserRole } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import type { PasswordPolicy } from '../passwords/password-policy.ts'
@@ -148,7 +148,7 @@ export class Users {
       await this.#parts.authority.changeOf(id)
       await em.nativeDelete(UserRole, { userId: id })
       await em.nativeDelete(Token, { userId: id })
-      await em.nativeDelete(ExternalIdentity, { userId: id })
+      await em.nativeDelete(ExternalIdentityRow, { userId: id })
       await em.nativeDelete(User, { id })
       await this.#parts.audit.record(actor, 'user.delete', id, { username: user.username })
       await this.#parts.events?.publish(userDeleted, { userId: id }, { key: `user:${id}` })
@@ -306,4 +306,4 @@ export function touch(row: { version: number; updatedAt: Date }, clock: Pick<Clo
 }
 
 const isBoundIn = (em: SqlEntityManager) => async (userId: number, provider: string, subject: string) =>
-  (await em.count(ExternalIdentity, { userId, provider, subject })) > 0
+  (await em.count(ExternalIdentityRow, { userId, provider, subject })) > 0

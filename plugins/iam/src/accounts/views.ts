@@ -2,7 +2,7 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { currentVersion, id, instant, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import { noTarget } from '../audit/audit.ts'
-import { type Audit, type LoginAudit, Role, RolePermission, type Token, type User, UserRole } from '../entities.ts'
+import { type Audit, type LoginAuditRow, Role, RolePermission, type Token, type User, UserRole } from '../entities.ts'
 
 const iso = (moment: Date | null | undefined) => moment?.toISOString() ?? null
 
@@ -140,7 +140,7 @@ export function viewOfSession(token: Token, currentId: number): Static<typeof se
   }
 }
 
-export function viewOfLoginAudit({ occurredAt, ...row }: LoginAudit): Static<typeof loginAuditView> {
+export function viewOfLoginAudit({ occurredAt, ...row }: LoginAuditRow): Static<typeof loginAuditView> {
   const { userId, reason, message } = row
   return {
     ...row,

@@ -20,7 +20,7 @@ import {
 import { requirePrincipal } from '../access/access-guard.ts'
 import { rowsInScope } from '../access/data-scope.ts'
 import { auditView, loginAuditView, viewOfAudit, viewOfLoginAudit } from '../accounts/views.ts'
-import { Audit, LoginAudit } from '../entities.ts'
+import { Audit, LoginAuditRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { own } from '../permissions.ts'
 
@@ -110,9 +110,9 @@ export const auditRoutes = [
     handler: (request, { db }) => {
       const { query } = request
       const { userId, success, clientIp } = query
-      return newest<LoginAudit, ReturnType<typeof viewOfLoginAudit>>(
+      return newest<LoginAuditRow, ReturnType<typeof viewOfLoginAudit>>(
         db,
-        LoginAudit,
+        LoginAuditRow,
         { $and: [given({ userId, success, clientIp }), rowsInScope(requirePrincipal(request), 'user_id')] },
         query,
         viewOfLoginAudit,

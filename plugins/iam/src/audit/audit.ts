@@ -11,7 +11,7 @@ import {
 import { LRUCache } from 'lru-cache'
 import { masked } from '../accounts/account-names.ts'
 import type { Actor, CallOrigin, LoginAttempt } from '../contract.ts'
-import { Audit, LoginAudit, User } from '../entities.ts'
+import { Audit, LoginAuditRow, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 
 /**
@@ -166,7 +166,7 @@ export class AuditTrail {
       if (full !== id && (await this.#countOn(full))) return
     }
     const em = this.#db.fork()
-    em.create(LoginAudit, {
+    em.create(LoginAuditRow, {
       id,
       occurredAt: new Date(now),
       method: columnText(attempt.method, 32),

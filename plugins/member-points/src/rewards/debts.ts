@@ -1,7 +1,7 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { Ledger } from '@plinth/money'
-import type { PointsLotBook } from '../lots/lot-book.ts'
 import type { ReversalDetails } from '../lots/lot-moves.ts'
+import type { PointsLotRepository } from '../lots/lot-repository.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 
@@ -26,7 +26,7 @@ interface GrantOfDebtor {
 export class Debts {
   readonly #db: Database
   readonly #ledger: Ledger
-  readonly #lots: PointsLotBook
+  readonly #lots: PointsLotRepository
 
   constructor({ db, ledger, lots }: Pick<Parts, 'db' | 'ledger' | 'lots'>) {
     this.#db = db

@@ -1,6 +1,6 @@
 import { type Database, type DatabaseClock, insertRows, type NewRow } from '@plinth/database'
 import { type BusinessError, isBusinessError } from '@plinth/kernel'
-import type { LotBook, LotMovement } from '../contract.ts'
+import type { LotMovement, LotRepository } from '../contract.ts'
 import { EntryRow, HoldRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Accounts, LockedAccount } from './accounts.ts'
@@ -25,7 +25,7 @@ interface Work {
   readonly now: number
   readonly entries: NewRow<typeof EntryRow>[]
   readonly holds: NewRow<typeof HoldRow>[]
-  readonly lots: { readonly book: LotBook; readonly movement: LotMovement }[]
+  readonly lots: { readonly book: LotRepository; readonly movement: LotMovement }[]
   readonly changed: Set<LockedAccount>
 }
 

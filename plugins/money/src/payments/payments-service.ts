@@ -33,7 +33,7 @@ import {
   fingerprintOf,
   refundType,
 } from './terms.ts'
-import { type NewTransaction, TransactionBook } from './transaction-book.ts'
+import { type NewTransaction, TransactionRepository } from './transaction-repository.ts'
 
 interface PaymentParts {
   readonly db: Database
@@ -44,11 +44,11 @@ interface PaymentParts {
 
 export class PaymentsService implements Payments {
   readonly #parts: PaymentParts
-  readonly #transactions: TransactionBook
+  readonly #transactions: TransactionRepository
 
   constructor(parts: PaymentParts) {
     this.#parts = parts
-    this.#transactions = new TransactionBook(parts)
+    this.#transactions = new TransactionRepository(parts)
   }
 
   async create(terms: PaymentTerms): Promise<PaymentOrder> {

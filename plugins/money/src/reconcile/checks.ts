@@ -1,5 +1,5 @@
 import { type Database, exactInteger } from '@plinth/database'
-import type { LotBook, LotSums } from '../contract.ts'
+import type { LotRepository, LotSums } from '../contract.ts'
 import type { FindingRule } from './entities.ts'
 
 /** An account row as it was read. */
@@ -74,7 +74,7 @@ const accountOf = (row: Record<string, unknown>): CheckedAccount => ({
 export async function findingsOf(
   db: Database,
   accounts: readonly CheckedAccount[],
-  lots: LotBook | undefined,
+  lots: LotRepository | undefined,
 ): Promise<readonly Finding[]> {
   if (accounts.length === 0) return []
   const ids = padded(accounts.map(({ id }) => id))

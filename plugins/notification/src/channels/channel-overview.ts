@@ -1,13 +1,13 @@
 import { type Database, exactInteger } from '@plinth/database'
 import { type Clock, localize } from '@plinth/kernel'
-import { SendLog, type SendLogState } from '../entities.ts'
+import { SendLogRow, type SendLogState } from '../entities.ts'
 import type { NotificationSettings } from '../facade/outgoing.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 import { testFieldOf } from './channel-tests.ts'
 
 /** Fields of a send for the overview. */
-type RecentSend = Pick<SendLog, 'id' | 'channel' | 'provider' | 'status' | 'outcome' | 'errorMessage' | 'createdAt'>
+type RecentSend = Pick<SendLogRow, 'id' | 'channel' | 'provider' | 'status' | 'outcome' | 'errorMessage' | 'createdAt'>
 
 /** Recent sends of a channel or provider. */
 interface RecentSends {
@@ -39,7 +39,7 @@ async function recentSends(db: Database, channels: readonly string[]): Promise<r
   }
   if (ids.length === 0) return []
   const fields = ['id', 'channel', 'provider', 'status', 'outcome', 'errorMessage', 'createdAt'] as const
-  return db.fork().find(SendLog, { id: { $in: ids } }, { fields, orderBy: { id: 'desc' } })
+  return db.fork().find(SendLogRow, { id: { $in: ids } }, { fields, orderBy: { id: 'desc' } })
 }
 
 /** @param sends of one channel or provider, the newest first */

@@ -2,7 +2,7 @@ import { type Database, insertRows } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import { NotificationPart, SendLog } from '../entities.ts'
+import { NotificationPartRow, SendLogRow } from '../entities.ts'
 import { type Outgoing, type Prepared, sendingsOf } from '../facade/outgoing.ts'
 import type { QuietUsers } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
@@ -54,7 +54,7 @@ interface Sent {
   readonly isBegun: boolean
 }
 
-type KnownRow = Pick<SendLog, 'id' | 'status'>
+type KnownRow = Pick<SendLogRow, 'id' | 'status'>
 
 /** One send of a part. */
 interface Delivery {
@@ -119,7 +119,7 @@ export class PartDelivery {
     const skipped = prepared === undefined ? 0 : skippedOf(prepared, recipients.length)
     const [base = part.part] = part.part.split('@')
     const begin = async () => {
-      await insertRows(db, NotificationPart, [{ id: db.newId(), notificationId, part: part.part, leftOut }])
+      await insertRows(db, NotificationPartRow, [{ id: db.newId(), notificationId, part: part.part, leftOut }])
       for (const [until, places] of quiet) {
         const later = places.flatMap((place) => part.recipients[place] ?? [])
         const waiting = { notificationId, channel, part: `${base}@${until}`, ...carried(later) }
@@ -183,7 +183,7 @@ export class PartDelivery {
     if (keys.length === 0) return new Map()
     const rows = await db
       .fork()
-      .find(SendLog, { deliveryKey: { $in: keys } }, { fields: ['id', 'status', 'deliveryKey'] })
+      .find(SendLogRow, { deliveryKey: { $in: keys } }, { fields: ['id', 'status', 'deliveryKey'] })
     const isIdempotent = 'channel' in prepared && prepared.channel.traits.idempotent
     const lost = rows.filter(({ status }) => status === 'sending' && !isIdempotent)
     if (lost.length > 0) await writer.markUnknown(lost.map(({ id }) => id))

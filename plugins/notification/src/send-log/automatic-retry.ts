@@ -1,7 +1,7 @@
 import type { NotificationChannel } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import type { SendLogState } from '../entities.ts'
-import type { SendLogRow } from './row.ts'
+import type { NewSendLog } from './row.ts'
 
 /** State of a row after its send. */
 interface Verdict {
@@ -30,7 +30,7 @@ interface RetrySettings {
  */
 export function verdictOn(
   { success, outcome, retryAfterMs = 0 }: SendResult,
-  { restorable, attempt }: Pick<SendLogRow, 'restorable' | 'attempt'>,
+  { restorable, attempt }: Pick<NewSendLog, 'restorable' | 'attempt'>,
   channel: Pick<NotificationChannel, 'traits'> | undefined,
   settings: RetrySettings,
   random: () => number,

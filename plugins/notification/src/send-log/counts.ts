@@ -1,6 +1,6 @@
 import { addToRows, type Database, exactInteger } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
-import { SendLogCount, type SendLogState } from '../entities.ts'
+import { SendLogCountRow, type SendLogState } from '../entities.ts'
 
 /** A delivery of a message ended (1) or is tried again (-1). */
 export interface OutcomeChange {
@@ -51,7 +51,7 @@ export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number
 export async function changeCounts(db: Database, changes: Changes): Promise<void> {
   const changed = Object.entries(changes).filter(([, number]) => number !== 0)
   const rows = changed.sort().map(([kind, total]) => ({ kind, total }))
-  await addToRows(db, SendLogCount, { key: 'kind', sums: ['total'] }, rows)
+  await addToRows(db, SendLogCountRow, { key: 'kind', sums: ['total'] }, rows)
 }
 
 /** SQL condition for rows of the send log. */

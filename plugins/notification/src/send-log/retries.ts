@@ -1,7 +1,7 @@
 import type { Database } from '@plinth/database'
 import { type AuditEntry, audit, isBusinessError, type Kernel, type Logger, reasonOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import { NotificationRow, SendLog, type SendLogState } from '../entities.ts'
+import { NotificationRow, SendLogRow, type SendLogState } from '../entities.ts'
 import type { Outgoing, Prepared } from '../facade/outgoing.ts'
 import type { SendRecorder } from './recorder.ts'
 import type { SendEntry, Sending } from './row.ts'
@@ -89,7 +89,7 @@ export class SendLogRetries {
     const { db, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
     const status = { $in: ['failed', 'unknown', 'retried'] } as const
-    const row = await db.fork().findOne(SendLog, { id, status, restorable: true })
+    const row = await db.fork().findOne(SendLogRow, { id, status, restorable: true })
     if (row === null || !outgoing.has(row.channel)) return
     if (row.status === 'retried') {
       await writer.retryLater(id, Math.max(0, (row.claimedUntil?.getTime() ?? 0) - db.clock.expiryNow()) + claimEndMs)
@@ -115,7 +115,7 @@ export class SendLogRetries {
     return db.transactional(async (em) => {
       // Ordered by id, to prevent deadlocks between batches.
       const among = { $and: [{ id: { $in: [...ids] } }, within] }
-      const rows = await em.find(SendLog, among, { orderBy: { id: 'asc' } })
+      const rows = await em.find(SendLogRow, among, { orderBy: { id: 'asc' } })
       const byId = new Map(rows.map((row) => [row.id, row]))
       refuseRows(
         'send-log-not-found',
@@ -180,7 +180,7 @@ const action = 'notification-send-log.retry'
 const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id)
 
 /** Returns undefined if the message cannot be restored. */
-function sendingOf(row: SendLog, stored: string | null | undefined): Sending | undefined {
+function sendingOf(row: SendLogRow, stored: string | null | undefined): Sending | undefined {
   const { id, payload, attempt, notificationId, restorable } = row
   if (!restorable || payload == null) return undefined
   const isStored = stored != null

@@ -2,14 +2,14 @@ import { LockMode } from '@mikro-orm/core'
 import type { Database, RowOf } from '@plinth/database'
 import { columnText, type NotificationMessage, secretsOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import type { SendLog, SendLogState } from '../entities.ts'
+import type { SendLogRow, SendLogState } from '../entities.ts'
 import { describeRecipient, secretAttributeValues } from '../masking.ts'
 import { partSnapshotText, snapshotText } from './snapshot.ts'
 
 /** A send whose row is written to the send log. */
 export interface SendEntry {
   readonly message: NotificationMessage
-  row: SendLogRow
+  row: NewSendLog
   /** Milliseconds until the automatic retry. */
   retryInMs: number | undefined
   /** Assigned by the first write. */
@@ -25,7 +25,7 @@ export interface SendEntry {
 }
 
 /** Returns the entry of a new row. */
-export const entryOf = (message: NotificationMessage, row: SendLogRow): SendEntry => ({
+export const entryOf = (message: NotificationMessage, row: NewSendLog): SendEntry => ({
   message,
   row,
   retryInMs: undefined,
@@ -66,7 +66,7 @@ export interface Sending {
   readonly retryOfId?: number | undefined
 }
 
-export type SendLogRow = Omit<RowOf<typeof SendLog>, 'id' | 'claimedFrom' | 'userId' | 'orgId'>
+export type NewSendLog = Omit<RowOf<typeof SendLogRow>, 'id' | 'claimedFrom' | 'userId' | 'orgId'>
 
 type Mask = (text: string, more?: Iterable<unknown>) => string
 
@@ -87,7 +87,7 @@ export function sendingRow(
   mask: Mask,
   now: Date,
   until: Date,
-): SendLogRow {
+): NewSendLog {
   const { message, idempotencyKey, attempt, delivery, retryOfId } = sending
   const { recipients, attributes } = message
   const text = textOf(message, mask)
@@ -124,12 +124,12 @@ export function sendingRow(
 
 /** Returns the row of a send that ended. Its texts contain no secrets, also if the provider repeats them. */
 export function finishedRow(
-  row: SendLogRow,
+  row: NewSendLog,
   message: NotificationMessage,
   result: SendResult,
   status: SendLogState,
   mask: Mask,
-): SendLogRow {
+): NewSendLog {
   const text = textOf(message, mask)
   const textOrNull = (value: string | null | undefined, length: number) => (value == null ? null : text(value, length))
   const payload = result.success ? null : row.payload

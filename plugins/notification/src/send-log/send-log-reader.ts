@@ -1,6 +1,6 @@
 import { countRows, type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { SendLog, type SendLogState } from '../entities.ts'
+import { SendLogRow, type SendLogState } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { countKinds, type RowsSql, readCounts } from './counts.ts'
 
@@ -43,7 +43,7 @@ const dayMs = 86_400_000
 export const retryable = { status: 'failed', restorable: true } as const
 
 /** A row in the list. */
-export type ListedSendLog = Omit<SendLog, 'payload'>
+export type ListedSendLog = Omit<SendLogRow, 'payload'>
 
 /** Reads the send log for operators. */
 export class SendLogReader {
@@ -65,12 +65,12 @@ export class SendLogReader {
       ...(notificationId === undefined ? {} : { notificationId }),
       ...(retryableOnly ? retryable : {}),
     }
-    return findPage<SendLog>(this.#db.fork(), SendLog, { $and: [where, rows] }, window, { exclude: ['payload'] })
+    return findPage<SendLogRow>(this.#db.fork(), SendLogRow, { $and: [where, rows] }, window, { exclude: ['payload'] })
   }
 
   /** @throws BusinessError "404" `notification.send-log-not-found`, also for a row outside `rows` */
   async find(id: number, rows: object): Promise<ListedSendLog> {
-    const row = await this.#db.fork().findOne(SendLog, { $and: [{ id }, rows] }, { exclude: ['payload'] })
+    const row = await this.#db.fork().findOne(SendLogRow, { $and: [{ id }, rows] }, { exclude: ['payload'] })
     if (row === null) throw refusal('send-log-not-found', { params: { ids: id }, data: { ids: [id] } })
     return row as ListedSendLog
   }

@@ -2,9 +2,9 @@ import { type Database, insertMissing, putRows } from '@plinth/database'
 import { type Events, event } from '@plinth/events'
 import { Type } from '@plinth/http'
 import type { Clock, ConfigView, NotificationChannel } from '@plinth/kernel'
-import type { config } from '../config.ts'
+import type { keys } from '../config.ts'
 import type { SendResult } from '../contract.ts'
-import { SendLog, type SendLogState } from '../entities.ts'
+import { SendLogRow, type SendLogState } from '../entities.ts'
 import type { NotificationSettings } from '../facade/outgoing.ts'
 import { refusal } from '../failures.ts'
 import type { OwnerOf } from '../recipients.ts'
@@ -13,11 +13,11 @@ import { changeCounts, changeMessageCounts, kindOf, type OutcomeChange, type Sen
 import {
   entryOf,
   finishedRow,
+  type NewSendLog,
   outcomeProperties,
   rowLock,
   type SendEntry,
   type Sending,
-  type SendLogRow,
   type Shown,
   sendingRow,
 } from './row.ts'
@@ -30,7 +30,7 @@ export interface SendLogWriterParts {
   /** If absent, there are no automatic retries. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly clock: Pick<Clock, 'now'>
-  readonly config: Pick<ConfigView<typeof config>, 'get'>
+  readonly config: Pick<ConfigView<typeof keys>, 'get'>
   readonly settings: Pick<NotificationSettings, 'sendDeadlineMs'>
   readonly channels: ReadonlyMap<string, Pick<NotificationChannel, 'traits'>>
   /** Masks secrets of the configuration. */
@@ -45,7 +45,7 @@ export interface Claim {
   readonly claimedUntil: Date
 }
 
-type Stored = Pick<SendLog, 'id' | 'status' | 'restorable' | 'outcome'>
+type Stored = Pick<SendLogRow, 'id' | 'status' | 'restorable' | 'outcome'>
 
 /** Milliseconds after the deadline of its channel at which a send has certainly ended. */
 const recordSlackMs = 30_000
@@ -110,13 +110,13 @@ export class SendLogWriter {
       const rows: readonly Stored[] =
         known.length === 0
           ? []
-          : await em.find(SendLog, { id: { $in: known } }, { fields, orderBy: { id: 'asc' }, ...rowLock(db) })
+          : await em.find(SendLogRow, { id: { $in: known } }, { fields, orderBy: { id: 'asc' }, ...rowLock(db) })
       const before = new Map(rows.map((row) => [row.id, row]))
       const fresh = batch.filter(({ id }) => !before.has(id))
       const ended = batch.filter(({ id, row }) => isEnding(before.get(id), row)).sort((a, b) => a.id - b.id)
       await insertMissing(
         db,
-        SendLog,
+        SendLogRow,
         'id',
         await Promise.all(
           fresh.map(async ({ id, row, message }) => ({ ...row, ...(await ownerOf(message.recipients)), id })),
@@ -124,7 +124,7 @@ export class SendLogWriter {
       )
       await putRows(
         db,
-        SendLog,
+        SendLogRow,
         { key: 'id', sets: outcomeProperties },
         ended.map(({ id, row }) => ({ ...row, id })),
       )
@@ -159,13 +159,13 @@ export class SendLogWriter {
    * @returns the end of the claims
    * @throws BusinessError "409" `notification.send-log-not-failed` if another caller has claimed a row; then roll back
    */
-  async claim(rows: readonly Pick<SendLog, 'id' | 'status' | 'restorable'>[]): Promise<Date> {
+  async claim(rows: readonly Pick<SendLogRow, 'id' | 'status' | 'restorable'>[]): Promise<Date> {
     const { db, settings } = this.#parts
     const claimedUntil = new Date(db.clock.expiryNow() + rows.length * (settings.sendDeadlineMs + claimSlackMs))
     await db.transactional(async (em) => {
       for (const { id, status } of rows) {
         const claim = { status: 'retried', claimedUntil, claimedFrom: status } as const
-        const claimed = await em.nativeUpdate(SendLog, { id, status, restorable: true }, claim)
+        const claimed = await em.nativeUpdate(SendLogRow, { id, status, restorable: true }, claim)
         if (claimed === 0) refuseRows('send-log-not-failed', [id])
       }
       await changeCounts(db, tallied([...rows.map((row) => [kindOf(row), -1] as const), ['retried', rows.length]]))
@@ -181,10 +181,10 @@ export class SendLogWriter {
   async beginRetry(claim: Claim, retry: SendEntry): Promise<void> {
     const { db } = this.#parts
     await db.transactional(async (em) => {
-      const row = await em.findOne(SendLog, heldBy(claim), { exclude: ['payload'], ...rowLock(db) })
+      const row = await em.findOne(SendLogRow, heldBy(claim), { exclude: ['payload'], ...rowLock(db) })
       if (row === null) throw refusedRows('send-log-not-failed', [claim.id])
       const settled = { status: 'retried', restorable: false, payload: null, ...unclaimed } as const
-      await em.nativeUpdate(SendLog, { id: claim.id }, settled)
+      await em.nativeUpdate(SendLogRow, { id: claim.id }, settled)
       const { notificationId, outcome } = row
       if (notificationId != null && outcome != null) {
         await changeMessageCounts(db, [{ notificationId, outcome, by: -1 }])
@@ -212,7 +212,7 @@ export class SendLogWriter {
 }
 
 /** Returns true if an outcome applies to a row in state `sending` or `unknown`. Other changes are kept. */
-const isEnding = (before: Stored | undefined, row: SendLogRow) =>
+const isEnding = (before: Stored | undefined, row: NewSendLog) =>
   before !== undefined &&
   row.status !== 'sending' &&
   ['sending', 'unknown'].includes(before.status) &&
@@ -225,7 +225,7 @@ const unclaimed = { claimedUntil: null, claimedFrom: null } as const
 
 const giveBack = (db: Database, where: object, status: SendLogState) =>
   db.transactional(async (em) => {
-    const rows = await em.nativeUpdate(SendLog, where, { status, ...unclaimed })
+    const rows = await em.nativeUpdate(SendLogRow, where, { status, ...unclaimed })
     await changeCounts(
       db,
       tallied([
@@ -242,7 +242,7 @@ export async function releaseInterrupted(db: Database): Promise<void> {
     restorable: true,
     claimedUntil: { $lt: new Date(db.clock.expiryNow()) },
   }
-  const found = await db.fork().find(SendLog, interrupted, { fields: ['claimedFrom'], limit: markedTogether })
+  const found = await db.fork().find(SendLogRow, interrupted, { fields: ['claimedFrom'], limit: markedTogether })
   // Rows from older versions do not contain their earlier state.
   for (const claimedFrom of new Set(found.map((row) => row.claimedFrom ?? null))) {
     await giveBack(db, { ...interrupted, claimedFrom }, claimedFrom ?? 'failed')
@@ -257,7 +257,7 @@ export function markInterrupted(db: Database): Promise<number> {
 const markUnknown = (db: Database, where: object): Promise<number> =>
   db.transactional(async (em) => {
     const condition = { ...where, status: 'sending' as const }
-    const rows = await em.find(SendLog, condition, {
+    const rows = await em.find(SendLogRow, condition, {
       ...rowLock(db),
       fields: ['id', 'notificationId'],
       orderBy: { id: 'asc' },
@@ -266,7 +266,7 @@ const markUnknown = (db: Database, where: object): Promise<number> =>
     if (rows.length === 0) return 0
     const lost = { status: 'unknown', outcome: 'unknown', claimedUntil: null, ...interruption } as const
     const ids = rows.map(({ id }) => id)
-    const changed = await em.nativeUpdate(SendLog, { id: { $in: ids }, status: 'sending' }, lost)
+    const changed = await em.nativeUpdate(SendLogRow, { id: { $in: ids }, status: 'sending' }, lost)
     const outcomes = rows.flatMap(({ notificationId }) =>
       notificationId == null ? [] : [{ notificationId, outcome: 'unknown' as const, by: 1 as const }],
     )

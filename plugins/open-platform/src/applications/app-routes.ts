@@ -21,7 +21,7 @@ import { type Clock, localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { largestLimit } from '../config.ts'
 import type { OpenScopes } from '../contract.ts'
-import { appOwner, OpenApp } from '../entities.ts'
+import { AppRow, appOwner } from '../entities.ts'
 import { own } from '../permissions.ts'
 import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
 import type { Applications, AppWithSecret } from './applications.ts'
@@ -189,7 +189,7 @@ function listApps(query: Static<typeof appQuery>, rows: object, { db, clock }: A
   const where = { $and: [status === undefined ? {} : { status }, rows] }
   const search = { text: keyword ?? '', properties: ['name', 'appKey'] }
   return answerList(query, sort.parse(query.sort), async (window) =>
-    rowsAs(await findPage(db.fork(), OpenApp, where, window, { search }), (app) => viewOfApp(app, clock.now())),
+    rowsAs(await findPage(db.fork(), AppRow, where, window, { search }), (app) => viewOfApp(app, clock.now())),
   )
 }
 

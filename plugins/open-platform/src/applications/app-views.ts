@@ -1,6 +1,6 @@
 import { currentVersion, id, instant, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
-import type { OpenApp } from '../entities.ts'
+import type { AppRow } from '../entities.ts'
 
 export const appStatus = Type.Enum(['active', 'disabled'])
 
@@ -34,7 +34,7 @@ export const scopeView = Type.Object({
 })
 
 /** @param now milliseconds since the epoch */
-export function viewOfApp(app: OpenApp, now: number): Static<typeof appView> {
+export function viewOfApp(app: AppRow, now: number): Static<typeof appView> {
   const { id, appKey, name, description, scopes, rateLimitPerMinute, status, ownerUserId, version } = app
   const until = app.previousValidUntil ?? null
   return {

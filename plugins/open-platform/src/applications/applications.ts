@@ -11,7 +11,7 @@ import {
   isBusinessError,
   type Kernel,
 } from '@plinth/kernel'
-import { type AppStatus, appOwner, OpenApp } from '../entities.ts'
+import { AppRow, type AppStatus, appOwner } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 import type { SecretBox } from './secret-box.ts'
@@ -28,7 +28,7 @@ interface AppContent {
 
 /** An application and its new secret, which is returned only once. */
 export interface AppWithSecret {
-  readonly app: OpenApp
+  readonly app: AppRow
   readonly secret: string
 }
 
@@ -58,9 +58,9 @@ export class Applications {
   }
 
   /** Throws "404" `open-platform.app-unknown`, also for an application whose owner the principal does not reach. */
-  async get(id: number, principal: Principal): Promise<OpenApp> {
+  async get(id: number, principal: Principal): Promise<AppRow> {
     const rows = this.#parts.identity.rowsInScope(principal, appOwner)
-    const app = await this.#parts.db.fork().findOne(OpenApp, { $and: [{ id }, rows] })
+    const app = await this.#parts.db.fork().findOne(AppRow, { $and: [{ id }, rows] })
     if (app === null) throw refusal('app-unknown')
     return app
   }
@@ -75,7 +75,7 @@ export class Applications {
     const secretEnc = await secrets.seal(appKey, secret)
     const now = new Date(clock.now())
     const app = await db.transactional(async (em) => {
-      const app = em.create(OpenApp, {
+      const app = em.create(AppRow, {
         id: db.newId(),
         appKey,
         ...content,
@@ -102,7 +102,7 @@ export class Applications {
     change: Partial<AppContent>,
     version: number | undefined,
     operator: Operator,
-  ): Promise<OpenApp> {
+  ): Promise<AppRow> {
     const app = await this.get(id, operator.principal)
     await this.#check(change, operator, app.scopes)
     const { scopes, ...rest } = change
@@ -111,7 +111,7 @@ export class Applications {
   }
 
   /** Requests of a disabled application are rejected immediately on every instance. Throws like `update`. */
-  async setStatus(id: number, status: AppStatus, version: number | undefined, operator: Operator): Promise<OpenApp> {
+  async setStatus(id: number, status: AppStatus, version: number | undefined, operator: Operator): Promise<AppRow> {
     const verb = status === 'active' ? 'enable' : 'disable'
     return this.#write(await this.get(id, operator.principal), version, { status }, operator, verb, {})
   }
@@ -153,7 +153,7 @@ export class Applications {
   async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
     const app = await this.get(id, operator.principal)
     await this.#parts.db.transactional(async (em) => {
-      const deleted = await em.nativeDelete(OpenApp, { id, version: version ?? app.version })
+      const deleted = await em.nativeDelete(AppRow, { id, version: version ?? app.version })
       if (deleted === 0) throw await this.#conflict(id, operator)
       await this.#record(operator, 'delete', app, { name: app.name })
     })
@@ -161,26 +161,26 @@ export class Applications {
 
   /** Writes only if the stored version is still the given one. */
   async #write(
-    app: OpenApp,
+    app: AppRow,
     version: number | undefined,
-    members: Partial<OpenApp>,
+    members: Partial<AppRow>,
     operator: Operator,
     verb: string,
     summary: AuditSummary,
-  ): Promise<OpenApp> {
+  ): Promise<AppRow> {
     const { db, clock } = this.#parts
     await this.#assertVersion(app, version, operator)
     const { username: updatedBy } = operator.principal
     const data = { ...members, version: app.version + 1, updatedAt: new Date(clock.now()), updatedBy }
     await db.transactional(async (em) => {
-      const written = await em.nativeUpdate(OpenApp, { id: app.id, version: app.version }, data)
+      const written = await em.nativeUpdate(AppRow, { id: app.id, version: app.version }, data)
       if (written === 0) throw await this.#conflict(app.id, operator)
       await this.#record(operator, verb, app, summary)
     })
     return this.get(app.id, operator.principal)
   }
 
-  async #assertVersion(app: OpenApp, version: number | undefined, operator: Operator): Promise<void> {
+  async #assertVersion(app: AppRow, version: number | undefined, operator: Operator): Promise<void> {
     if (version !== undefined && version !== app.version) throw await this.#conflict(app.id, operator)
   }
 
@@ -189,7 +189,7 @@ export class Applications {
   }
 
   /** Writes an audit record in the surrounding transaction. */
-  #record(operator: Operator, verb: string, { id, appKey }: OpenApp, summary: AuditSummary): Promise<void> {
+  #record(operator: Operator, verb: string, { id, appKey }: AppRow, summary: AuditSummary): Promise<void> {
     const entry = { ...auditCaller(operator), action: `open-app.${verb}`, subject: id, summary: { appKey, ...summary } }
     return audit(this.#parts.kernel, entry)
   }

@@ -5,7 +5,7 @@ import type { SharedStore } from '@plinth/shared-store'
 import type { ApplicationAlerts } from '../applications/application-alerts.ts'
 import { SecretBox } from '../applications/secret-box.ts'
 import type { OpenCaller } from '../contract.ts'
-import { OpenApp } from '../entities.ts'
+import { AppRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { type SignedHeaders, signatureOf, timestampToleranceMs } from './canonical-request.ts'
 
@@ -55,7 +55,7 @@ export class Nonces {
 
 const keyOf = (appKey: string, nonce: string) => `open-platform:nonce:${appKey}:${nonce}`
 
-type Secrets = Pick<OpenApp, 'appKey' | 'secretEnc' | 'previousSecretEnc' | 'previousValidUntil'>
+type Secrets = Pick<AppRow, 'appKey' | 'secretEnc' | 'previousSecretEnc' | 'previousValidUntil'>
 
 interface AuthenticatorParts {
   readonly db: Database
@@ -108,7 +108,7 @@ export class Authenticator {
   async callerOf({ appKey, signature }: SignedHeaders, canonical: string): Promise<OpenCaller> {
     const decoy = await this.#decoy
     const [row] = await this.#db.query<object>(appOrDecoy, [decoy.appKey, decoy.secretEnc, appKey])
-    const app = this.#db.fork().map(OpenApp, row as never)
+    const app = this.#db.fork().map(AppRow, row as never)
     const box = app.id === decoyId ? decoy.box : this.#box
     const isRight = await this.#isSignedBy(app, box, canonical, signature)
     if (app.id === decoyId || !isRight || app.status !== 'active') {
@@ -127,7 +127,7 @@ export class Authenticator {
   }
 
   /** Runs in a later tick, so that the response takes the same time for an application that does not exist. */
-  #alertLater({ id: appId, name }: Pick<OpenApp, 'id' | 'name'>, isRight: boolean): void {
+  #alertLater({ id: appId, name }: Pick<AppRow, 'id' | 'name'>, isRight: boolean): void {
     const reason = isRight
       ? 'The application is disabled, and requests are still signed with its secret'
       : 'A request with the key of the application has a wrong signature'

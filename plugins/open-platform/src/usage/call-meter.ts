@@ -5,13 +5,13 @@ import { addToRows, type Database, type FoundPage, findPage, insertMissing, type
 import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import type { keys } from '../config.ts'
 import type { GuardedReply, GuardedRequest, OpenCaller } from '../contract.ts'
-import { OpenCall, OpenCallDay } from '../entities.ts'
+import { CallDayRow, CallRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { requires } from '../requires.ts'
 import { signatureHeaders } from '../signature/canonical-request.ts'
 
 /** An accepted call without an id. */
-export type CallRecord = Readonly<Omit<OpenCall, 'id' | 'code' | 'durationMs'>> & {
+export type CallRecord = Readonly<Omit<CallRow, 'id' | 'code' | 'durationMs'>> & {
   readonly code: string | null
   readonly durationMs: number | null
 }
@@ -38,25 +38,25 @@ export class CallRecords {
     await this.#db.transactional(async (em) => {
       const keys = calls.map(({ callKey }) => callKey)
       // Not written concurrently, because only the process that handles a call records it.
-      const written = await em.find(OpenCall, { callKey: { $in: keys } }, { fields: ['callKey'] })
+      const written = await em.find(CallRow, { callKey: { $in: keys } }, { fields: ['callKey'] })
       const known = new Set(written.map(({ callKey }) => callKey))
       const fresh = calls.filter(({ callKey }) => !known.has(callKey))
       const withId = <Row extends object>(row: Row) => ({ ...row, id: this.#db.newId() })
-      await insertMissing(this.#db, OpenCall, 'callKey', fresh.map(withId))
+      await insertMissing(this.#db, CallRow, 'callKey', fresh.map(withId))
       const key = ['day', 'appId', 'route', 'method'] as const
       const sums = ['calls', 'failed', 'cost'] as const
-      await addToRows(this.#db, OpenCallDay, { key, sums }, sumsOf(fresh).map(withId))
+      await addToRows(this.#db, CallDayRow, { key, sums }, sumsOf(fresh).map(withId))
     })
   }
 
   /** Returns sums by day, application and route. */
-  usage({ from, to, appId, rows }: UsageFilter, window: PageWindow): Promise<FoundPage<OpenCallDay>> {
+  usage({ from, to, appId, rows }: UsageFilter, window: PageWindow): Promise<FoundPage<CallDayRow>> {
     const where = { day: { $gte: from, $lte: to }, ...(appId === undefined ? {} : { appId }) }
-    return findPage<OpenCallDay>(this.#db.fork(), OpenCallDay, { $and: [where, rows] }, window)
+    return findPage<CallDayRow>(this.#db.fork(), CallDayRow, { $and: [where, rows] }, window)
   }
 }
 
-type DaySums = Omit<OpenCallDay, 'id'>
+type DaySums = Omit<CallDayRow, 'id'>
 
 /** Sorted, so that two processes that update the same rows cannot deadlock. */
 function sumsOf(calls: readonly CallRecord[]): DaySums[] {

@@ -1,10 +1,10 @@
 import { addToRows, type Database, type RemovedRows, type Selected, selectionOf } from '@plinth/database'
-import { AuditCount } from '../entities.ts'
+import { AuditCountRow } from '../entities.ts'
 
 /** Columns by which the summary groups audit logs. */
 const kind = ['handlingStatus', 'riskLevel', 'chainReorgSuspected'] as const
-const counts = selectionOf(AuditCount).pick(...kind, 'total')
-const kinds = selectionOf(AuditCount).pick(...kind)
+const counts = selectionOf(AuditCountRow).pick(...kind, 'total')
+const kinds = selectionOf(AuditCountRow).pick(...kind)
 
 type AuditKind = Selected<typeof kinds>
 export type AuditKindCount = Selected<typeof counts>
@@ -26,7 +26,7 @@ export async function changeAuditCounts(db: Database, changes: readonly AuditKin
     .filter(([, { total }]) => total !== 0)
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([, count]) => ({ ...count, id: db.newId() }))
-  if (rows.length > 0) await addToRows(db, AuditCount, { key: kind, sums: ['total'] }, rows)
+  if (rows.length > 0) await addToRows(db, AuditCountRow, { key: kind, sums: ['total'] }, rows)
 }
 
 /** Updates the counts when logs are purged. */

@@ -1,5 +1,5 @@
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import { AuditLog, type HandlingStatus } from '../entities.ts'
+import { AuditRow, type HandlingStatus } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import {
@@ -22,7 +22,7 @@ interface CandidateFilter {
 
 /** Advice for a log, or for the current state of the chain. */
 export interface CompensationPlan {
-  readonly log: AuditLog
+  readonly log: AuditRow
   /** Null if the chain was not queried. */
   readonly finding: AuditFinding | null
 }
@@ -58,26 +58,26 @@ export class AuditLogs {
   }
 
   list(
-    where: Partial<Pick<AuditLog, 'outTradeNo' | 'handlingStatus'>>,
+    where: Partial<Pick<AuditRow, 'outTradeNo' | 'handlingStatus'>>,
     rows: object,
     window: PageWindow,
-  ): Promise<FoundPage<AuditLog>> {
-    return findPage(this.#parts.db.fork(), AuditLog, { $and: [where, rows] }, window)
+  ): Promise<FoundPage<AuditRow>> {
+    return findPage(this.#parts.db.fork(), AuditRow, { $and: [where, rows] }, window)
   }
 
   /** @throws BusinessError "404" `web3-settlement.audit-log-unknown` */
-  async get(id: number, rows: object): Promise<AuditLog> {
-    const log = await this.#parts.db.fork().findOne(AuditLog, { $and: [{ id }, rows] })
+  async get(id: number, rows: object): Promise<AuditRow> {
+    const log = await this.#parts.db.fork().findOne(AuditRow, { $and: [{ id }, rows] })
     if (log === null) throw refusal('audit-log-unknown')
     return log
   }
 
   /** Returns open logs with a risk. Each combination of filters uses one index, or returns no rows. */
-  async candidates(filter: CandidateFilter, rows: object, window: PageWindow): Promise<FoundPage<AuditLog>> {
+  async candidates(filter: CandidateFilter, rows: object, window: PageWindow): Promise<FoundPage<AuditRow>> {
     const where = whereOf(filter)
     if (where === undefined)
       return { items: [], total: window.count === 'none' ? null : 0, isCapped: false, next: null }
-    return findPage(this.#parts.db.fork(), AuditLog, { $and: [{ handlingStatus: 'open', ...where }, rows] }, window)
+    return findPage(this.#parts.db.fork(), AuditRow, { $and: [{ handlingStatus: 'open', ...where }, rows] }, window)
   }
 
   /** @param rows condition as text; when absent, the stored counts of all logs are returned */
@@ -134,7 +134,7 @@ export class AuditLogs {
     const { db, clock } = this.#parts
     return db.transactional(async (em) => {
       const among = { $and: [{ id: { $in: [...new Set(ids)] } }, rows] }
-      const logs = await em.find(AuditLog, among, { orderBy: { id: 'asc' } })
+      const logs = await em.find(AuditRow, among, { orderBy: { id: 'asc' } })
       const changes: AuditKindCount[] = []
       for (const { id, riskLevel, chainReorgSuspected } of logs) {
         const closed = await db.execute(
@@ -151,9 +151,9 @@ export class AuditLogs {
     })
   }
 
-  async #find(ids: readonly number[], rows: object): Promise<readonly AuditLog[]> {
+  async #find(ids: readonly number[], rows: object): Promise<readonly AuditRow[]> {
     const wanted = [...new Set(ids)]
-    const found = await this.#parts.db.fork().find(AuditLog, { $and: [{ id: { $in: wanted } }, rows] })
+    const found = await this.#parts.db.fork().find(AuditRow, { $and: [{ id: { $in: wanted } }, rows] })
     const byId = new Map(found.map((log) => [log.id, log]))
     return wanted.map((id) => {
       const log = byId.get(id)

@@ -1,7 +1,7 @@
 import { count, id, instant, nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
 import type { ChainNames } from '../chain-names.ts'
-import { type AuditLog, handlingStatuses } from '../entities.ts'
+import { type AuditRow, handlingStatuses } from '../entities.ts'
 import { planView, viewOfPlan } from '../reviews/review-views.ts'
 import type { AuditKindCount } from './audit-counts.ts'
 import type { CompensationPlan } from './audit-logs.ts'
@@ -53,7 +53,7 @@ export const auditView = Type.Object({
   createdAt: instant,
 })
 
-export const viewOfAudit = (log: AuditLog, names: ChainNames): Static<typeof auditView> => ({
+export const viewOfAudit = (log: AuditRow, names: ChainNames): Static<typeof auditView> => ({
   id: log.id,
   outTradeNo: log.outTradeNo,
   chainName: log.chainName ?? null,
@@ -69,7 +69,7 @@ export const viewOfAudit = (log: AuditLog, names: ChainNames): Static<typeof aud
 export const recheckView = Type.Object({ id, entry: findingView, stillRisky: Type.Boolean() })
 
 export const viewOfRecheck = (
-  { log, finding }: { readonly log: AuditLog; readonly finding: AuditFinding },
+  { log, finding }: { readonly log: AuditRow; readonly finding: AuditFinding },
   names: ChainNames,
 ) => ({
   id: log.id,

@@ -1,6 +1,6 @@
 import { putRows, type Selected, selectionOf } from '@plinth/database'
 import type { PaymentOrder } from '@plinth/money/payments'
-import { AuditPosition } from '../entities.ts'
+import { AuditPositionRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 
 /** Orders of a provider and, optionally, of one chain. */
@@ -22,7 +22,7 @@ interface WalkPart {
   readonly places: Places
 }
 
-const positions = selectionOf(AuditPosition).omit('id')
+const positions = selectionOf(AuditPositionRow).omit('id')
 type Place = Omit<Selected<typeof positions>, 'walk'>
 
 /**
@@ -103,7 +103,7 @@ export class AuditWalk {
     const { db } = this.#parts
     await putRows(
       db,
-      AuditPosition,
+      AuditPositionRow,
       { key: 'walk', sets: ['afterId', 'afterAt'] },
       placeNames.map((name) => ({ ...places[name], id: db.newId(), walk: keyOf(scope, name) })),
     )

@@ -3,7 +3,7 @@ import type { PaymentOrder, PaymentTransaction } from '@plinth/money/payments'
 import type { Chain } from '@plinth/web3'
 import { settlementType } from '../candidates.ts'
 import { settlementAtRisk } from '../contract.ts'
-import { AuditLog } from '../entities.ts'
+import { AuditRow } from '../entities.ts'
 import { paymentOf } from '../execution/executor.ts'
 import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
@@ -170,7 +170,7 @@ export class SettledAudit {
     if (fresh.length === 0) return 0
     const createdAt = new Date(clock.now())
     await db.fork().insertMany(
-      AuditLog,
+      AuditRow,
       fresh.map(({ id, outTradeNo, plan, riskReasons, riskLevel, risky, chainReorgSuspected, ...advice }) => ({
         id,
         outTradeNo,
@@ -220,17 +220,17 @@ export class SettledAudit {
     )
     const ids = newest.map(({ id }) => exactInteger(id))
     const fields = ['outTradeNo', 'handlingStatus', 'riskReasons', 'confirmationSnapshot'] as const
-    const logs = ids.length === 0 ? [] : await db.fork().find(AuditLog, { id: { $in: ids } }, { fields })
+    const logs = ids.length === 0 ? [] : await db.fork().find(AuditRow, { id: { $in: ids } }, { fields })
     return new Map(logs.map((log) => [log.outTradeNo, log]))
   }
 }
 
-type LastLogs = ReadonlyMap<string, Pick<AuditLog, 'handlingStatus' | 'riskReasons' | 'confirmationSnapshot'>>
+type LastLogs = ReadonlyMap<string, Pick<AuditRow, 'handlingStatus' | 'riskReasons' | 'confirmationSnapshot'>>
 
-const hasSameReasons = (log: Pick<AuditLog, 'riskReasons'>, finding: AuditFinding) =>
+const hasSameReasons = (log: Pick<AuditRow, 'riskReasons'>, finding: AuditFinding) =>
   log.riskReasons.join() === finding.riskReasons.join()
 
-const isSameBlock = ({ confirmationSnapshot }: Pick<AuditLog, 'confirmationSnapshot'>, { plan }: AuditFinding) =>
+const isSameBlock = ({ confirmationSnapshot }: Pick<AuditRow, 'confirmationSnapshot'>, { plan }: AuditFinding) =>
   confirmationSnapshot.transfer?.blockHash === plan.transfer?.blockHash
 
 /** True if the transfer is on the chain, but in another block or at another position than at its settlement. */

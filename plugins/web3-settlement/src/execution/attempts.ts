@@ -1,6 +1,6 @@
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { columnText } from '@plinth/kernel'
-import { CallbackLog, type ReviewLog, type SettlementOutcome, type SettlementTrigger } from '../entities.ts'
+import { CallbackRow, type ReviewRow, type SettlementOutcome, type SettlementTrigger } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
 import { type AttemptReason, type CandidateState, staysCandidate } from '../planning/reasons.ts'
@@ -8,7 +8,7 @@ import type { Reviewer } from '../reviews/review-logs.ts'
 
 /** One attempt to settle. */
 export interface Attempt {
-  readonly log: ReviewLog
+  readonly log: ReviewRow
   /** Plan at the time of the attempt. */
   readonly plan: SettlementPlan
   readonly trigger: SettlementTrigger
@@ -39,7 +39,7 @@ export class Attempts {
     const { db, clock } = this.#parts
     const id = db.newId()
     const createdAt = new Date(clock.now())
-    await db.fork().insert(CallbackLog, {
+    await db.fork().insert(CallbackRow, {
       id,
       outTradeNo: log.outTradeNo,
       reviewLogId: log.id,
@@ -71,17 +71,17 @@ export class Attempts {
   }
 
   /** Returns the attempts of a review and of the reviews that follow from it. */
-  async list({ id, outTradeNo }: ReviewLog, window: PageWindow): Promise<FoundPage<CallbackLog>> {
+  async list({ id, outTradeNo }: ReviewRow, window: PageWindow): Promise<FoundPage<CallbackRow>> {
     const rows = await this.#parts.db.query<{ id: unknown }>(
       'select id from web3_settlement_review_log where source_log_id = ?',
       [id],
     )
     const reviewLogId = { $in: [id, ...rows.map((row) => Number(row.id))] }
-    return findPage(this.#parts.db.fork(), CallbackLog, { outTradeNo, reviewLogId }, window)
+    return findPage(this.#parts.db.fork(), CallbackRow, { outTradeNo, reviewLogId }, window)
   }
 
   /** True if another user has attempted to settle from the review. */
-  async wasTriedBySecond({ id }: ReviewLog, userId: number): Promise<boolean> {
+  async wasTriedBySecond({ id }: ReviewRow, userId: number): Promise<boolean> {
     const rows = await this.#parts.db.query(
       'select id from web3_payment_callback_log where review_log_id = ? and actor_user_id <> ? limit 1',
       [id, userId],

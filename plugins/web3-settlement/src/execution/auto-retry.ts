@@ -1,6 +1,6 @@
 import { insertMissing } from '@plinth/database'
 import { isBusinessError } from '@plinth/kernel'
-import { RetryCount, type ReviewLog } from '../entities.ts'
+import { RetryCountRow, type ReviewRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import type { AttemptReason } from '../planning/reasons.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
@@ -38,7 +38,7 @@ export class AutoRetry {
     return results
   }
 
-  async #retry(log: ReviewLog): Promise<SettlementResult | undefined> {
+  async #retry(log: ReviewRow): Promise<SettlementResult | undefined> {
     const { approvals, savers, executor } = this.#parts
     const version = await this.#takeTurn(log)
     if (version === undefined) return undefined
@@ -63,7 +63,7 @@ export class AutoRetry {
    * Returns the version that this instance may settle; undefined if another instance has claimed the review or no retry
    * is left.
    */
-  async #takeTurn(log: ReviewLog): Promise<number | undefined> {
+  async #takeTurn(log: ReviewRow): Promise<number | undefined> {
     const { db, clock, config, retryDelayMs } = this.#parts
     const maxAttempts = config.get(`${retry}.max-attempts`)
     const delayMs = retryDelayMs()
@@ -77,7 +77,7 @@ export class AutoRetry {
       if (claimed === 0) return undefined
       const { outTradeNo, reviewFingerprint } = log
       const count = { id: db.newId(), outTradeNo, reviewFingerprint, attempts: 0, updatedAt: now }
-      await insertMissing(db, RetryCount, ['outTradeNo', 'reviewFingerprint'], [count])
+      await insertMissing(db, RetryCountRow, ['outTradeNo', 'reviewFingerprint'], [count])
       const counted = await db.execute(
         `update web3_settlement_retry set attempts = attempts + 1, updated_at = ?
          where out_trade_no = ? and review_fingerprint = ? and attempts < ?`,
@@ -90,7 +90,7 @@ export class AutoRetry {
   }
 
   /** Ends the retries of a review and records the reason as an attempt. */
-  async #giveUp(log: ReviewLog, reviewer: Reviewer, reasons: readonly AttemptReason[]): Promise<void> {
+  async #giveUp(log: ReviewRow, reviewer: Reviewer, reasons: readonly AttemptReason[]): Promise<void> {
     const { db, attempts } = this.#parts
     await db.transactional(async () => {
       await db.execute('update web3_settlement_review_log set retry_at = ? where id = ?', [null, log.id])
@@ -100,7 +100,7 @@ export class AutoRetry {
   }
 }
 
-const reviewerOf = ({ permissionSnapshot, traceId }: ReviewLog): Reviewer => ({
+const reviewerOf = ({ permissionSnapshot, traceId }: ReviewRow): Reviewer => ({
   userId: null,
   permissions: permissionSnapshot,
   traceId: traceId ?? null,

@@ -3,7 +3,7 @@ import { columnText } from '@plinth/kernel'
 import type { Chain } from '@plinth/web3'
 import { type Candidate, settlementType } from '../candidates.ts'
 import { settlementNotExecuted, settlementSucceeded } from '../contract.ts'
-import type { ReviewLog, SettlementOutcome, SettlementTrigger } from '../entities.ts'
+import type { ReviewRow, SettlementOutcome, SettlementTrigger } from '../entities.ts'
 import { explorerUrlOf } from '../notices/notices.ts'
 import type { Parts } from '../parts.ts'
 import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
@@ -76,7 +76,7 @@ export class Executor {
    * @param log review as it was read; its settlement is already approved
    */
   async execute(
-    log: ReviewLog,
+    log: ReviewRow,
     trigger: SettlementTrigger,
     reviewer: Reviewer,
     { acceptsCauses = false, candidate: given }: ExecutionOptions = {},
@@ -100,7 +100,7 @@ export class Executor {
   }
 
   /** Queries the chain about the payment of a review. Writes nothing. */
-  look(log: ReviewLog): Promise<Candidate> {
+  look(log: ReviewRow): Promise<Candidate> {
     return this.#parts.candidates.of({
       outTradeNo: log.outTradeNo,
       transactionHash: log.transactionHash,
@@ -117,7 +117,7 @@ export class Executor {
    * @returns false if the review was already held or has ended
    */
   async hold(
-    log: ReviewLog,
+    log: ReviewRow,
     trigger: SettlementTrigger,
     reviewer: Reviewer,
     reasons: readonly AttemptReason[],
@@ -141,7 +141,7 @@ export class Executor {
   }
 
   /** Returns all obstacles that are known before the transaction. */
-  #against(log: ReviewLog, { plan, order, answeredAt }: Candidate, acceptsCauses: boolean): readonly AttemptReason[] {
+  #against(log: ReviewRow, { plan, order, answeredAt }: Candidate, acceptsCauses: boolean): readonly AttemptReason[] {
     const found = new Set<AttemptReason>(plan.reasons.map((reason) => atExecution[reason] ?? reason))
     // Without a chain result there is nothing to compare.
     const isComparable = plan.state !== 'failed' && !found.has('local-order-already-paid')
@@ -157,7 +157,7 @@ export class Executor {
     return attemptReasons.filter((reason) => found.has(reason))
   }
 
-  async #settle(log: ReviewLog, candidate: Candidate, trigger: SettlementTrigger, reviewer: Reviewer): Promise<void> {
+  async #settle(log: ReviewRow, candidate: Candidate, trigger: SettlementTrigger, reviewer: Reviewer): Promise<void> {
     const { db, payments, reviews, events } = this.#parts
     const { plan, order, chain } = candidate
     const { transfer, transactionHash, chainName, eventKey } = plan
@@ -219,7 +219,7 @@ export class Executor {
   }
 
   /** Only one of concurrent settlements of a log continues. The candidate is `settling` until the commit. */
-  async #claim({ id, version, outTradeNo }: ReviewLog): Promise<void> {
+  async #claim({ id, version, outTradeNo }: ReviewRow): Promise<void> {
     const { db, payments } = this.#parts
     const claimed = await db.execute(
       "update web3_settlement_review_log set state = 'settling', version = version + 1 where id = ? and version = ?",

@@ -1,6 +1,6 @@
 import { isBusinessError } from '@plinth/kernel'
 import type { Candidate } from '../candidates.ts'
-import type { ReviewLog } from '../entities.ts'
+import type { ReviewRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { type AttemptReason, payerCauses, type ReviewCause } from '../planning/reasons.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
@@ -56,7 +56,7 @@ export class OverdueReviews {
     return items
   }
 
-  async #handleOne(log: ReviewLog, { action, executeApproved }: OverdueRules): Promise<OverdueItem> {
+  async #handleOne(log: ReviewRow, { action, executeApproved }: OverdueRules): Promise<OverdueItem> {
     const { approvals, savers, executor } = this.#parts
     // The permissions of the saver at the time of the review apply.
     const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
@@ -88,11 +88,11 @@ export class OverdueReviews {
 
   /** Ends the review and starts a log of the decision, with the plan and fingerprint that the operator saw. */
   #write(
-    log: ReviewLog,
+    log: ReviewRow,
     action: 'auto-approve' | 'auto-reject',
     reviewer: Reviewer,
     willExecute: boolean,
-  ): Promise<ReviewLog | undefined> {
+  ): Promise<ReviewRow | undefined> {
     const { db, clock, reviews, retryDelayMs } = this.#parts
     const status = action === 'auto-approve' ? 'approved' : 'rejected'
     return db.transactional(async () => {
@@ -118,7 +118,7 @@ export class OverdueReviews {
 }
 
 /** Returns the causes about the payer. Without a chain result, those of the review still apply. */
-function openCauses(log: ReviewLog, { plan }: Candidate): readonly ReviewCause[] {
+function openCauses(log: ReviewRow, { plan }: Candidate): readonly ReviewCause[] {
   const saved = plan.state === 'failed' ? log.planSnapshot.causes : []
   return payerCauses.filter((cause) => plan.causes.includes(cause) || saved.includes(cause))
 }

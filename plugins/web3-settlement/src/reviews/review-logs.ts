@@ -1,7 +1,7 @@
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { columnText } from '@plinth/kernel'
 import type { PaymentOrder } from '@plinth/money/payments'
-import { type ReviewAction, ReviewLog, type ReviewStatus, type SettlementOutcome } from '../entities.ts'
+import { type ReviewAction, ReviewRow, type ReviewStatus, type SettlementOutcome } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { fingerprintVersion } from '../planning/fingerprint.ts'
@@ -22,7 +22,7 @@ export class Savers {
    * Returns the reason why a review must not be settled automatically (decision F.14): its saver is disabled or
    * deleted, or a second person is required and has not attempted to settle it.
    */
-  async obstacleOf(log: ReviewLog): Promise<'saver-not-active' | 'second-person-required' | undefined> {
+  async obstacleOf(log: ReviewRow): Promise<'saver-not-active' | 'second-person-required' | undefined> {
     const { accounts, attempts, needsSecondPerson } = this.#parts
     const saver = await this.#saverOf(log)
     if (saver === null) return undefined
@@ -32,12 +32,12 @@ export class Savers {
   }
 
   /** True if a second person is required and the reviewer saved the review. */
-  async isOnlyPerson(log: ReviewLog, { userId }: Reviewer): Promise<boolean> {
+  async isOnlyPerson(log: ReviewRow, { userId }: Reviewer): Promise<boolean> {
     return userId !== null && this.#parts.needsSecondPerson() && (await this.#saverOf(log)) === userId
   }
 
   /** Returns the user who saved the review or its source. */
-  async #saverOf({ actorUserId, sourceLogId }: ReviewLog): Promise<number | null> {
+  async #saverOf({ actorUserId, sourceLogId }: ReviewRow): Promise<number | null> {
     if (actorUserId != null || sourceLogId == null) return actorUserId ?? null
     const [source] = await this.#parts.db.query<{ actor_user_id: unknown }>(
       'select actor_user_id from web3_settlement_review_log where id = ?',
@@ -84,7 +84,7 @@ interface ReviewEntry {
 
 type ReviewParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'payments'>
 
-type ReviewFilter = Partial<Pick<ReviewLog, 'outTradeNo' | 'status' | 'lastOutcome'>>
+type ReviewFilter = Partial<Pick<ReviewRow, 'outTradeNo' | 'status' | 'lastOutcome'>>
 
 /** Maximum number of retryable logs that are searched, because more exceed what operators can handle. */
 const maxRetryable = 500
@@ -105,7 +105,7 @@ export class ReviewLogs {
    *
    * @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and the errors of the approval
    */
-  async save(request: ReviewRequest, reviewer: Reviewer): Promise<ReviewLog> {
+  async save(request: ReviewRequest, reviewer: Reviewer): Promise<ReviewRow> {
     const { approvals, candidates } = this.#parts
     const { outTradeNo, transactionHash, logIndex, action } = request
     await approvals.assert('record', { id: outTradeNo, state: 'new' }, reviewer)
@@ -124,13 +124,13 @@ export class ReviewLogs {
   }
 
   /** Writes a log in the surrounding transaction. */
-  async insert(plan: SettlementPlan, entry: ReviewEntry): Promise<ReviewLog> {
+  async insert(plan: SettlementPlan, entry: ReviewEntry): Promise<ReviewRow> {
     const { db, clock } = this.#parts
     const { action, status, reviewer } = entry
     const { attempt } = entry
     const candidate = plan.state === 'ready' && attempt === undefined
     const createdAt = new Date(clock.now())
-    const log: ReviewLog = {
+    const log: ReviewRow = {
       id: db.newId(),
       outTradeNo: plan.outTradeNo,
       chainName: plan.chainName,
@@ -160,21 +160,21 @@ export class ReviewLogs {
       version: 1,
       traceId: reviewer.traceId === null ? null : columnText(reviewer.traceId, 128),
       createdAt,
-    } as ReviewLog
-    await db.fork().insert(ReviewLog, log)
+    } as ReviewRow
+    await db.fork().insert(ReviewRow, log)
     return log
   }
 
   /** @throws BusinessError "404" `web3-settlement.review-log-unknown` */
-  async get(id: number, rows: object = {}): Promise<ReviewLog> {
-    const log = await this.#parts.db.fork().findOne(ReviewLog, { $and: [{ id }, rows] })
+  async get(id: number, rows: object = {}): Promise<ReviewRow> {
+    const log = await this.#parts.db.fork().findOne(ReviewRow, { $and: [{ id }, rows] })
     if (log === null) throw refusal('review-log-unknown')
     return log
   }
 
   /** @param rows logs that the caller may read: `callerLogs(request)` */
-  list(where: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewLog>> {
-    return findPage(this.#parts.db.fork(), ReviewLog, { $and: [where, rows] }, window)
+  list(where: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewRow>> {
+    return findPage(this.#parts.db.fork(), ReviewRow, { $and: [where, rows] }, window)
   }
 
   /**
@@ -182,11 +182,11 @@ export class ReviewLogs {
    * order (document 3, "Web3 settlement endpoints"). It compares the reviewed plan with the current order and does not
    * query a chain. It covers the newest 500 candidates, so that total and pages agree (decision D65).
    */
-  async retryable(filter: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewLog>> {
+  async retryable(filter: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewRow>> {
     const { db, payments } = this.#parts
     const where = { $and: [{ ...filter, retryable: true }, rows] }
     const orderBy = [{ property: 'id', direction: 'desc' as const }]
-    const { items, next } = await findPage(db.fork(), ReviewLog, where, {
+    const { items, next } = await findPage(db.fork(), ReviewRow, where, {
       orderBy,
       size: maxRetryable,
       offset: 0,
@@ -228,16 +228,16 @@ export class ReviewLogs {
    */
   async #wasMined(outTradeNo: string, transactionHash: string | undefined): Promise<boolean> {
     const orderBy = { id: 'desc' as const }
-    const [last] = await this.#parts.db.fork().find(ReviewLog, { outTradeNo }, { orderBy, limit: 1 })
+    const [last] = await this.#parts.db.fork().find(ReviewRow, { outTradeNo }, { orderBy, limit: 1 })
     const isSame = transactionHash === undefined || last?.transactionHash === transactionHash.toLowerCase()
     return last !== undefined && isSame && wasMined(last)
   }
 }
 
 /** True if the review or an earlier one saw the transaction in a block. */
-export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<ReviewLog, 'planSnapshot'>): boolean =>
+export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<ReviewRow, 'planSnapshot'>): boolean =>
   confirmations !== null || reasons.includes('transfer-removed')
 
-const matchesOrder = (log: ReviewLog, order: PaymentOrder | undefined) =>
+const matchesOrder = (log: ReviewRow, order: PaymentOrder | undefined) =>
   order?.status === 'pending' &&
   fingerprintOf(log.planSnapshot, order, log.fingerprintVersion === 1 ? 1 : 2) === log.reviewFingerprint

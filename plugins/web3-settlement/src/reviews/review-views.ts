@@ -2,8 +2,8 @@ import { count, id, instant, nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
 import { type ChainNames, tokenKey, unknownToken } from '../chain-names.ts'
 import {
-  type CallbackLog,
-  type ReviewLog,
+  type CallbackRow,
+  type ReviewRow,
   reviewActions,
   reviewStatuses,
   settlementOutcomes,
@@ -124,7 +124,7 @@ export const reviewView = Type.Object({
   createdAt: instant,
 })
 
-export const viewOfReview = (log: ReviewLog, names: ChainNames): Static<typeof reviewView> => ({
+export const viewOfReview = (log: ReviewRow, names: ChainNames): Static<typeof reviewView> => ({
   id: log.id,
   outTradeNo: log.outTradeNo,
   chainName: log.chainName ?? null,
@@ -168,7 +168,7 @@ export const attemptView = Type.Object({
   createdAt: instant,
 })
 
-export const viewOfAttempt = (log: CallbackLog): Static<typeof attemptView> => ({
+export const viewOfAttempt = (log: CallbackRow): Static<typeof attemptView> => ({
   id: log.id,
   reviewLogId: log.reviewLogId,
   startedBy: log.startedBy,

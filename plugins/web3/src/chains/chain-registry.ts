@@ -9,7 +9,7 @@ import { refusal } from '../failures.ts'
 import { own } from '../permissions.ts'
 import type { ChainSource } from './chain-facts.ts'
 import { endpointOf, isExplorerUrl } from './chain-urls.ts'
-import { type StoredProvider, Web3Chain } from './entities.ts'
+import { ChainRow, type StoredProvider } from './entities.ts'
 import type { OpenedChain } from './provider-pool.ts'
 
 /** A provider as an administrator enters it. Without a URL, the stored one stays. */
@@ -59,21 +59,21 @@ export class ChainRegistry implements ChainSource {
     return (await this.rows()).map(chainOf)
   }
 
-  async rows(): Promise<readonly Web3Chain[]> {
-    return this.#parts.db.fork().find(Web3Chain, {}, { orderBy: { name: 'asc' }, limit: maxChains })
+  async rows(): Promise<readonly ChainRow[]> {
+    return this.#parts.db.fork().find(ChainRow, {}, { orderBy: { name: 'asc' }, limit: maxChains })
   }
 
   async get(name: string): Promise<Chain | undefined> {
-    const row = await this.#parts.db.fork().findOne(Web3Chain, { name })
+    const row = await this.#parts.db.fork().findOne(ChainRow, { name })
     return row === null ? undefined : chainOf(row)
   }
 
   async open(name: string): Promise<OpenedChain | undefined> {
-    const row = await this.#parts.db.fork().findOne(Web3Chain, { name })
+    const row = await this.#parts.db.fork().findOne(ChainRow, { name })
     return row === null ? undefined : this.opened(row)
   }
 
-  opened(row: Web3Chain): OpenedChain {
+  opened(row: ChainRow): OpenedChain {
     const providers = row.providers.map(({ id, urlEnc }) => ({
       id,
       key: urlEnc,
@@ -83,8 +83,8 @@ export class ChainRegistry implements ChainSource {
   }
 
   /** @throws BusinessError "404" `web3.chain-unknown` */
-  async row(id: number): Promise<Web3Chain> {
-    const row = await this.#parts.db.fork().findOne(Web3Chain, { id })
+  async row(id: number): Promise<ChainRow> {
+    const row = await this.#parts.db.fork().findOne(ChainRow, { id })
     if (row === null) throw refusal('chain-unknown')
     return row
   }
@@ -95,18 +95,18 @@ export class ChainRegistry implements ChainSource {
    * `web3.provider-id-twice`, `web3.explorer-url-invalid`, "403" `web3.contract-wallets-protected` for the chain of
    * contract wallets if the operator lacks its permission
    */
-  async create(name: string, chainId: number, content: ChainContent, operator: Operator): Promise<Web3Chain> {
+  async create(name: string, chainId: number, content: ChainContent, operator: Operator): Promise<ChainRow> {
     this.#assertMayDecideAboutContracts(name, operator)
     this.#check(content, [])
     await this.#assertDistinct(name, content.providers, [])
     const providers = await this.#sealed(name, content.providers, [])
     const { db, clock } = this.#parts
-    if ((await db.fork().count(Web3Chain)) >= maxChains)
+    if ((await db.fork().count(ChainRow)) >= maxChains)
       throw refusal('chains-too-many', { params: { most: maxChains } })
     const now = new Date(clock.now())
     try {
       return await db.transactional(async (em) => {
-        const row = em.create(Web3Chain, {
+        const row = em.create(ChainRow, {
           id: db.newId(),
           name,
           chainId,
@@ -138,7 +138,7 @@ export class ChainRegistry implements ChainSource {
     change: Partial<ChainContent>,
     version: number | undefined,
     operator: Operator,
-  ): Promise<Web3Chain> {
+  ): Promise<ChainRow> {
     const row = await this.row(id)
     if (version !== undefined && version !== row.version) throw conflict(row)
     const isEnabled = change.enabled === true && !row.enabled
@@ -150,11 +150,7 @@ export class ChainRegistry implements ChainSource {
     const { db, clock } = this.#parts
     const about = { version: row.version + 1, updatedAt: new Date(clock.now()), updatedBy: operator.principal.username }
     await db.transactional(async (em) => {
-      const written = await em.nativeUpdate(
-        Web3Chain,
-        { id, version: row.version },
-        { ...rest, ...providers, ...about },
-      )
+      const written = await em.nativeUpdate(ChainRow, { id, version: row.version }, { ...rest, ...providers, ...about })
       if (written === 0) throw conflict(await this.row(id))
       await this.#record(operator, 'update', row, summaryOf(change))
     })
@@ -232,7 +228,7 @@ export class ChainRegistry implements ChainSource {
     return sealed
   }
 
-  #record(operator: Operator, verb: string, { id, name }: Web3Chain, summary: AuditSummary): Promise<void> {
+  #record(operator: Operator, verb: string, { id, name }: ChainRow, summary: AuditSummary): Promise<void> {
     const entry = { ...auditCaller(operator), action: `web3-chain.${verb}`, subject: id, summary: { name, ...summary } }
     return audit(this.#parts.kernel, entry)
   }
@@ -241,7 +237,7 @@ export class ChainRegistry implements ChainSource {
 /** Binds the encrypted text to its place, so that URLs cannot be exchanged between chains. */
 const purposeOf = (chain: string, provider: string) => `web3-rpc:${chain}:${provider}`
 
-export function chainOf(row: Web3Chain): Chain {
+export function chainOf(row: ChainRow): Chain {
   const { name, chainId, enabled, finality, maxHeadLagBlocks } = row
   return {
     name,
@@ -258,10 +254,10 @@ export function chainOf(row: Web3Chain): Chain {
 /** Earlier releases stored URLs that are now invalid. */
 const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
 
-const conflict = (row: Web3Chain): BusinessError => refusal('version-conflict', { data: conflictData(row) })
+const conflict = (row: ChainRow): BusinessError => refusal('version-conflict', { data: conflictData(row) })
 
 /** True if the change affects the providers or their order. */
-const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: Web3Chain): boolean =>
+const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: ChainRow): boolean =>
   providers !== undefined &&
   (providers.length !== row.providers.length ||
     providers.some(({ id, url }, at) => url !== undefined || id !== row.providers[at]?.id))

@@ -16,7 +16,7 @@ import type { Static } from 'typebox'
 import { own } from '../permissions.ts'
 import type { ChainFactCollector } from './chain-facts.ts'
 import { type ChainRegistry, chainOf } from './chain-registry.ts'
-import type { Web3Chain } from './entities.ts'
+import type { ChainRow } from './entities.ts'
 
 interface ChainRouteParts {
   readonly registry: ChainRegistry
@@ -167,7 +167,7 @@ export const chainRoutes = [
   }),
 ]
 
-function viewOf(request: Pick<GuardedRequest, 'principal'>, row: Web3Chain): Static<typeof chainView> {
+function viewOf(request: Pick<GuardedRequest, 'principal'>, row: ChainRow): Static<typeof chainView> {
   const { id, version, createdAt, updatedAt } = row
   const { providers, ...chain } = chainOf(row)
   return {

@@ -8,7 +8,7 @@ export interface StoredProvider {
   readonly urlEnc: string
 }
 
-export const Web3Chain = defineEntity({
+export const ChainRow = defineEntity({
   name: 'Web3Chain',
   tableName: 'web3_chain',
   uniques: [{ properties: ['name'] }, { properties: ['chainId'] }],
@@ -27,6 +27,6 @@ export const Web3Chain = defineEntity({
     ...editColumns(),
   },
 })
-export type Web3Chain = InferEntity<typeof Web3Chain>
+export type ChainRow = InferEntity<typeof ChainRow>
 
-export const entities = [Web3Chain]
+export const entities = [ChainRow]

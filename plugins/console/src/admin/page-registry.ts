@@ -46,7 +46,7 @@ interface PageGroupView {
   readonly pages: readonly PageEntry[]
 }
 
-interface PageBookParts {
+interface PageRegistryParts {
   readonly http: Pick<HttpServer, 'openapi' | 'routes'>
   readonly pages: ReadonlyMap<string, PageDeclaration>
   readonly attention: ReadonlyMap<string, AttentionDeclaration>
@@ -61,11 +61,11 @@ interface PageBookParts {
 const maxIds = 200
 
 /** The pages of the product, for users who may see them. */
-export class PageBook {
-  readonly #parts: PageBookParts
+export class PageRegistry {
+  readonly #parts: PageRegistryParts
   #operations: Promise<ReadonlyMap<string, Operation>> | undefined
 
-  constructor(parts: PageBookParts) {
+  constructor(parts: PageRegistryParts) {
     this.#parts = parts
   }
 

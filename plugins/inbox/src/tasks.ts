@@ -1,10 +1,10 @@
 import { olderThan, purgeTask } from '@plinth/coordination'
 import { type Database, firstIdAt, type OldRows, type RemovedRows } from '@plinth/database'
 import type { ServiceRef } from '@plinth/kernel'
-import type { config } from './config.ts'
+import type { keys } from './config.ts'
 import { inLists } from './in-lists.ts'
 
-type Uses = { requires: { database: ServiceRef<Database> }; config: typeof config }
+type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys }
 
 const table = 'notification_inbox_item'
 

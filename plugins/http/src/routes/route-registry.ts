@@ -13,7 +13,7 @@ import type {
 import { operationIdOf, pathFault, pathShape, routeFault } from './route-shape.ts'
 
 /** A declared route with its facts for guards and its bound handler. */
-export type BookedRoute = {
+export type RegisteredRoute = {
   readonly info: RouteInfo
   handle(request: FastifyRequest, reply: FastifyReply): unknown
 } & (
@@ -22,7 +22,7 @@ export type BookedRoute = {
 )
 
 /** A Fastify plugin with its own routes. */
-export interface BookedFastifyPlugin {
+export interface RegisteredFastifyPlugin {
   readonly plugin: string
   readonly access: Access
   readonly annotations: readonly RouteAnnotation[]
@@ -30,7 +30,7 @@ export interface BookedFastifyPlugin {
 }
 
 /** A Fastify plugin for the whole application. */
-interface BookedExtension {
+interface RegisteredExtension {
   readonly plugin: string
   readonly register: FastifyPluginAsync
   readonly options: object | undefined
@@ -40,19 +40,19 @@ const noAccess = 'has no access rule; say "public", "user" or { permission }'
 const camelCase = /^[a-z][A-Za-z0-9]*$/
 
 /** All registrations of plugins during setup. They are data: the server is built from them after the setup. */
-export class RouteBook {
-  readonly #routes = new Map<string, BookedRoute>()
+export class RouteRegistry {
+  readonly #routes = new Map<string, RegisteredRoute>()
   /** Routes of the API description by operation id. */
   readonly #operations = new Map<string, RouteInfo>()
   readonly #foreignRoutes: RouteInfo[] = []
   readonly #guards: RouteGuard[] = []
   readonly #wrappers: RouteWrapper[] = []
   readonly #onEveryRequest: GuardHandler[] = []
-  readonly #fastifyPlugins: BookedFastifyPlugin[] = []
-  readonly #extensions: BookedExtension[] = []
+  readonly #fastifyPlugins: RegisteredFastifyPlugin[] = []
+  readonly #extensions: RegisteredExtension[] = []
   #isClosed = false
 
-  get routes(): readonly BookedRoute[] {
+  get routes(): readonly RegisteredRoute[] {
     return [...this.#routes.values()]
   }
   /** All routes, including those of Fastify plugins. */
@@ -68,11 +68,11 @@ export class RouteBook {
   get onEveryRequest(): readonly GuardHandler[] {
     return this.#onEveryRequest
   }
-  get fastifyPlugins(): readonly BookedFastifyPlugin[] {
+  get fastifyPlugins(): readonly RegisteredFastifyPlugin[] {
     return this.#fastifyPlugins
   }
 
-  get extensions(): readonly BookedExtension[] {
+  get extensions(): readonly RegisteredExtension[] {
     return this.#extensions
   }
 
@@ -90,7 +90,7 @@ export class RouteBook {
     const { method, path } = info
     if (fault !== undefined) throw httpError('PLINTH_HTTP_ROUTE_REFUSED', { method, path, plugin, fault })
     assertScope(info.access, `Route ${method} ${path}`, plugin)
-    this.#routes.set(shape, { kind, declaration, info, handle } as BookedRoute)
+    this.#routes.set(shape, { kind, declaration, info, handle } as RegisteredRoute)
     if (!hidden) this.#operations.set(info.operationId, info)
   }
 
@@ -114,7 +114,7 @@ export class RouteBook {
     this.#onEveryRequest.push(handler)
   }
 
-  addFastifyPlugin(plugin: BookedFastifyPlugin): void {
+  addFastifyPlugin(plugin: RegisteredFastifyPlugin): void {
     this.#duringSetup('register')
     if (plugin.access === undefined) {
       const route = { method: 'any', path: 'of a Fastify plugin', plugin: plugin.plugin }
@@ -124,7 +124,7 @@ export class RouteBook {
     this.#fastifyPlugins.push(plugin)
   }
 
-  addExtension(extension: BookedExtension): void {
+  addExtension(extension: RegisteredExtension): void {
     this.#duringSetup('extend')
     this.#extensions.push(extension)
   }
@@ -176,7 +176,7 @@ function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo 
 
 /** Returns the facts of a route of a Fastify plugin, for guards and lists. */
 export const foreignRoute = (
-  { plugin, access, annotations }: Pick<BookedFastifyPlugin, 'plugin' | 'access' | 'annotations'>,
+  { plugin, access, annotations }: Pick<RegisteredFastifyPlugin, 'plugin' | 'access' | 'annotations'>,
   method: string,
   path: string,
 ): RouteInfo => infoOf(plugin, { method, path, summary: 'Brought by a Fastify plugin', access, annotations }, true)

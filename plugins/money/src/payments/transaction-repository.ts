@@ -6,7 +6,7 @@ import { PaymentTransactionRow, transactions } from './entities.ts'
 export type NewTransaction = Omit<NewRow<typeof PaymentTransactionRow>, 'id' | 'createdAt'>
 
 /** Payment transactions. Each is written once: a second one with any of the three unique keys is not added. */
-export class TransactionBook {
+export class TransactionRepository {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
 

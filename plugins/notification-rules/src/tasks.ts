@@ -1,9 +1,9 @@
 import { olderThan, purgeTask } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import type { ServiceRef } from '@plinth/kernel'
-import type { config } from './config.ts'
+import type { keys } from './config.ts'
 
-type Uses = { requires: { database: ServiceRef<Database> }; config: typeof config }
+type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys }
 
 /** Removes the state of expired alerts. */
 export const purge = purgeTask<Uses>('platform.notification.rules', {

@@ -1,14 +1,14 @@
 import { olderThan, purgeTask } from '@plinth/coordination'
 import { type Database, type RemovedRows, selectionOf } from '@plinth/database'
 import type { OptionalRef, ScheduledTask } from '@plinth/kernel'
-import type { config } from '../config.ts'
-import { SendLog } from '../entities.ts'
+import type { keys } from '../config.ts'
+import { SendLogRow } from '../entities.ts'
 import { changeCounts, kindOf, tallied } from './counts.ts'
 import { markInterrupted, releaseInterrupted } from './send-log-writer.ts'
 
-type Uses = { requires: { database: OptionalRef<Database> }; config: typeof config }
+type Uses = { requires: { database: OptionalRef<Database> }; config: typeof keys }
 
-const kinds = selectionOf(SendLog).pick('status', 'restorable')
+const kinds = selectionOf(SendLogRow).pick('status', 'restorable')
 
 const tally = {
   columns: ['status', 'restorable'],

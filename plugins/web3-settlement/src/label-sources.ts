@@ -1,12 +1,12 @@
 import type { LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { callerLogs } from './caller-orders.ts'
-import { ReviewLog } from './entities.ts'
+import { ReviewRow } from './entities.ts'
 import { own } from './permissions.ts'
 
 /** A search returns at most 20 labels, newest first. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
-const labelOf = ({ id, outTradeNo }: Pick<ReviewLog, 'id' | 'outTradeNo'>) => ({ id, name: `${outTradeNo} (${id})` })
+const labelOf = ({ id, outTradeNo }: Pick<ReviewRow, 'id' | 'outTradeNo'>) => ({ id, name: `${outTradeNo} (${id})` })
 
 /** Labels of reviews by order. */
 export const reviewLabels = (db: Database): LabelSource => ({
@@ -14,10 +14,10 @@ export const reviewLabels = (db: Database): LabelSource => ({
   scope: 'caller',
   async byIds(ids, request) {
     const numbers = ids.map(Number).filter(Number.isSafeInteger)
-    return (await db.fork().find(ReviewLog, { $and: [{ id: { $in: numbers } }, callerLogs(request)] })).map(labelOf)
+    return (await db.fork().find(ReviewRow, { $and: [{ id: { $in: numbers } }, callerLogs(request)] })).map(labelOf)
   },
   async search(text, request) {
     const where = { $and: [text === '' ? {} : { outTradeNo: text }, callerLogs(request)] }
-    return (await findPage<ReviewLog>(db.fork(), ReviewLog, where, window)).items.map(labelOf)
+    return (await findPage<ReviewRow>(db.fork(), ReviewRow, where, window)).items.map(labelOf)
   },
 })

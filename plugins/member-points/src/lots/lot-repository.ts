@@ -1,9 +1,9 @@
 import { type Database, exactInteger, insertMissing, type NewRow, selectionOf } from '@plinth/database'
 import {
-  type LotBook,
   type LotClaim,
   type LotMovement,
   type LotPage,
+  type LotRepository,
   type LotSums,
   postingInvalid,
 } from '@plinth/money'
@@ -31,7 +31,7 @@ const shownLots = selectionOf(SourceRow).pick(...shown)
 const unused = { held: 0, consumed: 0, reversed: 0, expired: 0, status: 'active' } as const
 
 /** The lots of points accounts, in the table of sources. The ledger calls it under the lock of the account. */
-export class PointsLotBook implements LotBook {
+export class PointsLotRepository implements LotRepository {
   readonly #db: Database
   readonly #rules: Rules
   readonly #moves: LotMoves
