@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
 import { existsSync, globSync, readdirSync } from 'node:fs'
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { manifestRules, withPaths } from '../scripts/published-paths.ts'
+import { buildImage, checkImage } from './deploy/dockerfile-steps.ts'
 
 const execute = promisify(execFile)
 const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: string }) =>
@@ -108,8 +109,10 @@ t.test(
   'C-001 C-002 packed, installed in an empty project and run as a third party would',
   { timeout: 600_000 },
   async (t) => {
-    const project = await mkdtemp(join(tmpdir(), 'plinth-published-'))
-    t.teardown(() => rm(project, { recursive: true, force: true }))
+    const directory = await mkdtemp(join(tmpdir(), 'plinth-published-'))
+    t.teardown(() => rm(directory, { recursive: true, force: true }))
+    const [context, archives] = [join(directory, 'context'), join(directory, 'archives')]
+    for (const folder of [context, archives]) await mkdir(folder)
     // The source types are checked before the tests. Here only the declarations are built.
     await plainly(process.execPath, 'scripts/build.ts', '--noCheck', '--singleThreaded')
     // Packing changes manifests temporarily, and other tests run from this checkout. Therefore a copy is packed.
@@ -126,7 +129,7 @@ t.test(
     }
     const pack = async (folders: readonly string[], ...words: readonly string[]): Promise<Packed[]> => {
       const named = folders.map((folder) => `./${folder}`)
-      const all = ['pack', '--json', '--pack-destination', project, ...words, ...named]
+      const all = ['pack', '--json', '--pack-destination', archives, ...words, ...named]
       return Object.values(JSON.parse((await run('npm', all, { cwd: copy })).stdout))
     }
     const scripted = ['kernel', 'plugins/console']
@@ -145,7 +148,7 @@ t.test(
     packed.push(...(await pack(others, '--ignore-scripts')))
     const dependencies: Record<string, string> = {}
     for (const { name, filename, files } of packed) {
-      dependencies[name] = `file:${filename.replace('@', '').replace('/', '-')}`
+      dependencies[name] = `file:../archives/${filename.replace('@', '').replace('/', '-')}`
       const paths = files.map(({ path }) => path)
       t.notOk(
         paths.some((path) => path.startsWith('src/') || path.startsWith('test/')),
@@ -179,8 +182,12 @@ t.test(
       // Otherwise the compiler uses a file from the directories above.
       'tsconfig.json': JSON.stringify(typeCheck),
     }
-    for (const [name, text] of Object.entries(files)) await writeFile(join(project, name), text)
-    await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: project })
+    for (const [name, text] of Object.entries({ ...files, '.env': 'PLATFORM_HTTP_PORT=1\n' }))
+      await writeFile(join(context, name), text)
+    const lock = ['install', '--package-lock-only', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts']
+    await run('npm', lock, { cwd: context })
+    const image = await buildImage(context, directory)
+    const project = image.pathOf('/app')
 
     const program = join(project, 'node_modules', '.bin', 'plinth')
     await run(program, ['migrate'], { cwd: project })
@@ -200,5 +207,6 @@ t.test(
       new Set(['database', 'http', 'i18n', 'iam', 'notification', 'template', 'pager']),
     )
     await t.resolves(plainly(tsc, '-p', project), 'the published types check the plugin of a third party')
+    await t.test('the image of deploy/Dockerfile runs this product', (t) => checkImage(t, image))
   },
 )
