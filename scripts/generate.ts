@@ -7,9 +7,12 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ApiDocument, http, operationTypes } from '@plinth/http'
-import { catalogueToDotenv, catalogueToMarkdown } from '@plinth/kernel/host'
+import type { Product } from '@plinth/kernel'
+import { catalogueToDotenv, catalogueToMarkdown, prepareProduct } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import product from '../examples/quickstart/plinth.config.ts'
+import minimal from '../kernel/templates/presets/minimal/plinth.config.ts'
+import standard from '../kernel/templates/presets/standard/plinth.config.ts'
 import { errorPage } from './error-page.ts'
 import { migrationPage, permissionPage, textPage } from './plugin-pages.ts'
 import { requirementPage } from './requirement-page.ts'
@@ -25,6 +28,8 @@ async function pages(): Promise<Record<string, string>> {
       'docs/configuration.md': catalogueToMarkdown(running.config.catalogue, 'en'),
       'docs/configuration.zh-CN.md': catalogueToMarkdown(running.config.catalogue, 'zh-CN'),
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
+      'kernel/templates/presets/minimal/_env.example': variablesOf(minimal),
+      'kernel/templates/presets/standard/_env.example': variablesOf(standard),
       'docs/errors.md': await errorPage(),
       'docs/migrations.md': migrationPage(product),
       'docs/permissions.md': permissionPage(product),
@@ -37,6 +42,10 @@ async function pages(): Promise<Record<string, string>> {
     await running.stop('pages written')
   }
 }
+
+/** Returns the variables that the installer of a product may write. */
+const variablesOf = (preset: Product) =>
+  catalogueToDotenv(prepareProduct(preset, { envFile: false, roles: ['cli'] }).config.catalogue)
 
 /** Returns `operations.gen.ts` for each package of the quickstart that declares pages. */
 async function operationFiles(openapi: ApiDocument): Promise<Record<string, string>> {

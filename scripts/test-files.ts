@@ -5,7 +5,8 @@ import { existsSync, globSync, statSync } from 'node:fs'
 export const testFiles = (root = '.'): string[] =>
   globSync('{config-schema,kernel,migrations,plugins,examples,test}/**/*.test.ts', {
     cwd: root,
-    exclude: (path) => /(^|\/)(node_modules|dist)$/.test(path),
+    // The tests of templates run in the folders that are created from them: see test/create.test.ts.
+    exclude: (path) => /(^|\/)(node_modules|dist|kernel\/templates)$/.test(path),
   })
     .map((file) => file.replaceAll('\\', '/'))
     .sort()

@@ -305,6 +305,8 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     end(0)
     return [JSON.parse(stdout).error]
   },
+  PLINTH_CREATE_NAME: commandLine('create', 'store', 'Acme_Store'),
+  PLINTH_CREATE_NOT_EMPTY: commandLine('create', 'product', 'fixtures'),
   PLINTH_CLI_USAGE: commandLine('strat', '--product', 'fixtures/shop.config.ts'),
   PLINTH_COMMAND_REFUSED: commandLine(
     'orders',

@@ -11,6 +11,7 @@ import { isPlugin } from '../plugin.ts'
 import type { PrepareOptions, Product } from '../product.ts'
 import { addConfigCommands } from './config-commands.ts'
 import { CrashWatch } from './crash-watch.ts'
+import { addCreateCommands } from './create-commands.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { loadProduct } from './load-product.ts'
 import { createOutput } from './output.ts'
@@ -51,6 +52,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
     addConfigCommands(program, scope)
     addPluginsCommands(program, scope)
     addDoctorCommand(program, scope)
+    addCreateCommands(program, scope, surroundings)
     for (const plugin of found.product?.plugins.filter(isPlugin) ?? []) {
       for (const command of plugin.commands ?? []) addContributedCommand(program, plugin.id, command, scope)
     }
@@ -77,6 +79,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
 
 const exitCodeByError: Readonly<Record<string, number>> = {
   PLINTH_CLI_USAGE: exitCodes.usage,
+  PLINTH_CREATE_NAME: exitCodes.usage,
   PLINTH_PRODUCT_NOT_FOUND: exitCodes.refused,
   PLINTH_PRODUCT_INVALID: exitCodes.refused,
   PLINTH_PRODUCT_IMPORT: exitCodes.refused,

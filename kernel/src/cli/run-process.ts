@@ -1,4 +1,5 @@
 import { stillOpen, watchOpened } from '../process/opened-resources.ts'
+import { askIn } from './ask.ts'
 import { endProcess, expectEnd, onUnexpectedEnd } from './process-end.ts'
 import { runProgram } from './program.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
@@ -9,7 +10,7 @@ const lingerMs = 1000
 const standardStreams = ['PipeWrap', 'TTYWrap']
 
 /** Runs a command line as this process, and ensures that the process ends. */
-export async function runProcess(words: readonly string[], supervisor: SupervisorLink | undefined): Promise<void> {
+export async function runProcess(words: readonly string[], supervisor?: SupervisorLink): Promise<void> {
   // A reader such as `head` may close the pipe early, which is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
@@ -21,6 +22,7 @@ export async function runProcess(words: readonly string[], supervisor: Superviso
     stderr: process.stderr,
     environment: process.env,
     directory: process.cwd(),
+    ask: askIn(process),
     supervisor,
     onCrash: (listener) => process.on('uncaughtException', listener),
     onUnexpectedEnd,

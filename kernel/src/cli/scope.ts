@@ -85,6 +85,8 @@ export interface ProgramEnvironment extends Streams {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Directory of the product file. */
   readonly directory: string
+  /** Asks a question and returns the typed line, without a line an empty text. Absent without a terminal. */
+  readonly ask?: ((question: string) => Promise<string>) | undefined
   /** Node.js version that runs the program, such as `24.21.0`; that of this process when absent. */
   readonly nodeVersion?: string
   /** The supervisor that restarts this process; none of this product when absent. */

@@ -87,6 +87,10 @@ export const kernelError = errorTable({
     Correct the file. Its default export is defineProduct({ name, plugins: [...] }).`,
   PLINTH_PRODUCT_IMPORT: `{{file}} cannot be loaded: {{reason}}.
     Correct {{wrong}}, or install the packages that it imports.`,
+  PLINTH_CREATE_NAME: `The name "{{name}}" cannot be used: {{reason}}.
+    Choose another name: lower-case words with digits, joined by "-", at most 30 characters, such as "acme-chat".`,
+  PLINTH_CREATE_NOT_EMPTY: `The folder {{folder}} is not empty: it contains "{{first}}". Nothing was written.
+    Choose another folder, or empty this one.`,
   PLINTH_START_REFUSED: `The product cannot start: {{count}} problem(s).
     Correct every problem above; nothing was started.`,
   PLINTH_START_FAILED: `Plugin "{{plugin}}" failed in {{phase}}: {{reason}}.{{stored}}

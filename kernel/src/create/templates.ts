@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../../templates', import.meta.url))
+
+const capital = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1)
+
+/** The words of the templates that are replaced, each by the same form of the chosen name. */
+const forms: Readonly<Record<string, (words: readonly string[]) => string>> = {
+  'sample-name': (words) => words.join('-'),
+  sample_name: (words) => words.join('_'),
+  SAMPLE_NAME: (words) => words.join('_').toUpperCase(),
+  SampleName: (words) => words.map(capital).join(''),
+  sampleName: ([first = '', ...others]) => first + others.map(capital).join(''),
+  'Sample name': (words) => capital(words.join(' ')),
+  // The test of a product is checked with the file of a preset.
+  '../../presets/standard/': () => '../',
+  // 32 random bytes in base 16, others at each place.
+  GENERATED_SECRET: () => randomBytes(32).toString('hex'),
+}
+const replaced = new RegExp(Object.keys(forms).join('|'), 'g')
+
+/** Contents of files by their paths, which are relative and contain `/`. */
+export type TemplateFiles = ReadonlyMap<string, string>
+
+/** Returns a text of a template for a name in kebab case. */
+export function fillTemplate(text: string, name: string): string {
+  const words = name.split('-')
+  return text.replace(replaced, (form) => forms[form]?.(words) ?? form)
+}
+
+/**
+ * Returns the files of template folders for a name. `_` at the beginning of a file name becomes `.`, because npm leaves
+ * some files with a dot out of packages.
+ *
+ * @param folders below `templates`
+ * @param name in kebab case
+ */
+export function templateFiles(folders: readonly string[], name: string): TemplateFiles {
+  const files = folders.flatMap((folder) => {
+    const paths = globSync('**', { cwd: join(root, folder), withFileTypes: true }).filter((entry) => entry.isFile())
+    return paths.map((entry): [string, string] => {
+      const file = join(entry.parentPath, entry.name)
+      const path = file.slice(join(root, folder).length + 1).replaceAll('\\', '/')
+      return [path.replace(/(^|\/)_/, '$1.'), fillTemplate(readFileSync(file, 'utf8'), name)]
+    })
+  })
+  return new Map(files.sort(([one], [other]) => (one < other ? -1 : 1)))
+}
+
+/** Returns the files of a TypeScript product for JavaScript. They contain no types, so only their names differ. */
+export function inJavaScript(files: TemplateFiles): TemplateFiles {
+  const renamed = (text: string) => text.replaceAll(/\b(plinth\.config|product\.test)\.ts\b/g, '$1.js')
+  return new Map(
+    [...files]
+      .filter(([path]) => path !== 'tsconfig.json')
+      .map(([path, text]) => [
+        renamed(path),
+        path === 'package.json' ? withoutTypeScript(text) : renamed(text).replace(/^.*npm run typecheck.*\n/gm, ''),
+      ]),
+  )
+}
+
+function withoutTypeScript(text: string): string {
+  const { scripts, devDependencies: _, ...manifest } = JSON.parse(text)
+  const { typecheck: __, ...others } = scripts
+  return `${JSON.stringify({ ...manifest, scripts: others }, undefined, 2)}\n`
+}

@@ -1,0 +1,55 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
+import { notificationChannelCases } from '@plinth/kernel/conformance'
+import { startForTest } from '@plinth/kernel/testing'
+import sampleNamePlugin from '../src/plugin.ts'
+
+const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
+const token = 'token-4711'
+
+/** A server in place of the service. It accepts each message, rejects it, or does not respond. */
+async function createService() {
+  const messages = new Map<string, { subject: string; content: string }>()
+  let state: 'open' | 'closed' | 'silent' = 'open'
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString()
+    if (state === 'closed') return response.writeHead(503).end()
+    if (request.headers.authorization !== `Bearer ${token}`) return response.writeHead(401).end()
+    if (request.method === 'POST') {
+      const { once, title, text } = JSON.parse(body)
+      if (!messages.has(once)) messages.set(once, { subject: title, content: text })
+    }
+    if (state === 'open') response.end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const product = await startForTest(defineProduct({ name: 'test', plugins: [owner, sampleNamePlugin] }), {
+    set: { 'platform.sample-name.url': `http://127.0.0.1:${port}/`, 'platform.sample-name.token': token },
+  })
+  const channel = product.contributions(notificationChannel).get('sample-name')
+  if (channel === undefined) throw new Error('the plugin contributed no channel')
+  return {
+    channel,
+    delivered: () => [...messages.values()],
+    become: (next: typeof state) => {
+      state = next
+    },
+    async stop() {
+      server.closeAllConnections()
+      server.close()
+      await product.stop('test ended')
+    },
+  }
+}
+
+const cases = notificationChannelCases(createService, {
+  secrets: [token],
+  nextHop: {
+    fail: (service) => service.become('closed'),
+    hang: (service) => service.become('silent'),
+    recover: (service) => service.become('open'),
+  },
+})
+for (const { name, run } of cases) test(name, () => run())

@@ -1,0 +1,27 @@
+import { adminPages } from '@plinth/admin'
+import { database } from '@plinth/database'
+import { http } from '@plinth/http'
+import { definePlugin, optional } from '@plinth/kernel'
+import { pages } from './admin-pages.ts'
+import { createTable, Entry, failure } from './entry.ts'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import { editEntries, routes } from './routes.ts'
+
+/** Sample name with their pages in the back office: a list, a detail page, a form and an action. */
+export default definePlugin({
+  id: 'sample-name',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  businessErrors: [failure],
+  requires: { database, http },
+  contributes: [optional(adminPages)],
+  entities: [Entry],
+  migrations: [createTable],
+  messages: { en, 'zh-CN': zhCN },
+  permissions: [{ code: editEntries, displayName: { en: 'Edit entries', 'zh-CN': '编辑条目' } }],
+  setup({ services, contribute }) {
+    services.http.addRoutes(routes, { db: services.database })
+    for (const page of pages) contribute(adminPages, page.id, page)
+  },
+})

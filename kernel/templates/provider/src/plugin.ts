@@ -1,0 +1,37 @@
+import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+
+/** The service Sample name accepts a title and a text. It returns `accepted` or the reason of a rejection. */
+export default webhookProviderPlugin(
+  { id: 'sample-name', version: '1.0.0' },
+  {
+    code: 'sample-name',
+    displayName: { en: 'Sample name', 'zh-CN': 'Sample name' },
+    knownHosts: ['sample-name.example.com'],
+    // The key is sent in a header, so that no URL contains it.
+    secret: { use: 'token', into: { header: 'x-api-key' } },
+    attributes: {
+      severity: {
+        title: { en: 'Severity', 'zh-CN': '级别' },
+        values: ['info', 'warning', 'critical'],
+        member: 'severity',
+      },
+    },
+    messageTypes: {
+      text: {
+        body: ({ subject, content }) => ({ title: subject, text: content }),
+        limit: { max: 5000, unit: 'characters', member: 'text' },
+      },
+    },
+    rateLimits: [{ max: 10, windowMs: 1000 }],
+    judge: judgement({
+      delivered: ({ json }) => memberAt(json, 'state') === 'accepted',
+      code: 'error.code',
+      message: 'error.message',
+      id: 'alert',
+      codes: {
+        'key-unknown': { hint: 'token-invalid' },
+        'too-fast': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 5000 },
+      },
+    }),
+  },
+)
