@@ -1,6 +1,6 @@
 /**
  * Writes all generated files: configuration reference, `.env.example`, error reference, API description, types of the operations
- * that pages use, change sets, permissions, texts, and the requirements with their tests. `--check` writes nothing and fails if a
+ * that pages use, change sets, permissions, retention of tables, texts, and the requirements with their tests. `--check` writes nothing and fails if a
  * file is out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
@@ -16,6 +16,7 @@ import standard from '../kernel/templates/presets/standard/plinth.config.ts'
 import { errorPage } from './error-page.ts'
 import { migrationPage, permissionPage, textPage } from './plugin-pages.ts'
 import { requirementPage } from './requirement-page.ts'
+import { retentionPage } from './retention-page.ts'
 import { testFiles } from './test-files.ts'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
@@ -33,6 +34,7 @@ async function pages(): Promise<Record<string, string>> {
       'docs/errors.md': await errorPage(),
       'docs/migrations.md': migrationPage(product),
       'docs/permissions.md': permissionPage(product),
+      'docs/operations/retention.md': await retentionPage(product),
       'docs/texts.md': textPage(product),
       'docs/openapi.json': `${JSON.stringify(openapi, undefined, 2)}\n`,
       ...(await operationFiles(openapi)),

@@ -10,14 +10,14 @@ const cell = (text: string) =>
     .replaceAll('<', '&lt;')
     .replace(/\s*\n\s*/g, ' ')
 const row = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`
-const code = (text: string) => `\`${text}\``
+export const code = (text: string) => `\`${text}\``
 
 /** Returns a heading with a table, or nothing if there are no rows. */
-function section(plugin: string, head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+export function section(plugin: string, head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   return rows.length === 0 ? [] : [`## ${plugin}`, '', row(head), row(head.map(() => '---')), ...rows.map(row), '']
 }
 
-const page = (title: string, about: string, sections: readonly (readonly string[])[]) =>
+export const page = (title: string, about: string, sections: readonly (readonly string[])[]) =>
   [`# ${title}`, '', about, '', ...sections.flat()].join('\n')
 
 /** Returns the change sets of a product by plugin, in the order in which they are applied. */

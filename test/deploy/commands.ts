@@ -24,7 +24,8 @@ export function commandBlocks(): CommandBlock[] {
 }
 
 function blocksOf(page: string, markdown: string): CommandBlock[] {
-  const parts = /^#+ (?<heading>.+)$|(?:^<!-- (?<comment>.+) -->\n)?^```(?:sh|bash|console)\n(?<text>[\s\S]*?)^```$/gm
+  const parts =
+    /^#+ (?<heading>.+)$|(?:^ *<!-- (?<comment>.+) -->\n)?^ *```(?:sh|bash|console)\n(?<text>[\s\S]*?)^ *```$/gm
   let heading = ''
   const blocks: CommandBlock[] = []
   for (const { groups } of markdown.matchAll(parts)) {

@@ -2,6 +2,9 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import product from '../../examples/quickstart/plinth.config.ts'
+import { kernelPlugin } from '../../kernel/src/kernel-plugin.ts'
+import { retentionPage } from '../../scripts/retention-page.ts'
 import { commandBlocks } from './commands.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -25,7 +28,7 @@ const anchorOf = (heading: string) =>
     .replaceAll(' ', '-')
 
 t.test('links and paths lead to files and headings that exist', async (t) => {
-  t.ok(pages.length > 3)
+  t.ok(pages.length > 7)
   for (const page of pages) {
     const text = read(page)
     for (const [, target = '', anchor] of text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)) {
@@ -38,4 +41,37 @@ t.test('links and paths lead to files and headings that exist', async (t) => {
     for (const [, file = ''] of text.matchAll(/`((?:deploy|test|bench|docs|scripts)\/[\w./-]*)`/g))
       t.ok(existsSync(join(root, file)), `${page}: ${file}`)
   }
+})
+
+const keys = Object.assign({}, ...[kernelPlugin, ...product.plugins].map(({ config }) => config))
+
+t.test('keys in the pages exist, and the defaults of the security checklist are true', async (t) => {
+  for (const page of pages) {
+    for (const [, key = ''] of read(page).matchAll(/`(platform\.[a-z0-9.-]+)`/g)) t.ok(key in keys, `${page}: ${key}`)
+  }
+  const rows = [...read('docs/operations/security.md').matchAll(/^\| .+ \| `(platform\.\S+)` \| (.+) \|$/gm)]
+  t.ok(rows.length > 10)
+  const privateNetworks = JSON.stringify(keys['platform.http.metrics.allowed-clients'].default)
+  for (const [, key = '', value = ''] of rows) {
+    const expected = value === 'private networks' ? privateNetworks : value.replaceAll('`', '')
+    t.equal(JSON.stringify(keys[key].default), expected, key)
+  }
+})
+
+t.test('the retention page is generated, and describes each table once or more', async (t) => {
+  const page = read('docs/operations/retention.md')
+  t.equal(page, await retentionPage(product), 'npm run generate')
+  const created = [...read('docs/migrations.md').matchAll(/creates `(\w+)`/g)].map(([, table]) => table)
+  t.ok(created.length > 70)
+  for (const table of created) t.match(page, `| \`${table}\` |`)
+  t.match(page, /^\| `iam_audit` \| .+ \| 180d \| `platform\.iam\.audit\.retention` \|/m)
+})
+
+t.test('the supported versions are those of the packages, the pages and the tests', async (t) => {
+  const page = read('docs/operations/versions.md')
+  const { engines } = JSON.parse(read('kernel/package.json'))
+  t.match(page, `| Node.js | ${engines.node.replace('>=', '')} or later |`)
+  const [, target] = /target: 'es(\d+)'/.exec(read('plugins/console/scripts/build-pages.ts')) ?? []
+  t.match(page, `with ES${target}`)
+  t.match(read('plugins/database/README.md'), 'MySQL must be 8.0.17 or newer')
 })

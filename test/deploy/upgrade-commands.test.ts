@@ -1,0 +1,36 @@
+/** The commands of the upgrade guide run on a product with a pending change set. */
+import { spawnSync } from 'node:child_process'
+import { join, relative } from 'node:path'
+import { programEnvironment } from '@plinth/kernel/testing'
+import t from 'tap'
+import { commandBlocks } from './commands.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const self = relative(root, import.meta.filename)
+
+const product = `
+import databasePlugin, { database } from '@plinth/database'
+import { definePlugin, defineProduct } from '@plinth/kernel'
+import { defineChangeSet } from '@plinth/migrations'
+const create = defineChangeSet({
+  id: '0001-create-order',
+  up: ({ schema, type }) => [schema.createTable('shop_order').addColumn('id', type.id, (c) => c.primaryKey())],
+})
+const shop = definePlugin({
+  id: 'shop', version: '1.0.0', kernel: '^1.0.0', requires: { database }, migrations: [create], setup() {},
+})
+export default defineProduct({ name: 'shop', plugins: [databasePlugin, shop] })
+`
+
+t.test('the commands of the upgrade guide run, and show the pending change set', async (t) => {
+  const blocks = commandBlocks().filter(({ test }) => test === self)
+  t.equal(blocks.length, 1)
+  const cwd = t.testdir({ 'plinth.config.ts': product })
+  const env = { ...programEnvironment(), PATH: `${join(root, 'node_modules', '.bin')}:${process.env['PATH']}` }
+  for (const { text } of blocks) {
+    const { status, stdout, stderr } = spawnSync('bash', ['-euc', text], { cwd, env, encoding: 'utf8' })
+    t.equal(status, 0, stdout + stderr)
+    t.match(stdout, /0001-create-order/)
+    t.match(stdout, /create table .shop_order./)
+  }
+})
